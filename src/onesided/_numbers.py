@@ -1,0 +1,224 @@
+"""Exact numbers in, cautious numbers out.
+
+Parameters become :class:`fractions.Fraction` at the door and stay exact. What leaves as a
+decimal is rounded toward caution: losses up, certainties down. NaN fails every check here,
+so nothing above needs to look for it.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Final, TypeAlias, final
+
+from onesided.errors import ParameterError
+
+MIN_RATE: Final = Fraction(1, 2**40)
+MAX_RATE: Final = Fraction(2**10)
+MAX_COUNT: Final = 2**62
+_MAX_EXPONENT: Final = 400
+
+Number: TypeAlias = int | Fraction | Decimal | str | float
+
+
+@final
+class Infinite:
+    """Larger than every number. One value, ``INFINITE``; a rate or a loss may be it.
+
+    ``0 * INFINITE`` is 0: an infinite rate costs nothing where nothing moves.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "INFINITE"
+
+    def __add__(self, other: object) -> Infinite:
+        return self
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: Rational | int) -> Fraction | Infinite:
+        if factor < 0:
+            raise ParameterError(f"INFINITE cannot be multiplied by {factor}.", factor=factor)
+        return self if factor > 0 else Fraction(0)
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Infinite)
+
+    def __hash__(self) -> int:
+        return hash("onesided.INFINITE")
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __le__(self, other: object) -> bool:
+        return isinstance(other, Infinite)
+
+    def __gt__(self, other: object) -> bool:
+        return not isinstance(other, Infinite)
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+    def __reduce__(self) -> str:
+        return "INFINITE"
+
+
+INFINITE: Final = Infinite()
+Loss: TypeAlias = Fraction | Infinite
+
+
+def exact(value: object, *, name: str) -> Fraction:
+    """``value`` as an exact fraction: int, Fraction, Decimal, "0.1", "1/3", or a float's exact value.
+
+    Errors: ParameterError for NaN, infinities, booleans and anything that is not a number.
+    """
+    try:
+        return _exact(value)
+    except (ValueError, TypeError, OverflowError, ZeroDivisionError, ArithmeticError):
+        raise ParameterError(
+            f"{name} must be a finite number, got {value!r}.",
+            hint='Give an int, a Fraction, or text such as "0.1" or "1/3".',
+            value=value,
+        ) from None
+
+
+def _exact(value: object) -> Fraction:
+    if isinstance(value, bool):
+        raise TypeError
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, str) and "/" in value:
+        return Fraction(value)
+    if isinstance(value, str | Decimal):
+        number = Decimal(value)
+        # An exponent such as 1e999999999 would not fit in memory as a fraction.
+        if number and abs(number.adjusted()) > _MAX_EXPONENT:
+            raise ValueError
+        return Fraction(number)
+    if isinstance(value, Real):
+        return Fraction(float(value))
+    raise TypeError
+
+
+def positive(value: object, *, name: str) -> Fraction:
+    """``value`` as an exact fraction above zero."""
+    number = exact(value, name=name)
+    if number > 0:
+        return number
+    raise ParameterError(
+        f"{name} must be above 0, got {value!r}.", hint="Give a number above 0.", value=value
+    )
+
+
+def non_negative(value: object, *, name: str) -> Fraction:
+    """``value`` as an exact fraction of at least zero."""
+    number = exact(value, name=name)
+    if number >= 0:
+        return number
+    raise ParameterError(
+        f"{name} must be at least 0, got {value!r}.", hint="Give 0 or more.", value=value
+    )
+
+
+def probability(value: object, *, name: str) -> Fraction:
+    """``value`` as an exact fraction in [0, 1]."""
+    number = exact(value, name=name)
+    if 0 <= number <= 1:
+        return number
+    raise ParameterError(
+        f"{name} must lie between 0 and 1, got {value!r}.", hint="Give a share.", value=value
+    )
+
+
+def whole(value: object, *, name: str, least: int = 0, most: int = MAX_COUNT) -> int:
+    """``value`` as an int in [least, most]."""
+    number = exact(value, name=name)
+    if number.denominator == 1 and least <= number <= most:
+        return int(number)
+    raise ParameterError(
+        f"{name} must be a whole number from {least} to {most}, got {value!r}.",
+        hint=f"Give a whole number of at least {least}.",
+        value=value,
+    )
+
+
+def rate(value: object, *, name: str) -> Loss:
+    """``value`` as a noise rate: INFINITE (no noise), or exact in [2^-40, 2^10]."""
+    if isinstance(value, Infinite):
+        return value
+    number = positive(value, name=name)
+    if MIN_RATE <= number <= MAX_RATE:
+        return number
+    raise ParameterError(
+        f"{name} must lie between 2^-40 and 2^10, got {value!r}.",
+        hint="A rate below 2^-40 adds noise larger than any count; "
+        "above 2^10 use onesided.INFINITE if no noise is meant.",
+        value=value,
+    )
+
+
+def round_up(number: Loss) -> float:
+    """The least float that is not below ``number``; for losses shown to people and programs."""
+    if isinstance(number, Infinite):
+        return math.inf
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
+def round_down(number: Loss) -> float:
+    """The largest float that is not above ``number``; for certainties."""
+    if isinstance(number, Infinite):
+        return math.inf
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
+
+
+def text(number: Loss) -> str:
+    """Exact and readable: ``"1"``, ``"1/2"`` or ``"INFINITE"``; :func:`from_text` reads it back."""
+    return "INFINITE" if isinstance(number, Infinite) else str(number)
+
+
+def from_text(value: str) -> Loss:
+    """Read what :func:`text` wrote."""
+    return INFINITE if value == "INFINITE" else exact(value, name="stored number")
+
+
+def exp_neg_bounds(exponent: Fraction, *, bits: int) -> tuple[Fraction, Fraction]:
+    """``(low, high)`` with ``low <= e^-exponent <= high`` and ``high - low <= 2^-bits``.
+
+    ``exponent >= 0``. The decimal module's ``exp`` is correctly rounded; the argument is
+    rounded both ways first, so the two ends are rigorous.
+    """
+    if exponent == 0:
+        return Fraction(1), Fraction(1)
+    if exponent > bits:
+        return Fraction(0), Fraction(1, 2**bits)
+    with decimal.localcontext() as context:
+        context.prec = bits + 8
+        context.rounding = decimal.ROUND_CEILING
+        larger = Decimal(exponent.numerator) / Decimal(exponent.denominator)
+        low = (-larger).exp().next_minus()
+        context.rounding = decimal.ROUND_FLOOR
+        smaller = Decimal(exponent.numerator) / Decimal(exponent.denominator)
+        high = (-smaller).exp().next_plus()
+    return Fraction(low), min(Fraction(high), Fraction(1))
+
+
+def log_up(number: Fraction, *, bits: int = 64) -> Fraction:
+    """A fraction at least ``ln number`` and above it by at most ``2^-bits``; ``number > 0``."""
+    if number == 1:
+        return Fraction(0)
+    with decimal.localcontext() as context:
+        context.prec = bits + 8
+        context.rounding = decimal.ROUND_CEILING
+        argument = Decimal(number.numerator) / Decimal(number.denominator)
+        return Fraction(argument.ln().next_plus())

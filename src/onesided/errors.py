@@ -1,0 +1,112 @@
+"""Every error this library raises on purpose.
+
+    OnesidedError
+    ├── ParameterError            a number or option that cannot be meant (also a ValueError)
+    ├── PolicyError               a policy that is malformed or cannot be read (also a ValueError)
+    │   └── UnprotectableError    the query would need infinite loss under the policy
+    ├── DataError                 the table does not fit the question (also a ValueError)
+    │   ├── UnknownColumnError    a column that is not in the table
+    │   ├── KeysError             missing, duplicate or null public keys
+    │   └── ContributionError     a unit exceeds the bound that the curator asserted
+    ├── NoiseError                randomness could not be had, or does not fit its integer type
+    ├── LedgerError               the record of spending
+    │   ├── BudgetExceededError   refused; nothing was drawn and nothing was recorded
+    │   ├── PolicyMismatchError   the ledger was opened for another policy or budget
+    │   ├── LedgerFormatError     not a ledger of ours, damaged, or written by a newer version
+    │   ├── TamperedLedgerError   the hash chain does not hold
+    │   └── LedgerUnavailableError  the store could not be read or written
+    ├── OutputError               the place where results should go cannot be used
+    └── MissingDependencyError    an optional package is not installed (also an ImportError)
+
+Each carries ``reason`` (what is wrong, with the offending value), ``hint`` (what to do next)
+and ``values`` (the numbers, for programs).
+"""
+
+from __future__ import annotations
+
+
+class OnesidedError(Exception):
+    """Base of all errors raised on purpose; ``str()`` gives the reason and the next step."""
+
+    def __init__(self, reason: str, *, hint: str = "", **values: object) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+        self.values = values
+
+    def __str__(self) -> str:
+        return f"{self.reason}\nHint: {self.hint}" if self.hint else self.reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.reason, self.hint, self.values)
+
+
+def _rebuild(
+    kind: type[OnesidedError], reason: str, hint: str, values: dict[str, object]
+) -> OnesidedError:
+    """Remake an error that crossed a process boundary."""
+    return kind(reason, hint=hint, **values)
+
+
+class ParameterError(OnesidedError, ValueError):
+    """A number or option that cannot be meant."""
+
+
+class PolicyError(OnesidedError, ValueError):
+    """A policy that is malformed or cannot be read."""
+
+
+class UnprotectableError(PolicyError):
+    """No finite amount of this mechanism's noise can keep the policy."""
+
+
+class DataError(OnesidedError, ValueError):
+    """The table does not fit the question."""
+
+
+class UnknownColumnError(DataError):
+    """A column that is not in the table."""
+
+
+class KeysError(DataError):
+    """Missing, duplicate or null public keys."""
+
+
+class ContributionError(DataError):
+    """A unit exceeds the bound that the curator asserted."""
+
+
+class NoiseError(OnesidedError):
+    """Randomness could not be had, or does not fit its integer type."""
+
+
+class LedgerError(OnesidedError):
+    """Something about the record of spending."""
+
+
+class BudgetExceededError(LedgerError):
+    """The release was refused; nothing was drawn and nothing was recorded."""
+
+
+class PolicyMismatchError(LedgerError):
+    """The ledger was opened for another policy or budget."""
+
+
+class LedgerFormatError(LedgerError):
+    """Not a ledger of ours, damaged, or written by a newer version."""
+
+
+class TamperedLedgerError(LedgerError):
+    """The hash chain does not hold."""
+
+
+class LedgerUnavailableError(LedgerError):
+    """The store could not be read or written."""
+
+
+class OutputError(OnesidedError):
+    """The place where results should go cannot be used."""
+
+
+class MissingDependencyError(OnesidedError, ImportError):
+    """An optional package is not installed."""
