@@ -41,7 +41,7 @@ class Infinite:
 
     __radd__ = __add__
 
-    def __mul__(self, factor: Rational | int) -> Fraction | Infinite:
+    def __mul__(self, factor: Fraction | int) -> Fraction | Infinite:
         if factor < 0:
             raise ParameterError(f"INFINITE cannot be multiplied by {factor}.", factor=factor)
         return self if factor > 0 else Fraction(0)
@@ -75,7 +75,9 @@ Loss: TypeAlias = Fraction | Infinite
 
 
 def exact(value: object, *, name: str) -> Fraction:
-    """``value`` as an exact fraction: int, Fraction, Decimal, "0.1", "1/3", or a float's exact value.
+    """``value`` as an exact fraction: int, Fraction, Decimal, "0.1", "1/3", or a float.
+
+    A float is taken at its exact binary value.
 
     Errors: ParameterError for NaN, infinities, booleans and anything that is not a number.
     """

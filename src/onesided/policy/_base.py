@@ -1,0 +1,102 @@
+"""What every policy can do, whatever its family."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from onesided._numbers import INFINITE, Loss
+
+if TYPE_CHECKING:
+    from onesided.policy._predicate import Rule
+    from onesided.policy._shift import Edge, GroupCount, Record, Shift
+
+
+class Policy(ABC):
+    """A directed relation over records: who must be able to pass as whom, and how well.
+
+    A mechanism M keeps (ε, P) if for data sets X, Y that differ in one record, x in X and y in
+    Y, joined by an edge of weight w, and for all sets S of outputs,
+    ``Pr[M(X) in S] <= exp(ε w) Pr[M(Y) in S]``. The reverse is not implied.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The family's name, as in ``onesided.policy``."""
+
+    @property
+    @abstractmethod
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of records, ``"absent"`` among them where records may come or go."""
+
+    @property
+    @abstractmethod
+    def edges(self) -> tuple[Edge, ...]:
+        """The classes of moves, each named, directed and weighted."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """How a table's units get their kinds: the first rule that holds for any row decides."""
+        return ()
+
+    @property
+    def default_kind(self) -> str:
+        """The kind of a unit for which no rule holds."""
+        return self.kinds[0]
+
+    @abstractmethod
+    def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
+        """Per edge, the extreme shifts of a group-by count of units."""
+
+    @abstractmethod
+    def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
+        """Every record over a finite list of groups; for exact verification."""
+
+    @abstractmethod
+    def edge_between(self, real: Record, other: Record) -> Edge | None:
+        """The edge along which ``real`` must be able to pass as ``other``; None if none does."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, object]:
+        """What :func:`onesided.policy.from_toml` needs to rebuild this policy."""
+
+    @abstractmethod
+    def sentences(self, odds: str) -> list[str]:
+        """What leaks and what is protected, in plain words; ``odds`` is e^ε as text."""
+
+    def distance(self, real: Record, other: Record) -> Loss:
+        """How far ``real`` is from ``other`` in the policy's own direction; INFINITE if no edge."""
+        if real == other:
+            return Fraction(0)
+        edge = self.edge_between(real, other)
+        return INFINITE if edge is None else edge.weight
+
+    def moves(self, records: Iterable[Record]) -> Iterator[tuple[Record, Record, Edge]]:
+        """Every ``(real, other, edge)`` among the given records."""
+        pool = tuple(records)
+        for real in pool:
+            for other in pool:
+                edge = None if real == other else self.edge_between(real, other)
+                if edge is not None:
+                    yield real, other, edge
+
+    def to_toml(self) -> str:
+        """The policy as versioned text; ``onesided.policy.from_toml`` reads it back."""
+        from onesided.policy._toml import encode  # noqa: PLC0415 - the encoder knows all families
+
+        return encode(self)
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 of the TOML text: what a ledger knows this policy by."""
+        return hashlib.sha256(self.to_toml().encode()).hexdigest()
+
+    def explain(self, *, epsilon: object = 1) -> str:
+        """Plain sentences: what an observer can learn for certain, what stays hidden, how well."""
+        from onesided.policy._explain import explain  # noqa: PLC0415 - words come last
+
+        return explain(self, epsilon=epsilon)

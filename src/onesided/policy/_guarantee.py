@@ -1,0 +1,63 @@
+"""What a release promises, edge by edge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+
+from onesided._numbers import INFINITE, Infinite, Loss, round_up, text
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Per edge, the loss (ε, δ) of one or more releases. Comparison is partial.
+
+    ``epsilon`` and ``delta`` map an edge's name to its loss along that edge, in its own
+    direction; nothing is said of the way back.
+    """
+
+    policy: str
+    epsilon: Mapping[str, Loss]
+    delta: Mapping[str, Fraction]
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", MappingProxyType(dict(self.epsilon)))
+        object.__setattr__(self, "delta", MappingProxyType(dict(self.delta)))
+
+    @property
+    def headline(self) -> Loss:
+        """The largest ε over the edges."""
+        return max(self.epsilon.values(), default=Fraction(0))
+
+    def implies(self, other: Guarantee) -> bool:
+        """Whether this promises at least as much on every edge that ``other`` names."""
+        return all(
+            self.epsilon.get(edge, INFINITE) <= bound
+            and self.delta.get(edge, Fraction(0)) <= other.delta.get(edge, Fraction(0))
+            for edge, bound in other.epsilon.items()
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON: exact text beside decimals that are rounded up."""
+        return {
+            "policy": self.policy,
+            "about": self.about,
+            "edges": {
+                edge: {
+                    "epsilon": text(loss),
+                    "epsilon_decimal": None if isinstance(loss, Infinite) else round_up(loss),
+                    "delta": text(self.delta.get(edge, Fraction(0))),
+                }
+                for edge, loss in self.epsilon.items()
+            },
+        }
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{edge}: ε = {text(loss)}" for edge, loss in self.epsilon.items())
+        worst = max(self.delta.values(), default=Fraction(0))
+        delta = f", δ = {text(worst)}" if worst else " (pure, δ = 0)"
+        about = f" {self.about}" if self.about else ""
+        return f"Under the policy '{self.policy}' -- {parts}{delta}.{about}"

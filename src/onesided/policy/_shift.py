@@ -1,0 +1,80 @@
+"""How far answers can move when one record passes as another."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from onesided._numbers import positive, whole
+
+ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """The most that a query's answers can rise and fall along one move, each an L1 total.
+
+    Direction: from the real data X to the data Y that it must be able to pass as; ``fall`` is
+    what is lower on Y, ``rise`` what is higher. The two are never merged.
+    """
+
+    rise: int
+    fall: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rise", whole(self.rise, name="rise"))
+        object.__setattr__(self, "fall", whole(self.fall, name="fall"))
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A directed class of moves: a ``source`` record must be able to pass as a ``target``.
+
+    ``weight`` is the distance of the move: a mechanism at ε may lose ε times it.
+    """
+
+    source: str
+    target: str
+    weight: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", positive(self.weight, name="weight of an edge"))
+
+    @property
+    def name(self) -> str:
+        """``"source -> target"``, the edge's name in guarantees and ledgers."""
+        return f"{self.source} -> {self.target}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One unit's record: its kind, and what it holds (for a group-by count, its groups)."""
+
+    kind: str
+    value: Hashable = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCount:
+    """A count of units per group, as much of it as a policy must know.
+
+    max_groups: the most groups that one unit can be counted in.
+    counted: the kinds that are counted; None counts every kind.
+    truncated: units in more groups are cut down to ``max_groups`` of them. What is kept may
+        then change when something is dropped, and the policy has to price that.
+    """
+
+    max_groups: int = 1
+    counted: frozenset[str] | None = None
+    truncated: bool = False
+
+    def __post_init__(self) -> None:
+        whole(self.max_groups, name="max_groups", least=1)
+
+    def counts(self, kind: str) -> bool:
+        """Whether records of ``kind`` can add to an answer."""
+        return kind != ABSENT and (self.counted is None or kind in self.counted)
