@@ -1,0 +1,327 @@
+"""A made-up city with a made-up week of visits, for the demo and for tests.
+
+Nothing here describes a real place or a real person. The generator is an ordinary seeded one, so
+that everybody who runs the demo gets the same city; it is never used for privacy noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from onesided.errors import MissingDependencyError, OutputError, ParameterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Floats: TypeAlias = NDArray[np.float64]
+    Texts: TypeAlias = NDArray[np.str_]
+    Times: TypeAlias = NDArray[np.datetime64]
+
+
+class _Kind(NamedTuple):
+    """One category of place: how many there are, how well visited, and when (24 hourly weights)."""
+
+    name: str
+    share: float
+    crowd: float
+    weekday: float
+    weekend: float
+    hours: str
+    weekend_hours: str
+
+
+# One digit per hour from midnight to 23 h: how busy the category is then.
+_KINDS = (
+    _Kind("Shop", 0.30, 1.0, 26, 38, "000000011235666667886310", "000000001469998876431000"),
+    _Kind("Café", 0.17, 1.0, 17, 20, "000000269754776544321100", "000000013799865677542110"),
+    _Kind("Office", 0.16, 0.6, 9, 1, "000000138863465531110000", "000000001233333221000000"),
+    _Kind("Bar", 0.12, 1.2, 9, 16, "410000000000112223468996", "942000000000223334568999"),
+    _Kind("Park", 0.09, 0.7, 8, 16, "000001332222334446764200", "000000124688899987643100"),
+    _Kind("Gym", 0.06, 1.1, 10, 6, "000002654322332335898520", "000000014688754443210000"),
+    _Kind("School", 0.05, 1.8, 4, 0.2, "000000049999787653100000", "000000000245542100000000"),
+    _Kind("Clinic", 0.03, 1.6, 7, 1.5, "000000037999545776310000", "111111124666554443221111"),
+    _Kind("Station", 0.02, 3.5, 10, 6, "100013899632233468964321", "211012346777777777765432"),
+)
+_OFFICE, _SCHOOL = 2, 6
+
+# District centres in kilometres east and north of the middle, spread (km) and weight.
+_DISTRICTS = np.array(
+    [
+        (0.3, 0.9, 0.55, 20.0),
+        (-0.9, -0.8, 0.60, 13.0),
+        (1.9, 1.7, 0.70, 12.0),
+        (-2.3, 1.5, 0.65, 11.0),
+        (1.6, -1.2, 0.60, 10.0),
+        (-2.7, -1.7, 0.70, 9.0),
+        (3.7, 0.9, 0.60, 8.0),
+        (0.1, 2.9, 0.60, 7.0),
+        (3.4, -2.0, 0.65, 6.0),
+        (-0.6, -2.8, 0.55, 4.0),
+    ]
+)
+_MIDDLE = (47.5, 8.0)  # somewhere to stand; the city itself does not exist
+_KM_PER_DEGREE = 111.2
+_BANK = 0.17  # half the river's width, km
+
+_MONDAY = np.datetime64("2026-03-02T00:00:00", "s")
+# How many different places a person visits in a day (0, 1, 2, ...): 1.2 on average, and more than
+# three so rarely that a bound of three per day costs the statistics nothing one can see.
+_PER_DAY = np.array([0.225, 0.450, 0.240, 0.077, 0.006, 0.002])
+_TWICE = 0.04  # share of visits that are repeated later on the same day
+_FAVOURITES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visits:
+    """One row per visit, ordered by time; the columns have equal length."""
+
+    person: Ints
+    place: Texts
+    time: Times
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """One row per place; latitude and longitude in degrees."""
+
+    place: Texts
+    category: Texts
+    latitude: Floats
+    longitude: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class City:
+    """Made-up visits of infected people and the made-up places they went to."""
+
+    visits: Visits
+    places: Places
+
+
+def city(*, seed: int = 1, people: int = 6000, places: int = 2500, days: int = 7) -> City:
+    """Make the fictional city; equal arguments give equal cities.
+
+    People live in a district, have a workplace or a school and a few favourites near home, and go
+    out to 1.2 different places a day on average. Popularity falls with rank as in Zipf's law.
+
+    Args:
+        seed: of an ordinary generator; made-up data, not privacy noise.
+        people: number of persons, at least 1.
+        places: number of places, at least 1.
+        days: length of the record in days from a Monday, at least 1.
+    """
+    for name, value in {"people": people, "places": places, "days": days}.items():
+        if value < 1:
+            raise ParameterError(f"{name} is {value}", hint=f"{name} must be at least 1")
+    random = np.random.default_rng(seed)
+    town = _build_town(random, count=places)
+    person, day, place, kind = _outings(random, town=town, people=people, days=days)
+    time = _MONDAY + _seconds(random, day=day, kind=kind)
+    again = np.flatnonzero(random.random(person.size) < _TWICE)
+    later = time[again] + random.integers(3600, 4 * 3600, again.size)
+    person, place = np.append(person, person[again]), np.append(place, place[again])
+    time = np.append(time, later)
+    keep = time < _MONDAY + days * 86400
+    order = np.flatnonzero(keep)[np.lexsort((person[keep], time[keep]))]
+    return City(
+        visits=Visits(person=person[order], place=town.names[place[order]], time=time[order]),
+        places=Places(
+            place=town.names,
+            category=np.array([kind.name.lower() for kind in _KINDS])[town.kind],
+            latitude=town.latitude,
+            longitude=town.longitude,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Town:
+    """The places, and their popularity laid end to end by (district, kind) for quick draws."""
+
+    names: Texts
+    kind: Ints
+    latitude: Floats
+    longitude: Floats
+    order: Ints
+    reach: Floats  # cumulative popularity in that order
+    start: Floats  # where each (district, kind) begins and ends on that line
+    end: Floats
+
+    def draw(self, random: np.random.Generator, *, district: Ints, kind: Ints) -> Ints:
+        """One place per entry, of that kind in that district (any place if there is none)."""
+        group = district * len(_KINDS) + kind
+        start, end = self.start[group], self.end[group]
+        empty = end <= start
+        start, end = np.where(empty, 0.0, start), np.where(empty, self.reach[-1], end)
+        spot = start + random.random(group.size) * (end - start)
+        found = np.searchsorted(self.reach, spot, side="right")
+        chosen: Ints = self.order[np.minimum(found, self.order.size - 1)]
+        return chosen
+
+
+def _build_town(random: np.random.Generator, *, count: int) -> _Town:
+    shares = np.array([kind.share for kind in _KINDS])
+    kind = np.sort(random.choice(len(_KINDS), count, p=shares / shares.sum()))
+    weight = _DISTRICTS[:, 3] / _DISTRICTS[:, 3].sum()
+    district = random.choice(len(_DISTRICTS), count, p=weight)
+    latitude, longitude = _positions(random, district)
+    rank = random.permutation(count) + 1.0
+    crowd = np.array([one.crowd for one in _KINDS])[kind]
+    popularity = crowd / (rank + 4.0) ** 0.95  # Zipf-Mandelbrot: a long tail, a blunt top
+    group = district * len(_KINDS) + kind
+    order = np.argsort(group, kind="stable")
+    reach = np.cumsum(popularity[order])
+    edges = np.searchsorted(group[order], np.arange(len(_DISTRICTS) * len(_KINDS) + 1))
+    line = np.concatenate(([0.0], reach))
+    return _Town(
+        names=np.array([f"{_KINDS[k].name} {i:04d}" for i, k in enumerate(kind, start=1)]),
+        kind=kind,
+        latitude=latitude,
+        longitude=longitude,
+        order=order,
+        reach=reach,
+        start=line[edges[:-1]],
+        end=line[edges[1:]],
+    )
+
+
+def _positions(random: np.random.Generator, district: Ints) -> tuple[Floats, Floats]:
+    """Latitude and longitude around the district's centre, with no place in the river."""
+    centre, spread = _DISTRICTS[district, :2], _DISTRICTS[district, 2]
+    # A Student tail instead of a normal one: dense cores, a few places far out.
+    offset = random.standard_t(6, size=(district.size, 2)) * spread[:, None] * 0.8
+    east, north = (centre + offset).T
+    river = 0.35 * np.sin(east * 1.1) - 0.12 * east - 0.1
+    north = north + np.where(north < river, -_BANK, _BANK)  # both banks step back
+    latitude = _MIDDLE[0] + north / _KM_PER_DEGREE
+    longitude = _MIDDLE[1] + east / (_KM_PER_DEGREE * np.cos(np.radians(_MIDDLE[0])))
+    return latitude.round(6), longitude.round(6)
+
+
+def _outings(
+    random: np.random.Generator, *, town: _Town, people: int, days: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Person, day, place and kind of each first visit of a day, one row per visit."""
+    weight = _DISTRICTS[:, 3] / _DISTRICTS[:, 3].sum()
+    home = random.choice(len(_DISTRICTS), people, p=weight)
+    elsewhere = random.choice(len(_DISTRICTS), people, p=weight)
+    pupil = random.random(people) < 0.22
+    work = np.where(pupil & (random.random(people) < 0.8), home, elsewhere)
+    anchor = town.draw(random, district=work, kind=np.where(pupil, _SCHOOL, _OFFICE))
+    counts = random.choice(_PER_DAY.size, (people, days), p=_PER_DAY / _PER_DAY.sum()).ravel()
+    cell = np.repeat(np.arange(people * days), counts)
+    slot = np.arange(cell.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    person, day = cell // days, cell % days
+    free_day = day % 7 >= 5
+
+    kind = _kinds_for(random, free_day)
+    where = random.random(cell.size)
+    near = np.where(where < 0.70, home[person], work[person])
+    near = np.where(where > 0.90, random.choice(len(_DISTRICTS), cell.size, p=weight), near)
+    place = town.draw(random, district=near, kind=kind)
+
+    haunts = _favourites(random, town=town, home=home)
+    usual = random.random(cell.size) < 0.45
+    habit = haunts[person, random.integers(0, _FAVOURITES, cell.size)]
+    place = np.where(usual, habit, place)
+    duty = (slot == 0) & ~free_day & (random.random(cell.size) < 0.35)
+    place = np.where(duty, anchor[person], place)
+    return person + 1, day, place, town.kind[place]
+
+
+def _kinds_for(random: np.random.Generator, free_day: NDArray[np.bool_]) -> Ints:
+    """A category for each outing, weekends differing from working days."""
+    week = np.cumsum([kind.weekday for kind in _KINDS])
+    rest = np.cumsum([kind.weekend for kind in _KINDS])
+    spot = random.random(free_day.size)
+    kind: Ints = np.where(
+        free_day,
+        np.searchsorted(rest, spot * rest[-1], side="right"),
+        np.searchsorted(week, spot * week[-1], side="right"),
+    )
+    return kind
+
+
+def _favourites(random: np.random.Generator, *, town: _Town, home: Ints) -> Ints:
+    """A few places per person, near home, of everyday kinds; shape (people, favourites)."""
+    everyday = np.array([0, 1, 3, 4, 5])
+    chance = np.array([0.35, 0.25, 0.14, 0.14, 0.12])
+    near = np.repeat(home, _FAVOURITES)
+    drawn = town.draw(random, district=near, kind=random.choice(everyday, near.size, p=chance))
+    return drawn.reshape(home.size, _FAVOURITES)
+
+
+def _seconds(random: np.random.Generator, *, day: Ints, kind: Ints) -> Ints:
+    """Seconds since the first midnight, following the rhythm of the category."""
+    profiles = np.array(
+        [[int(c) for c in row] for one in _KINDS for row in (one.hours, one.weekend_hours)], float
+    )
+    reach = np.cumsum(profiles / profiles.sum(axis=1, keepdims=True), axis=1)
+    row = kind * 2 + (day % 7 >= 5)
+    spot = random.random(day.size)
+    hour = np.minimum((spot[:, None] >= reach[row]).sum(axis=1), 23)
+    seconds: Ints = day * 86400 + hour * 3600 + random.integers(0, 3600, day.size)
+    return seconds
+
+
+def write_city(folder: str | Path, *, made: City | None = None) -> tuple[Path, Path]:
+    """Write ``visits.parquet`` and ``places.parquet`` and return their paths.
+
+    Types: person BIGINT; place, category VARCHAR; time TIMESTAMP; latitude, longitude DOUBLE.
+
+    Args:
+        folder: made if it is not there.
+        made: the city to write; the standard one if not given.
+
+    Raises:
+        MissingDependencyError: DuckDB is not installed.
+        OutputError: the folder cannot be written to.
+    """
+    made = city() if made is None else made
+    folder = Path(folder)
+    visits, places = made.visits, made.places
+    paths = folder / "visits.parquet", folder / "places.parquet"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {folder}: {error}") from error
+    _write_parquet(
+        paths[0],
+        select="person::BIGINT AS person, place::VARCHAR AS place, time::TIMESTAMP AS time",
+        columns={
+            "person": visits.person,
+            "place": visits.place.astype(object),
+            "time": visits.time,
+        },
+    )
+    _write_parquet(
+        paths[1],
+        select="place::VARCHAR AS place, category::VARCHAR AS category, latitude, longitude",
+        columns={
+            "place": places.place.astype(object),
+            "category": places.category.astype(object),
+            "latitude": places.latitude,
+            "longitude": places.longitude,
+        },
+    )
+    return paths
+
+
+def _write_parquet(path: Path, *, select: str, columns: dict[str, NDArray[Any]]) -> None:
+    try:
+        import duckdb  # noqa: PLC0415  # an optional engine, needed only here
+    except ImportError as error:
+        raise MissingDependencyError(
+            "writing the demo city needs DuckDB", hint="pip install 'onesided[cli]'"
+        ) from error
+    with duckdb.connect() as connection:
+        connection.register("made_up", columns)
+        try:
+            connection.sql(f"SELECT {select} FROM made_up").write_parquet(str(path))  # noqa: S608  # fixed text
+        except duckdb.IOException as error:
+            raise OutputError(f"cannot write {path}: {error}") from error
