@@ -1,0 +1,263 @@
+"""The two figures, as plotly.js JSON: where the places are, and how the bounds are spread.
+
+Plain scatter traces on longitude and latitude, never a tile or topography layer: those would ask
+the network. Colours come from the Okabe-Ito palette and the two statuses also differ in shape.
+The page's script adds fonts and resolves the colours, which live in the style sheet.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from onesided.report._page import Page
+
+# Names of colours in report.css; the script resolves them for the theme in use.
+CERTIFIED = "var(--certified)"
+UNKNOWN = "var(--unknown)"
+INK = "var(--ink)"
+SVG_LIMIT = 4_000  # above this many markers WebGL draws them; below, SVG is sharper, also on paper
+MAP_LIMIT = 100_000  # markers beyond this make the file heavy and the picture no clearer
+_BARS = 40
+_KM_PER_DEGREE = 111.2
+
+
+def map_figure(page: Page) -> dict[str, Any] | None:
+    """The map, or None where no position is known."""
+    rows = np.flatnonzero(page.located)
+    if rows.size == 0 or page.latitude is None or page.longitude is None:
+        return None
+    rows = rows[:: math.ceil(rows.size / MAP_LIMIT)]
+    latitude, longitude = page.latitude[rows], page.longitude[rows]
+    stretch = max(math.cos(math.radians(float(latitude.mean()))), 0.01)
+    layout = {
+        "xaxis": _map_axis(longitude, least=0.002 / stretch),
+        "yaxis": {
+            **_map_axis(latitude, least=0.002),
+            "scaleanchor": "x",
+            "scaleratio": 1 / stretch,
+        },
+        "dragmode": "pan",
+        "hovermode": "closest",
+        "showlegend": False,
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+        **_scale_bar(latitude, longitude, stretch=stretch),
+    }
+    return {"data": _map_traces(page, rows), "layout": layout}
+
+
+def _map_axis(values: NDArray[np.float64], *, least: float) -> dict[str, Any]:
+    low, high = float(values.min()), float(values.max())
+    pad = max((high - low) * 0.04, least)
+    return {
+        "range": [low - pad, high + pad],
+        "showticklabels": False,
+        "zeroline": False,
+        "showgrid": False,
+    }
+
+
+def _map_traces(page: Page, rows: NDArray[np.intp]) -> list[dict[str, Any]]:
+    if page.certified is None:
+        values = getattr(page, page.main_side)[rows].astype(float)
+        finite = values[np.isfinite(values)]
+        marker = {
+            "color": [float(v) if math.isfinite(v) else None for v in values],
+            "colorscale": "Cividis",
+            "cmin": float(finite.min()) if finite.size else 0.0,
+            # A few giants would leave everyone else in one colour.
+            "cmax": float(np.quantile(finite, 0.98)) if finite.size else 1.0,
+            "size": 7,
+            "colorbar": {"thickness": 10, "len": 0.6, "outlinewidth": 0},
+        }
+        return [_trace(page, rows, total=rows.size, marker=marker)]
+    yes = page.certified[rows]
+    certified = {"color": CERTIFIED, "symbol": "circle", "size": 6, "opacity": 0.8}
+    unknown = {
+        "color": UNKNOWN,
+        "symbol": "diamond",
+        "size": 8,
+        "opacity": 0.9,
+        "line": {"width": 1, "color": "var(--unknown-edge)"},
+    }
+    return [
+        _trace(page, rows[yes], total=rows.size, marker=certified),
+        _trace(page, rows[~yes], total=rows.size, marker=unknown),
+    ]
+
+
+def _trace(
+    page: Page, rows: NDArray[np.intp], *, total: int, marker: dict[str, Any]
+) -> dict[str, Any]:
+    latitude, longitude = page.latitude, page.longitude
+    if latitude is None or longitude is None:  # callers have looked; this is for the type checker
+        return {}
+    return {
+        "type": "scattergl" if total > SVG_LIMIT else "scatter",
+        "mode": "markers",
+        "x": longitude[rows].round(6).tolist(),
+        "y": latitude[rows].round(6).tolist(),
+        "customdata": rows.tolist(),
+        "hovertext": [_hover(page, int(row)) for row in rows],
+        "hoverinfo": "text",
+        "marker": marker,
+    }
+
+
+def _hover(page: Page, row: int) -> str:
+    """Text of one marker; plotly reads a little HTML here, so names are escaped for it."""
+    lines = [f"<b>{html.escape(page.keys[row])}</b>"]
+    if page.certified is not None:
+        yes = bool(page.certified[row])
+        lines.append(f"certified: at most {page.threshold}" if yes else "unknown")
+    upper, lower = float(page.upper[row]), float(page.lower[row])
+    if math.isfinite(upper):
+        lines.append(f"at most {plain(upper)} ({sureness(page, certain=page.upper_certain)})")
+    if math.isfinite(lower):
+        lines.append(f"at least {plain(lower)} ({sureness(page, certain=page.lower_certain)})")
+    return "<br>".join(lines)
+
+
+def sureness(page: Page, *, certain: bool) -> str:
+    """How sure a bound is, in a word: "certain" or "95 %"."""
+    return "certain" if certain else page.confidence
+
+
+def plain(value: float) -> str:
+    """A number for people: thousands separated, no more digits than it has."""
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.4g}"
+
+
+def _scale_bar(
+    latitude: NDArray[np.float64], longitude: NDArray[np.float64], *, stretch: float
+) -> dict[str, Any]:
+    """A bar of a round length in the lower left corner, in map coordinates so that it zooms."""
+    width = float(np.ptp(longitude)) * stretch * _KM_PER_DEGREE
+    if width <= 0:
+        return {}
+    length = next_round(width / 8)
+    x, y = float(longitude.min()), float(latitude.min())
+    line = {"type": "line", "x0": x, "x1": x + length / (stretch * _KM_PER_DEGREE)}
+    label = f"{length:g} km" if length >= 1 else f"{length * 1000:g} m"
+    return {
+        "shapes": [{**line, "y0": y, "y1": y, "line": {"width": 2, "color": INK}}],
+        "annotations": [
+            {"x": x, "y": y, "text": label, "showarrow": False, "xanchor": "left", "yanchor": "top"}
+        ],
+    }
+
+
+def next_round(value: float) -> float:
+    """The smallest 1, 2 or 5 times a power of ten that is at least this positive value."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(
+        step * power for step in (1.0, 2.0, 5.0, 10.0) if value <= step * power * (1 + 1e-9)
+    )
+
+
+def bounds_figure(page: Page) -> dict[str, Any] | None:
+    """Histogram of the bound worth drawing, or None where no row has one.
+
+    Bars never straddle the threshold; everything beyond the last bar is gathered in one.
+    """
+    values = getattr(page, page.main_side).astype(float)
+    values = values[np.isfinite(values)]
+    if values.size == 0:
+        return None
+    start, width = _bins(values, whole=bool((values == np.round(values)).all()), page=page)
+    slot = np.minimum(np.floor((values - start) / width + 1e-9), _BARS - 1).astype(int)
+    count = np.bincount(slot)
+    low = start + width * np.arange(count.size)
+    spilled = bool((values >= start + width * _BARS).any())
+    names = [
+        _bar_name(float(x), width, whole=width >= 1, last=spilled and i == _BARS - 1)
+        for i, x in enumerate(low)
+    ]
+    side = {"upper": "at most", "lower": "at least", "estimate": "best guess"}[page.main_side]
+    bars = {
+        "type": "bar",
+        "x": list(range(count.size)),
+        "y": count.tolist(),
+        "marker": {"color": _bar_colours(page, low), "line": {"width": 0}},
+        "hovertext": [f"{side} {n}: {c:,}" for n, c in zip(names, count, strict=True)],
+        "hoverinfo": "text",
+    }
+    step = max(1, math.ceil(count.size / 8))
+    ticks = sorted({*range(0, count.size, step), *([count.size - 1] if spilled else [])})
+    if spilled and len(ticks) > 1 and ticks[-1] - ticks[-2] < step:
+        del ticks[-2]
+    return {"data": [bars], "layout": _bar_layout(ticks, names, page=page, low=low)}
+
+
+def _bins(values: NDArray[np.float64], *, whole: bool, page: Page) -> tuple[float, float]:
+    """Start and width of the bars, aligned so that a bar ends where the threshold does."""
+    low, high = float(values.min()), float(np.quantile(values, 0.98))
+    width = next_round(max(high - low, 1e-9 if not whole else 1.0) / (_BARS - 1))
+    if whole:
+        width = max(1.0, math.ceil(width))
+    anchor = 0.0 if page.threshold is None else page.threshold + 1.0
+    return anchor + math.floor((low - anchor) / width) * width, width
+
+
+def _bar_name(low: float, width: float, *, whole: bool, last: bool) -> str:
+    if last:
+        return f"{plain(low)} or more"
+    if whole and width == 1:
+        return plain(low)
+    return f"{plain(low)} to {plain(low + width - 1 if whole else low + width)}"
+
+
+def _bar_colours(page: Page, low: NDArray[np.float64]) -> list[str] | str:
+    if page.certified is None or page.threshold is None:
+        return CERTIFIED
+    return [CERTIFIED if x <= page.threshold else UNKNOWN for x in low]
+
+
+def _bar_layout(
+    ticks: list[int], names: list[str], *, page: Page, low: NDArray[np.float64]
+) -> dict[str, Any]:
+    layout: dict[str, Any] = {
+        "xaxis": {
+            "tickvals": ticks,
+            "ticktext": [names[i] for i in ticks],
+            "fixedrange": True,
+            "zeroline": False,
+            "tickangle": 0,
+        },
+        "yaxis": {"fixedrange": True, "zeroline": False, "rangemode": "tozero", "nticks": 6},
+        "bargap": 0.12,
+        "hovermode": "closest",
+        "showlegend": False,
+        "dragmode": False,
+        "margin": {"l": 44, "r": 8, "t": 24, "b": 36},
+    }
+    if page.threshold is not None and low[0] <= page.threshold < low[-1]:
+        x = float((low <= page.threshold).sum()) - 0.5
+        layout["shapes"] = [
+            {
+                "type": "line",
+                "x0": x,
+                "x1": x,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": {"width": 1.5, "dash": "dot", "color": INK},
+            }
+        ]
+        layout["annotations"] = [
+            {
+                "x": x,
+                "y": 1,
+                "yref": "paper",
+                "text": f"at most {page.threshold} | more",
+                "showarrow": False,
+                "yanchor": "bottom",
+            }
+        ]
+    return layout

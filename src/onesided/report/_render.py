@@ -1,0 +1,179 @@
+"""Turn a page into one HTML file that asks the network for nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onesided.errors import MissingDependencyError, OutputError
+from onesided.report._figures import MAP_LIMIT, bounds_figure, map_figure, plain, sureness
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from onesided.report._page import Page
+
+TABLE_LIMIT = 20_000  # rows in the page's own table; the release files hold all
+_FIRST_ROWS = 25  # rows that are in the HTML itself, for paper and for readers without scripts
+
+
+def write(page: Page, path: str | Path) -> None:
+    """Write the page as a self-contained HTML file, replacing an older one in one step.
+
+    Raises:
+        MissingDependencyError: plotly or jinja2 is not installed.
+        OutputError: the file cannot be written.
+    """
+    text = render(page)
+    path = Path(path)
+    try:
+        _replace(path, text)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write the report {path}: {error}", hint="choose a folder you may write to"
+        ) from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the target, then rename: readers see the old page or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)  # mkstemp makes private files; a report is there to be read
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def render(page: Page) -> str:
+    """The page as HTML text.
+
+    Raises:
+        MissingDependencyError: plotly or jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  # optional, and slow
+        from markupsafe import Markup  # noqa: PLC0415  # comes with jinja2
+        from plotly.offline import get_plotlyjs  # noqa: PLC0415  # optional, and slow
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the report page needs plotly and jinja2", hint="pip install 'onesided[cli]'"
+        ) from error
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    script, plotly = _resource("report.js"), get_plotlyjs()
+    figures = {"map": map_figure(page), "bounds": bounds_figure(page)}
+    table = _table(page)
+    return environment.from_string(_resource("report.html")).render(
+        page=page,
+        columns=table["columns"],
+        first_rows=_first_rows(table),
+        has=figures,
+        data=Markup(as_script_json({"figures": figures, "table": table})),  # noqa: S704  # escaped there
+        css=Markup(_resource("report.css")),  # noqa: S704  # ours
+        script=Markup(script),  # noqa: S704  # ours
+        plotly=Markup(plotly),  # noqa: S704  # plotly's own bundle
+        script_hashes=[_hash(script), _hash(plotly)],
+        **_counts(page),
+    )
+
+
+def as_script_json(value: object) -> str:
+    """JSON that may stand inside a script element whatever strings it holds.
+
+    No ``<``, ``>`` or ``&`` is left, so that neither ``</script>`` nor ``<!--`` can appear, and
+    only ASCII, so that no line separator can end a statement.
+    """
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _hash(script: str) -> str:
+    """The script's name in the page's content security policy; nothing else may run."""
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return "sha256-" + base64.b64encode(digest).decode("ascii")
+
+
+def _resource(name: str) -> str:
+    return (files("onesided.report") / name).read_text(encoding="utf-8")
+
+
+def _counts(page: Page) -> dict[str, Any]:
+    """Numbers that the template puts into sentences."""
+    total = len(page.keys)
+    certified = None if page.certified is None else int(page.certified.sum())
+    located = int(page.located.sum())
+    side = getattr(page, page.main_side).astype(float)
+    return {
+        "total": total,
+        "certified": certified,
+        # Rounded down: the page never shows more certified than there are.
+        "percent": 0 if not certified else certified * 100 // total,
+        "located": located,
+        "drawn": located
+        if located <= MAP_LIMIT
+        else len(range(0, located, -(-located // MAP_LIMIT))),
+        "no_bound": int((~np.isfinite(side)).sum()),
+        "shown": min(total, TABLE_LIMIT),
+        "sureness": {
+            "upper": sureness(page, certain=page.upper_certain),
+            "lower": sureness(page, certain=page.lower_certain),
+        },
+    }
+
+
+def _table(page: Page) -> dict[str, Any]:
+    """Columns of the table, cut to the first rows of a very long release."""
+    shown = slice(0, TABLE_LIMIT)
+    columns = [_column("key", page.key_name, "", list(page.keys[shown]))]
+    if page.certified is not None:
+        columns.append(_column("status", "status", "", page.certified[shown].astype(int).tolist()))
+    numbers = (
+        ("upper", "at most", sureness(page, certain=page.upper_certain)),
+        ("lower", "at least", sureness(page, certain=page.lower_certain)),
+        ("estimate", "best guess", ""),
+    )
+    for kind, label, note in numbers:
+        values = _numbers(getattr(page, kind)[shown])
+        if any(value is not None for value in values):
+            columns.append(_column(kind, label, note, values))
+    return {"columns": columns, "threshold": page.threshold}
+
+
+def _column(kind: str, label: str, note: str, values: list[Any]) -> dict[str, Any]:
+    return {"kind": kind, "label": label, "note": note, "values": values}
+
+
+def _numbers(values: NDArray[Any]) -> list[float | int | None]:
+    """JSON has no infinity: a missing bound is null."""
+    if values.dtype.kind in "iu":
+        return [int(value) for value in values]
+    return [float(value) if math.isfinite(value) else None for value in values]
+
+
+def _first_rows(table: dict[str, Any]) -> list[list[str]]:
+    """The first rows as text, for the HTML itself."""
+    count = min(_FIRST_ROWS, len(table["columns"][0]["values"]))
+    return [[_cell(c["kind"], c["values"][i]) for c in table["columns"]] for i in range(count)]
+
+
+def _cell(kind: str, value: Any) -> str:
+    if kind == "key":
+        return str(value)
+    if kind == "status":
+        return "certified" if value else "unknown"
+    return "–" if value is None else plain(value)
