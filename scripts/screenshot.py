@@ -46,7 +46,7 @@ def shoot(chromium: str, page: Path, *, out: Path, size: tuple[int, int], dark: 
             chromium,
             *FLAGS,
             f"--user-data-dir={folder}/profile",
-            f"--window-size={max(width, 500)},{height}",
+            f"--window-size={width},{height}",
             f"--screenshot={out}",
             *(["--blink-settings=preferredColorScheme=0"] if dark else []),
             frame.as_uri(),

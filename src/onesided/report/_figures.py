@@ -78,13 +78,13 @@ def _map_traces(page: Page, rows: NDArray[np.intp]) -> list[dict[str, Any]]:
         }
         return [_trace(page, rows, total=rows.size, marker=marker)]
     yes = page.certified[rows]
-    certified = {"color": CERTIFIED, "symbol": "circle", "size": 6, "opacity": 0.8}
+    certified = {"color": CERTIFIED, "symbol": "circle", "size": 6, "opacity": 0.75}
     unknown = {
         "color": UNKNOWN,
         "symbol": "diamond",
-        "size": 8,
+        "size": 7,
         "opacity": 0.9,
-        "line": {"width": 1, "color": "var(--unknown-edge)"},
+        "line": {"width": 0.75, "color": "var(--unknown-edge)"},
     }
     return [
         _trace(page, rows[yes], total=rows.size, marker=certified),
@@ -148,7 +148,14 @@ def _scale_bar(
     return {
         "shapes": [{**line, "y0": y, "y1": y, "line": {"width": 2, "color": INK}}],
         "annotations": [
-            {"x": x, "y": y, "text": label, "showarrow": False, "xanchor": "left", "yanchor": "top"}
+            {
+                "x": x,
+                "y": y,
+                "text": label,
+                "showarrow": False,
+                "xanchor": "left",
+                "yanchor": "bottom",
+            }
         ],
     }
 
@@ -207,20 +214,20 @@ def _bins(values: NDArray[np.float64], *, whole: bool, page: Page) -> tuple[floa
 
 def _bar_name(low: float, width: float, *, whole: bool, last: bool) -> str:
     if last:
-        return f"{plain(low)} or more"
+        return f"{plain(low)}+"
     if whole and width == 1:
         return plain(low)
     return f"{plain(low)} to {plain(low + width - 1 if whole else low + width)}"
 
 
-def _bar_colours(page: Page, low: NDArray[np.float64]) -> list[str] | str:
+def _bar_colours(page: Page, low: NDArray[np.floating[Any]]) -> list[str] | str:
     if page.certified is None or page.threshold is None:
         return CERTIFIED
     return [CERTIFIED if x <= page.threshold else UNKNOWN for x in low]
 
 
 def _bar_layout(
-    ticks: list[int], names: list[str], *, page: Page, low: NDArray[np.float64]
+    ticks: list[int], names: list[str], *, page: Page, low: NDArray[np.floating[Any]]
 ) -> dict[str, Any]:
     layout: dict[str, Any] = {
         "xaxis": {
@@ -228,14 +235,16 @@ def _bar_layout(
             "ticktext": [names[i] for i in ticks],
             "fixedrange": True,
             "zeroline": False,
+            "showgrid": False,
             "tickangle": 0,
+            "ticklabeloverflow": "allow",
         },
         "yaxis": {"fixedrange": True, "zeroline": False, "rangemode": "tozero", "nticks": 6},
         "bargap": 0.12,
         "hovermode": "closest",
         "showlegend": False,
         "dragmode": False,
-        "margin": {"l": 44, "r": 8, "t": 24, "b": 36},
+        "margin": {"l": 44, "r": 16, "t": 24, "b": 36},
     }
     if page.threshold is not None and low[0] <= page.threshold < low[-1]:
         x = float((low <= page.threshold).sum()) - 0.5

@@ -120,6 +120,7 @@ def _counts(page: Page) -> dict[str, Any]:
     side = getattr(page, page.main_side).astype(float)
     return {
         "total": total,
+        "things": _plural(page.key_name),
         "certified": certified,
         # Rounded down: the page never shows more certified than there are.
         "percent": 0 if not certified else certified * 100 // total,
@@ -134,6 +135,13 @@ def _counts(page: Page) -> dict[str, Any]:
             "lower": sureness(page, certain=page.lower_certain),
         },
     }
+
+
+def _plural(noun: str) -> str:
+    """The regular English plural: places, cities, classes, days."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
 def _table(page: Page) -> dict[str, Any]:

@@ -33,6 +33,8 @@
       modebar: { bgcolor: "rgba(0,0,0,0)", color: style.getPropertyValue("--muted").trim(), activecolor: style.getPropertyValue("--ink").trim() },
       xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis },
     });
+    const narrow = place.clientWidth < 500 ? 0.7 : 1; // smaller marks where there is less room for them
+    for (const { marker } of data) if (marker.size) marker.size *= narrow;
     if (touch) layout.dragmode = false; // a finger on the figure scrolls the page
     Plotly.react(place, data, layout, { ...calm, displayModeBar: name === "map" });
     return place;
