@@ -193,8 +193,9 @@ def _build_town(random: np.random.Generator, *, count: int) -> _Town:
 def _positions(random: np.random.Generator, district: Ints) -> tuple[Floats, Floats]:
     """Latitude and longitude around the district's centre, with no place in the river."""
     centre, spread = _DISTRICTS[district, :2], _DISTRICTS[district, 2]
-    # A Student tail instead of a normal one: dense cores, a few places far out.
-    offset = random.standard_t(6, size=(district.size, 2)).clip(-3, 3) * spread[:, None] * 0.8
+    # A Student tail instead of a normal one: dense cores, some places further out; bent back by
+    # tanh, so that no lonely place makes the map small.
+    offset = 3 * np.tanh(random.standard_t(6, size=(district.size, 2)) / 3) * spread[:, None] * 0.8
     east, north = (centre + offset).T
     river = 0.35 * np.sin(east * 1.1) - 0.12 * east - 0.1
     north = north + np.where(north < river, -_BANK, _BANK)  # both banks step back

@@ -49,7 +49,7 @@ def map_figure(page: Page) -> dict[str, Any] | None:
         "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
         **_scale_bar(latitude, longitude, stretch=stretch),
     }
-    return {"data": _map_traces(page, rows), "layout": layout}
+    return {"data": [_map_trace(page, rows)], "layout": layout}
 
 
 def _map_axis(values: NDArray[np.float64], *, least: float) -> dict[str, Any]:
@@ -63,51 +63,58 @@ def _map_axis(values: NDArray[np.float64], *, least: float) -> dict[str, Any]:
     }
 
 
-def _map_traces(page: Page, rows: NDArray[np.intp]) -> list[dict[str, Any]]:
-    if page.certified is None:
-        values = getattr(page, page.main_side)[rows].astype(float)
-        finite = values[np.isfinite(values)]
-        marker = {
-            "color": [float(v) if math.isfinite(v) else None for v in values],
-            "colorscale": "Cividis",
-            "cmin": float(finite.min()) if finite.size else 0.0,
-            # A few giants would leave everyone else in one colour.
-            "cmax": float(np.quantile(finite, 0.98)) if finite.size else 1.0,
-            "size": 7,
-            "colorbar": {"thickness": 10, "len": 0.6, "outlinewidth": 0},
-        }
-        return [_trace(page, rows, total=rows.size, marker=marker)]
-    yes = page.certified[rows]
-    certified = {"color": CERTIFIED, "symbol": "circle", "size": 6, "opacity": 0.75}
-    unknown = {
-        "color": UNKNOWN,
-        "symbol": "diamond",
-        "size": 7,
-        "opacity": 0.9,
-        "line": {"width": 0.75, "color": "var(--unknown-edge)"},
-    }
-    return [
-        _trace(page, rows[yes], total=rows.size, marker=certified),
-        _trace(page, rows[~yes], total=rows.size, marker=unknown),
-    ]
-
-
-def _trace(
-    page: Page, rows: NDArray[np.intp], *, total: int, marker: dict[str, Any]
-) -> dict[str, Any]:
+def _map_trace(page: Page, rows: NDArray[np.intp]) -> dict[str, Any]:
+    """All markers in one trace: of two statuses in one spot neither is always on top."""
     latitude, longitude = page.latitude, page.longitude
     if latitude is None or longitude is None:  # callers have looked; this is for the type checker
         return {}
     return {
-        "type": "scattergl" if total > SVG_LIMIT else "scatter",
+        "type": "scattergl" if needs_webgl(rows.size) else "scatter",
         "mode": "markers",
         "x": longitude[rows].round(6).tolist(),
         "y": latitude[rows].round(6).tolist(),
         "customdata": rows.tolist(),
         "hovertext": [_hover(page, int(row)) for row in rows],
         "hoverinfo": "text",
-        "marker": marker,
+        "marker": {
+            # Smaller where there are many, so that they do not hide each other.
+            "size": round(min(8.0, max(3.0, 7.5 * math.sqrt(2500 / rows.size))), 1),
+            "opacity": 0.9,
+            "line": {"width": 0.5, "color": "var(--plot)"},
+            **(_by_value(page, rows) if page.certified is None else _by_status(page, rows)),
+        },
     }
+
+
+def _by_status(page: Page, rows: NDArray[np.intp]) -> dict[str, Any]:
+    """Colour and shape for certified and unknown."""
+    certified = np.zeros(rows.size, bool) if page.certified is None else page.certified[rows]
+    return {
+        "color": certified.astype(int).tolist(),
+        "cmin": 0,
+        "cmax": 1,
+        "colorscale": [[0, UNKNOWN], [1, CERTIFIED]],
+        "symbol": np.where(certified, "circle", "diamond").tolist(),
+    }
+
+
+def _by_value(page: Page, rows: NDArray[np.intp]) -> dict[str, Any]:
+    """Colour by the bound worth drawing, dark for small."""
+    values = getattr(page, page.main_side)[rows].astype(float)
+    finite = values[np.isfinite(values)]
+    return {
+        "color": [float(value) if math.isfinite(value) else None for value in values],
+        "colorscale": "Cividis",
+        "cmin": float(finite.min()) if finite.size else 0.0,
+        # A few giants would leave everyone else in one colour.
+        "cmax": float(np.quantile(finite, 0.98)) if finite.size else 1.0,
+        "colorbar": {"thickness": 10, "len": 0.6, "outlinewidth": 0},
+    }
+
+
+def needs_webgl(markers: int) -> bool:
+    """Whether that many markers are drawn by the graphics card; SVG would be slow."""
+    return markers > SVG_LIMIT
 
 
 def _hover(page: Page, row: int) -> str:
@@ -195,11 +202,18 @@ def bounds_figure(page: Page) -> dict[str, Any] | None:
         "hovertext": [f"{side} {n}: {c:,}" for n, c in zip(names, count, strict=True)],
         "hoverinfo": "text",
     }
-    step = max(1, math.ceil(count.size / 8))
-    ticks = sorted({*range(0, count.size, step), *([count.size - 1] if spilled else [])})
-    if spilled and len(ticks) > 1 and ticks[-1] - ticks[-2] < step:
-        del ticks[-2]
+    ticks = _ticks(names, spilled=spilled)
     return {"data": [bars], "layout": _bar_layout(ticks, names, page=page, low=low)}
+
+
+def _ticks(names: list[str], *, spilled: bool) -> list[int]:
+    """The bars to label: as many as their labels leave room for, and the gathering bar always."""
+    room = 8 if len(names[-1]) <= 4 else 4
+    step = max(1, math.ceil(len(names) / room))
+    ticks = list(range(0, len(names), step))
+    if spilled:
+        ticks = [tick for tick in ticks if tick <= len(names) - 1 - step] + [len(names) - 1]
+    return ticks
 
 
 def _bins(values: NDArray[np.float64], *, whole: bool, page: Page) -> tuple[float, float]:
@@ -229,10 +243,12 @@ def _bar_colours(page: Page, low: NDArray[np.floating[Any]]) -> list[str] | str:
 def _bar_layout(
     ticks: list[int], names: list[str], *, page: Page, low: NDArray[np.floating[Any]]
 ) -> dict[str, Any]:
+    single = not any(" to " in name for name in names)
     layout: dict[str, Any] = {
         "xaxis": {
-            "tickvals": ticks,
-            "ticktext": [names[i] for i in ticks],
+            # A bar of one value is labelled below its middle, a wider one where it begins.
+            "tickvals": [i if single or names[i].endswith("+") else i - 0.5 for i in ticks],
+            "ticktext": [names[i].split(" ")[0] for i in ticks],
             "fixedrange": True,
             "zeroline": False,
             "showgrid": False,

@@ -31,6 +31,8 @@ class Page:
         upper: upper bound per row; not finite means that there is none.
         lower_certain: whether ``lower`` is never wrong (else it holds with ``confidence``).
         upper_certain: whether ``upper`` is never wrong (else it holds with ``confidence``).
+        scope: what a certain bound is about where that is not the data as they are, as it stands
+            after "about": "the bounded data (at most 3 places per person)".
         confidence: of the sides that are not certain, as text: "95 %".
         threshold: T of "at most T", if that was the question.
         certified: per row, whether it certainly has at most T; needs a threshold and a certain
@@ -56,6 +58,7 @@ class Page:
     upper: NDArray[Any]
     lower_certain: bool
     upper_certain: bool
+    scope: str = ""
     confidence: str = "95 %"
     threshold: int | None = None
     certified: NDArray[np.bool_] | None = None

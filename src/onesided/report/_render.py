@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onesided.errors import MissingDependencyError, OutputError
-from onesided.report._figures import MAP_LIMIT, bounds_figure, map_figure, plain, sureness
+from onesided.report._figures import (
+    MAP_LIMIT,
+    bounds_figure,
+    map_figure,
+    needs_webgl,
+    plain,
+    sureness,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
     from onesided.report._page import Page
 
 TABLE_LIMIT = 20_000  # rows in the page's own table; the release files hold all
-_FIRST_ROWS = 25  # rows that are in the HTML itself, for paper and for readers without scripts
+_FIRST_ROWS = 20  # rows that are in the HTML itself, for paper and for readers without scripts
 
 
 def write(page: Page, path: str | Path) -> None:
@@ -117,6 +124,7 @@ def _counts(page: Page) -> dict[str, Any]:
     total = len(page.keys)
     certified = None if page.certified is None else int(page.certified.sum())
     located = int(page.located.sum())
+    drawn = len(range(0, located, math.ceil(located / MAP_LIMIT))) if located else 0
     side = getattr(page, page.main_side).astype(float)
     return {
         "total": total,
@@ -125,9 +133,9 @@ def _counts(page: Page) -> dict[str, Any]:
         # Rounded down: the page never shows more certified than there are.
         "percent": 0 if not certified else certified * 100 // total,
         "located": located,
-        "drawn": located
-        if located <= MAP_LIMIT
-        else len(range(0, located, -(-located // MAP_LIMIT))),
+        "drawn": drawn,
+        # plotly's WebGL code compiles drawing programs at run time; without it nothing may do so.
+        "webgl": needs_webgl(drawn),
         "no_bound": int((~np.isfinite(side)).sum()),
         "shown": min(total, TABLE_LIMIT),
         "sureness": {

@@ -14,15 +14,12 @@
     if (value === null || typeof value !== "object") return value;
     return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolve(v, style)]));
   };
-  const webgl = (() => {
-    try { return Boolean(document.createElement("canvas").getContext("webgl")); } catch { return false; }
-  })();
+  let webgl = true;
   const draw = (name) => {
     const place = document.getElementById(name);
-    if (!figures[name] || !place) return null;
+    if (!figures[name] || !place) return;
     const style = getComputedStyle(document.documentElement);
     const { data, layout } = resolve(figures[name], style);
-    // Without a graphics card SVG is slower, but it is there.
     if (!webgl) for (const trace of data) if (trace.type === "scattergl") trace.type = "scatter";
     const axis = { gridcolor: style.getPropertyValue("--line").trim(), automargin: name !== "map" };
     Object.assign(layout, {
@@ -34,12 +31,16 @@
       xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis },
     });
     const narrow = place.clientWidth < 500 ? 0.7 : 1; // smaller marks where there is less room for them
-    for (const { marker } of data) if (marker.size) marker.size *= narrow;
+    for (const { marker } of data) if (marker.size) marker.size = Math.max(3, marker.size * narrow);
     if (touch) layout.dragmode = false; // a finger on the figure scrolls the page
     Plotly.react(place, data, layout, { ...calm, displayModeBar: name === "map" });
-    return place;
+    if (webgl && place.querySelector(".no-webgl")) { // SVG is slower, but it is always there
+      webgl = false;
+      Plotly.purge(place);
+      draw(name);
+    }
   };
-  const drawAll = () => Object.keys(figures).map(draw);
+  const drawAll = () => Object.keys(figures).forEach(draw);
   drawAll();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   const root = document.documentElement;
@@ -47,7 +48,7 @@
   addEventListener("afterprint", () => { delete root.dataset.theme; drawAll(); });
 
   /* ---- table: sorted and filtered as numbers in memory, one page of rows in the document ---- */
-  const PAGE = 50;
+  const PAGE = 20;
   const columns = table.columns;
   const keys = columns[0].values;
   const folded = keys.map((key) => key.toLocaleLowerCase());
@@ -65,6 +66,7 @@
       const mark = document.createElement("span");
       mark.className = value ? "mark yes" : "mark no";
       mark.setAttribute("aria-hidden", "true");
+      td.className = "status";
       td.append(mark, value ? "certified" : "unknown");
     } else if (column.kind === "key") {
       td.className = "key";
