@@ -80,7 +80,7 @@ def _map_trace(page: Page, rows: NDArray[np.intp]) -> dict[str, Any]:
             # Smaller where there are many, so that they do not hide each other.
             "size": round(min(8.0, max(3.0, 7.5 * math.sqrt(2500 / rows.size))), 1),
             "opacity": 0.9,
-            "line": {"width": 0.5, "color": "var(--plot)"},
+            "line": {"width": 0 if needs_webgl(rows.size) else 0.5, "color": "var(--plot)"},
             **(_by_value(page, rows) if page.certified is None else _by_status(page, rows)),
         },
     }

@@ -10,7 +10,7 @@
       const name = /^var\((--[a-z-]+)\)$/.exec(value);
       return name ? style.getPropertyValue(name[1]).trim() : value;
     }
-    if (Array.isArray(value)) return typeof value[0] === "number" ? value : value.map((v) => resolve(v, style));
+    if (Array.isArray(value)) return value.map((v) => resolve(v, style));
     if (value === null || typeof value !== "object") return value;
     return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolve(v, style)]));
   };

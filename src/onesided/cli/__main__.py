@@ -1,0 +1,5 @@
+"""``python -m onesided.cli``."""
+
+from onesided.cli import main
+
+main()

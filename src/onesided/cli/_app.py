@@ -1,0 +1,63 @@
+"""The commands, their help and their exit codes."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from onesided.cli import _demo, _explain, _ledger, _publish, _verify
+from onesided.errors import (
+    BudgetExceededError,
+    LedgerError,
+    OnesidedError,
+    OutputError,
+)
+
+_EPILOG = (
+    "Exit codes: 0 done; 1 a check failed; 2 bad input, nothing was spent; 3 over budget, nothing "
+    "was spent; 4 the ledger could not be used; 5 the output could not be written; 130 interrupted."
+)
+
+app = typer.Typer(
+    name="onesided",
+    help="Publish statistics about people with differential privacy that has a direction.",
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo", epilog=_EPILOG)(_demo.demo)
+app.command("publish", epilog=_EPILOG)(_publish.publish)
+app.command("explain", epilog=_EPILOG)(_explain.explain)
+app.command("verify", epilog=_EPILOG)(_verify.verify)
+app.add_typer(_ledger.app, name="ledger")
+
+
+def run() -> NoReturn:
+    """Run the command line; turn our errors into one readable message and an exit code."""
+    errors = Console(stderr=True, soft_wrap=True)
+    try:
+        app(standalone_mode=True)
+    except OnesidedError as error:
+        errors.print(f"[bold red]Error:[/] {escape(error.reason)}")
+        if error.hint:
+            errors.print(f"[bold]Hint:[/] {escape(error.hint)}")
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        errors.print("Interrupted. Nothing was published; what was charged stays charged.")
+        sys.exit(130)
+    sys.exit(0)
+
+
+def exit_code(error: OnesidedError) -> int:
+    """The exit code that stands for ``error``."""
+    if isinstance(error, BudgetExceededError):
+        return 3
+    if isinstance(error, LedgerError):
+        return 4
+    return 5 if isinstance(error, OutputError) else 2

@@ -1,0 +1,32 @@
+"""``onesided explain``: a policy in plain words."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from onesided.cli._files import read_policy
+
+
+def explain(
+    policy: Annotated[str, typer.Argument(help="A policy's name, or a TOML file.")],
+    *,
+    epsilon: Annotated[str, typer.Option(help="Loss at which to state the odds.")] = "1",
+    max_groups: Annotated[int | None, typer.Option(help="For the presence policy.")] = None,
+    sensitive: Annotated[str | None, typer.Option(help="SQL, for the sensitive policy.")] = None,
+    toml: Annotated[bool, typer.Option("--toml", help="Print the policy as TOML instead.")] = False,
+) -> None:
+    """Say what a policy protects, what it does not, and how well.
+
+    Example: onesided explain presence --max-groups 3
+    """
+    chosen = read_policy(policy, max_groups=max_groups, sensitive=sensitive)
+    if toml:
+        typer.echo(chosen.to_toml(), nl=False)
+        return
+    console = Console()
+    console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold", highlight=False)
+    for sentence in chosen.explain(epsilon=epsilon).splitlines():
+        console.print(f"• {sentence}", markup=False, highlight=False)

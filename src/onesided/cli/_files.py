@@ -1,0 +1,81 @@
+"""Reading tables and policies that people name on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from onesided import policy as policies
+from onesided.errors import DataError, ParameterError, PolicyError
+from onesided.policy import Policy
+
+NAMES = ("bounded", "unbounded", "addition_only", "removal_only", "presence", "sensitive")
+
+
+def read_table(path: Path) -> duckdb.DuckDBPyRelation:
+    """A Parquet or CSV file as a relation; nothing is read into memory yet.
+
+    Errors: DataError for a file that is missing, of another type, or damaged.
+    """
+    if not path.is_file():
+        raise DataError(f"There is no file {str(path)!r}.", hint="Check the path.")
+    readers: dict[str, Any] = {".parquet": duckdb.read_parquet, ".csv": duckdb.read_csv}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(
+            f"Cannot read {str(path)!r}: not a .parquet or .csv file.",
+            hint="Convert it, or use the Python library with a data frame.",
+        )
+    try:
+        relation: duckdb.DuckDBPyRelation = reader(str(path))
+    except duckdb.Error as error:
+        raise DataError(
+            f"Cannot read {str(path)!r}: {_first_line(error)}",
+            hint="The file may be truncated or damaged; fetch it again.",
+        ) from error
+    return relation
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> Policy:
+    """A policy by name, or from a TOML file.
+
+    Errors: PolicyError or ParameterError naming what is missing.
+    """
+    if name in NAMES:
+        return _named(name, max_groups=max_groups, sensitive=sensitive)
+    path = Path(name)
+    if not path.is_file():
+        raise PolicyError(
+            f"There is no policy or file {name!r}.",
+            hint=f"Name one of {', '.join(NAMES)}, or a .toml file.",
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"Cannot read the policy {name!r}: {error}.", hint="Check it.") from error
+    return policies.from_toml(text)
+
+
+def _named(name: str, *, max_groups: int | None, sensitive: str | None) -> Policy:
+    if name == "presence":
+        if max_groups is None:
+            raise ParameterError(
+                "The presence policy needs --max-groups.",
+                hint="Give the most groups (such as places) of one person that ε should cover.",
+            )
+        return policies.presence(max_groups=max_groups)
+    if name == "sensitive":
+        if sensitive is None:
+            raise ParameterError(
+                "The sensitive policy needs --sensitive.",
+                hint="Give SQL that is true for sensitive rows, such as 'age < 18 or not opt_in'.",
+            )
+        return policies.sensitive(sensitive)
+    plain: Policy = getattr(policies, name)()
+    return plain

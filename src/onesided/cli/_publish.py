@@ -1,0 +1,235 @@
+"""``onesided publish``: a table of visits to certified counts, with report and ledger."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from onesided._numbers import text
+from onesided.cli._files import read_policy, read_table
+from onesided.errors import DataError, ParameterError
+from onesided.ledger import Ledger
+from onesided.report import Publication, check_target, write_folder
+from onesided.session import Count, Curator, Session
+
+_LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
+_STEPS = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Everything that one publication needs; the command line's options as a value."""
+
+    data: Path
+    unit: str | None
+    by: tuple[str, ...]
+    policy: str
+    epsilon: str
+    keys: Path | None
+    out: Path
+    at_most: int | None = None
+    max_groups: int | None = None
+    on_excess: str | None = None
+    where: str | None = None
+    sensitive: str | None = None
+    count: str | None = None
+    budget: str | None = None
+    ledger: str | None = None
+    id: str | None = None
+    title: str | None = None
+
+
+def publish(
+    data: Annotated[Path, typer.Argument(help="A .parquet or .csv file, one row per visit.")],
+    *,
+    by: Annotated[list[str], typer.Option(help="Grouping column; repeat for several.")],
+    policy: Annotated[str, typer.Option(help="Policy name or TOML file; see 'explain'.")],
+    epsilon: Annotated[str, typer.Option(help="Privacy loss of this release, such as 1 or 1/2.")],
+    out: Annotated[Path, typer.Option(help="Folder to make for the results.")],
+    unit: Annotated[str | None, typer.Option(help="Column that says whose row it is.")] = None,
+    keys: Annotated[Path | None, typer.Option(help="File of the public groups.")] = None,
+    at_most: Annotated[int | None, typer.Option(help="Certify groups with at most this.")] = None,
+    max_groups: Annotated[int | None, typer.Option(help="Groups of one unit covered by ε.")] = None,
+    on_excess: Annotated[
+        str | None, typer.Option(help="Units in more groups: keep, truncate or error.")
+    ] = None,
+    where: Annotated[str | None, typer.Option(help="SQL that picks rows.")] = None,
+    sensitive: Annotated[str | None, typer.Option(help="SQL, for the sensitive policy.")] = None,
+    count: Annotated[str | None, typer.Option(help="Kind of unit to count, such as open.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Most that may ever be spent; by default this epsilon.")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Ledger file or URL; by default <data name>.ledger.db here.")
+    ] = None,
+    id: Annotated[  # noqa: A002 - the option's name
+        str | None, typer.Option(help="Name of this release; asking again re-reads it, free.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+) -> None:
+    """Publish how many units are in each group, with bounds that are never wrong on one side.
+
+    The charge is recorded in the ledger before any noise is drawn; the output folder appears
+    complete or not at all. The keys file may have latitude and longitude columns for the map.
+
+    Example: onesided publish visits.parquet --unit person --by place --policy presence
+    --max-groups 3 --keys places.parquet --epsilon 1 --at-most 5 --out out/
+    """
+    perform(
+        Job(
+            data=data,
+            unit=unit,
+            by=tuple(by),
+            policy=policy,
+            epsilon=epsilon,
+            keys=keys,
+            out=out,
+            at_most=at_most,
+            max_groups=max_groups,
+            on_excess=on_excess,
+            where=where,
+            sensitive=sensitive,
+            count=count,
+            budget=budget,
+            ledger=ledger,
+            id=id,
+            title=title,
+        )
+    )
+
+
+def perform(job: Job) -> None:
+    """Do the job, showing progress on the error stream and a summary at the end."""
+    console, notices = Console(), Console(stderr=True)
+    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with _no_termination(), Progress(*columns, console=notices, transient=True) as progress:
+        task = progress.add_task(_STEPS[0], total=len(_STEPS))
+
+        def step(number: int) -> None:
+            progress.update(task, completed=number, description=_STEPS[number])
+
+        publication, curator, place = _run(job, step)
+    _say_to_curator(notices, job, curator)
+    console.print(_summary(publication, place))
+
+
+def _run(job: Job, step: Any) -> tuple[Publication, Curator, Path]:
+    """Check, charge, draw and write."""
+    check_target(job.out)
+    policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
+    data = read_table(job.data)
+    keys = None if job.keys is None else read_table(job.keys)
+    location = job.ledger or f"{job.data.stem}.ledger.db"
+    with Ledger.open(location) as ledger:
+        budget = job.budget or _stated_budget(ledger) or job.epsilon
+        session = Session(data, unit=job.unit, policy=policy, budget=budget, ledger=ledger)
+        question = Count(
+            by=job.by,
+            keys=keys,
+            epsilon=job.epsilon,
+            max_groups=None if job.policy == "presence" else job.max_groups,
+            on_excess=job.on_excess,  # type: ignore[arg-type]
+            counted=job.count,
+            where=job.where,
+            id=job.id,
+        )
+        session.plan(question)
+        step(1)
+        curator = session.inspect(question)
+        step(2)
+        release = session.run(question)
+        step(3)
+        publication = Publication(
+            release=release,
+            policy=policy,
+            entries=ledger.entries()[-20:],
+            head=ledger.head(),
+            remaining=session.remaining,
+            title=job.title or f"Counts by {', '.join(job.by)}",
+            noun=job.by[0],
+            threshold=job.at_most,
+            **_positions(keys, job.by),
+        )
+        return publication, curator, write_folder(publication, job.out)
+
+
+def _stated_budget(ledger: Ledger) -> str | None:
+    """The budget that the ledger was opened with, so that it need not be repeated."""
+    for entry in ledger.entries():
+        if entry.kind == "open":
+            stated = entry.detail.get("budget")
+            return str(stated) if stated else None
+    return None
+
+
+def _positions(keys: Any, by: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
+    """Coordinates of the keys, in their order, where the file has them."""
+    names = [] if keys is None else list(keys.columns)
+    latitude = next((name for name in names if name.lower() in _LATITUDES), None)
+    longitude = next((name for name in names if name.lower() in _LONGITUDES), None)
+    if latitude is None or longitude is None or latitude in by or longitude in by:
+        return {}
+    quoted = ", ".join(f'CAST("{name}" AS DOUBLE)' for name in (latitude, longitude))
+    table = np.array(keys.project(quoted).fetchall(), dtype=np.float64)
+    return {"latitude": table[:, 0], "longitude": table[:, 1]}
+
+
+@contextmanager
+def _no_termination() -> Iterator[None]:
+    """Let a polite termination unwind like Ctrl-C, so that partial output is removed."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say_to_curator(notices: Console, job: Job, curator: Curator) -> None:
+    """What only the curator may know; printed to the error stream and written nowhere."""
+    facts = (
+        (curator.counted_outside_keys, "counted in groups that are not in the keys (left out)"),
+        (curator.rows_of_undecided_kind, "rows of undecided kind (counted as protected)"),
+        (curator.units_over_bound, f"units in more groups than covered by ε = {job.epsilon} "
+         f"(up to {curator.most_groups_of_a_unit} groups)"),
+    )
+    lines = [f"  {number:,} {words}" for number, words in facts if number]
+    if lines:
+        notices.print("For you, not for publication:", style="bold yellow")
+        notices.print("\n".join(lines), markup=False, highlight=False)
+
+
+def _summary(publication: Publication, place: Path) -> Table:
+    """What was published and what it cost."""
+    release, certified = publication.release, publication.certified
+    table = Table(title=publication.title, show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row("groups", f"{len(release.keys.rows):,}")
+    if certified is not None:
+        table.add_row(f"certified at most {publication.threshold}", f"{int(certified.sum()):,}")
+        table.add_row("unknown", f"{int((~certified).sum()):,}")
+    elif publication.threshold is not None:
+        table.add_row("certified", "none: this policy allows no certain upper bound")
+    table.add_row("upper bound", _side(certain=release.interval.upper_certain))
+    table.add_row("lower bound", _side(certain=release.interval.lower_certain))
+    for edge, loss in release.guarantee.epsilon.items():
+        left = text(publication.remaining[edge])
+        table.add_row(f"charged on {edge}", f"ε = {text(loss)}, {left} left")
+    table.add_row("ledger entry", f"{release.entry}, head {publication.head[:16]}")
+    table.add_row("written to", f"{place}/ (open report.html)")
+    return table
+
+
+def _side(*, certain: bool) -> str:
+    return "certain, never wrong" if certain else "holds with 95 % per group"

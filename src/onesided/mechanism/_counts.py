@@ -1,0 +1,149 @@
+"""Counts with noise above, below or on both sides of the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onesided._numbers import INFINITE, Loss, Number, exact, positive, rate
+from onesided.errors import ParameterError
+from onesided.mechanism._base import counts_of
+from onesided.mechanism._rates import rates_for
+from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.policy import GroupCount, Policy, Shift
+
+Correction = Literal["none", "mean", "median"]
+CONFIDENCE: Final = Fraction(95, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Bounds on the true counts; a certain side is never wrong."""
+
+    lower: IntArray
+    upper: IntArray
+    lower_certain: bool
+    upper_certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Release ``count + G_up - G_down``, two independent geometrics, for each count.
+
+    Promise: along a move with ``Shift(rise, fall)`` the loss is exactly
+    ``upper_rate * fall + lower_rate * rise`` (0 * INFINITE = 0).
+    Direction: falls are hidden by noise above the truth, rises by noise below it. With
+    ``lower_rate=INFINITE`` an answer is never below the truth; with ``upper_rate=INFINITE`` never
+    above it.
+    Units: rates in nats per count; answers in counts.
+    Post-processing of the noisy answer, free of charge: ``correction`` takes the noise's mean or
+    median out; ``clip`` keeps answers at or above 0, and an answer that is 0 or less stays 0.
+    Source: ALap and AGeo (ADP-2022), OsdpLaplace and Algorithm 2 (OSDP), Propositions 3 and 4
+    (one-sided note).
+    """
+
+    upper_rate: Loss
+    lower_rate: Loss
+    correction: Correction = "none"
+    clip: bool = False
+
+    def __init__(
+        self,
+        upper_rate: Loss | Number,
+        lower_rate: Loss | Number,
+        *,
+        correction: Correction = "none",
+        clip: bool = False,
+    ) -> None:
+        if correction not in ("none", "mean", "median"):
+            raise ParameterError(
+                f"correction must be 'none', 'mean' or 'median', got {correction!r}.",
+                hint="Use 'mean' for unbiased answers, 'median' for the least absolute error.",
+            )
+        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
+        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
+        object.__setattr__(self, "correction", correction)
+        object.__setattr__(self, "clip", bool(clip))
+
+    @classmethod
+    def for_policy(
+        cls,
+        policy: Policy,
+        *,
+        epsilon: Number,
+        max_groups: int | None = None,
+        counted: Iterable[str] | None = None,
+        truncated: bool = False,
+        correction: Correction = "none",
+        clip: bool = False,
+    ) -> Counts:
+        """The least noise that keeps ``(epsilon, policy)`` for a group-by count of units.
+
+        ``max_groups=None`` is the policy's own: presence's bound, else one group per unit.
+        See :class:`onesided.policy.GroupCount` for ``max_groups``, ``counted``, ``truncated``.
+        """
+        query = GroupCount(
+            max_groups=max_groups,
+            counted=None if counted is None else frozenset(counted),
+            truncated=truncated,
+        )
+        upper, lower = rates_for(policy, query, positive(epsilon, name="epsilon"))
+        return cls(upper, lower, correction=correction, clip=clip)
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> NDArray[Any]:
+        """Noisy counts after correction and clipping: int64, or float64 for ``"mean"``.
+
+        Errors: DataError unless ``values`` is a one-dimensional array of counts.
+        """
+        return self.estimate(self.noisy(values, noise=noise))
+
+    def noisy(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:
+        """Noisy counts before any post-processing; what bounds are computed from."""
+        counts = counts_of(values)
+        source = SecureNoise() if noise is None else noise
+        return counts + source.two_sided(self.upper_rate, self.lower_rate, counts.size)
+
+    def loss(self, shift: Shift) -> Loss:
+        """Exactly ``upper_rate * fall + lower_rate * rise``."""
+        return self.upper_rate * shift.fall + self.lower_rate * shift.rise
+
+    @property
+    def distribution(self) -> TwoSidedGeometric:
+        """The noise's exact distribution."""
+        return TwoSidedGeometric(self.upper_rate, self.lower_rate)
+
+    def estimate(self, noisy: IntArray) -> NDArray[Any]:
+        """Post-process what :meth:`noisy` gave."""
+        if self.correction == "mean":
+            centred: NDArray[Any] = noisy - self.distribution.mean()
+        elif self.correction == "median":
+            centred = noisy - self.distribution.median()
+        else:
+            centred = noisy
+        return np.where(noisy <= 0, 0, np.maximum(centred, 0)) if self.clip else centred
+
+    def interval(self, noisy: IntArray, *, confidence: Number = CONFIDENCE) -> Interval:
+        """Bounds on each true count, from what :meth:`noisy` gave.
+
+        A side without noise is certain. The other holds for each count on its own with at least
+        ``confidence``, from the exact distribution.
+        """
+        share = exact(confidence, name="confidence")
+        if not 0 < share < 1:
+            raise ParameterError(
+                f"confidence must lie strictly between 0 and 1, got {confidence!r}.",
+                hint='Use for example "0.95".',
+            )
+        noise = self.distribution
+        most, least = noise.quantile_upper(share), noise.quantile_lower(share)
+        return Interval(
+            lower=np.maximum(noisy - most, 0),
+            upper=np.maximum(noisy - least, 0),
+            lower_certain=self.upper_rate == INFINITE,
+            upper_certain=self.lower_rate == INFINITE,
+        )

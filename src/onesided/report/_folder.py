@@ -1,0 +1,228 @@
+"""A release as a folder: tables, guarantee and report, all there or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import round_up, text
+from onesided.errors import MissingDependencyError, OutputError
+from onesided.ledger import Entry
+from onesided.policy import Policy
+from onesided.report._page import Page
+from onesided.report._render import write
+from onesided.session import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A release and what a reader needs beside it. Every value is public.
+
+    threshold: T of "at most T", or None. latitude, longitude: degrees per key, or None.
+    entries: the ledger extract. noun: what a group is, in the singular.
+    """
+
+    release: Release
+    policy: Policy
+    entries: tuple[Entry, ...]
+    head: str
+    remaining: Mapping[str, Fraction]
+    title: str
+    noun: str
+    threshold: int | None = None
+    latitude: NDArray[np.float64] | None = None
+    longitude: NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def certified(self) -> NDArray[np.bool_] | None:
+        """Which groups certainly have at most the threshold; None if nothing can be certain."""
+        if self.threshold is None or not self.release.interval.upper_certain:
+            return None
+        return self.release.certified(self.threshold)
+
+
+def check_target(out: str | Path) -> Path:
+    """``out`` as a path that can be made. Errors: OutputError if it exists or its parent does not."""
+    target = Path(out)
+    if target.exists():
+        raise OutputError(
+            f"The output folder {str(target)!r} exists already.",
+            hint="Choose a new name, or remove it: published results are never overwritten.",
+            path=str(target),
+        )
+    if not target.absolute().parent.is_dir():
+        raise OutputError(
+            f"There is no folder {str(target.absolute().parent)!r} to put the output in.",
+            hint="Create it first.",
+            path=str(target),
+        )
+    return target
+
+
+def write_folder(publication: Publication, out: str | Path) -> Path:
+    """Write release.parquet, release.csv, guarantee.json, policy.toml and report.html.
+
+    The folder appears under its name only once everything is in it. Errors: OutputError.
+    """
+    target = check_target(out)
+    try:
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    try:
+        _write_tables(publication, partial)
+        (partial / "guarantee.json").write_text(_guarantee(publication), encoding="utf-8")
+        (partial / "policy.toml").write_text(publication.policy.to_toml(), encoding="utf-8")
+        write(page(publication), partial / "report.html")
+        partial.chmod(0o755)
+        partial.rename(target)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(partial)
+    return target
+
+
+def _unwritable(target: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"The output {str(target)!r} could not be written: {error.strerror or error}.",
+        hint="The charge is in the ledger and the release is stored there: make room and ask "
+        "again with the same --id to get the same answer at no charge.",
+        path=str(target),
+    )
+
+
+def _write_tables(publication: Publication, folder: Path) -> None:
+    try:
+        import duckdb  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError(
+            "Writing Parquet and CSV needs DuckDB.", hint="pip install 'onesided[cli]'"
+        ) from None
+    columns = publication.release.columns()
+    if publication.certified is not None:
+        status = np.where(publication.certified, "certified", "unknown")
+        columns[f"at_most_{publication.threshold}"] = status.tolist()
+    onesided_release = {name: _array(values) for name, values in columns.items()}
+    with duckdb.connect() as connection:
+        table = connection.sql("SELECT * FROM onesided_release")
+        table.write_parquet(os.fspath(folder / "release.parquet"))
+        table.write_csv(os.fspath(folder / "release.csv"))
+    del onesided_release
+
+
+def _array(values: list[Any]) -> NDArray[Any]:
+    plain = bool(values) and all(isinstance(value, int | float) for value in values)
+    return np.array(values) if plain else np.array(values, dtype=object)
+
+
+def _guarantee(publication: Publication) -> str:
+    """The machine-readable guarantee."""
+    from onesided import __version__  # noqa: PLC0415 - the package's top knows its version
+
+    release = publication.release
+    certified = publication.certified
+    document = {
+        "onesided": __version__,
+        "guarantee": release.guarantee.as_dict(),
+        "policy_identity": publication.policy.identity,
+        "mechanism": {
+            "name": "Counts",
+            "upper_rate": text(release.mechanism.upper_rate),
+            "lower_rate": text(release.mechanism.lower_rate),
+        },
+        "certain": {
+            "lower": release.interval.lower_certain,
+            "upper": release.interval.upper_certain,
+        },
+        "confidence": str(release.confidence),
+        "groups": len(release.keys.rows),
+        "at_most": publication.threshold,
+        "certified_groups": None if certified is None else int(certified.sum()),
+        "ledger": {
+            "entry": release.entry,
+            "head": publication.head,
+            "remaining": {edge: text(left) for edge, left in publication.remaining.items()},
+        },
+        "in_words": publication.policy.explain(epsilon=_epsilon(publication)).splitlines(),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _epsilon(publication: Publication) -> Fraction:
+    """ε per unit of edge weight that the release was made with, at least 2^-40 for its words."""
+    weights = {edge.name: edge.weight for edge in publication.policy.edges}
+    losses = publication.release.guarantee.epsilon.items()
+    per_weight = [Fraction(loss) / weights[edge] for edge, loss in losses]  # type: ignore[arg-type]
+    return max(*per_weight, Fraction(1, 2**40))
+
+
+def page(publication: Publication) -> Page:
+    """The report page of a publication."""
+    release, certified = publication.release, publication.certified
+    return Page(
+        title=publication.title,
+        question=_question(publication),
+        keys=tuple(" · ".join(map(str, row)) for row in release.keys.rows),
+        key_name=publication.noun,
+        estimate=release.estimate,
+        lower=release.interval.lower,
+        upper=release.interval.upper,
+        lower_certain=release.interval.lower_certain,
+        upper_certain=release.interval.upper_certain,
+        confidence=f"{float(Fraction(str(release.confidence))) * 100:g} %",
+        threshold=publication.threshold if certified is not None else None,
+        certified=certified,
+        latitude=publication.latitude,
+        longitude=publication.longitude,
+        facts=_facts(publication),
+        sentences=tuple(publication.policy.explain(epsilon=_epsilon(publication)).splitlines()),
+        edges=tuple(
+            (edge, text(loss), text(release.guarantee.delta[edge]))
+            for edge, loss in release.guarantee.epsilon.items()
+        ),
+        ledger=tuple(_ledger_row(entry) for entry in publication.entries),
+        notes=(release.guarantee.about, *publication.notes),
+    )
+
+
+def _question(publication: Publication) -> str:
+    if publication.certified is None:
+        return f"How many people were there, {publication.noun} by {publication.noun}?"
+    return f"Which groups (by {publication.noun}) had at most {publication.threshold} people?"
+
+
+def _facts(publication: Publication) -> tuple[tuple[str, str], ...]:
+    release, certified = publication.release, publication.certified
+    total = len(release.keys.rows)
+    facts = [(f"by {publication.noun}", f"{total:,} published")]
+    if certified is not None:
+        facts.insert(0, ("certified", f"{int(certified.sum()):,} of {total:,}"))
+    facts.append(("privacy loss ε", text(release.guarantee.headline)))
+    left = ", ".join(f"{round_up(value):g}" for value in publication.remaining.values())
+    return (*facts, ("budget left", left))
+
+
+def _ledger_row(entry: Entry) -> dict[str, str]:
+    charge = ", ".join(f"{edge}: {amount}" for edge, amount in entry.epsilon.items())
+    return {
+        "number": str(entry.number),
+        "time": entry.time,
+        "kind": entry.kind,
+        "what": entry.label,
+        "charge": charge,
+        "hash": entry.hash[:16],
+    }

@@ -1,0 +1,266 @@
+"""The only place that touches a data frame: narwhals, and each engine's own SQL.
+
+Grouping and counting run inside the caller's engine; what comes back is one number per group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import narwhals as nw
+
+from onesided.errors import DataError, MissingDependencyError, UnknownColumnError
+from onesided.policy import Predicate, Rule
+from onesided.session._keys import Key, PublicKeys
+
+Lazy: TypeAlias = nw.LazyFrame[Any]
+
+_HOLDS: Final = "onesided_holds"
+_KIND: Final = "onesided_kind"
+_LENGTH: Final = "onesided_length"
+_ORDER: Final = "onesided_order"
+
+
+class Table:
+    """A caller's table behind a narwhals lazy frame; never holds rows of its own."""
+
+    def __init__(self, data: object) -> None:
+        frame: Any = nw.from_native(data, pass_through=True)  # type: ignore[call-overload]
+        if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
+            raise DataError(
+                f"Cannot read a {type(data).__name__} as a table.",
+                hint="Give a Polars, pandas or PyArrow table, or a DuckDB relation; read files "
+                "with the library of your choice.",
+            )
+        self._was_lazy = isinstance(frame, nw.LazyFrame)
+        self._frame: Lazy = frame.lazy()
+        self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
+
+    def require(self, *columns: str) -> None:
+        """Refuse columns that the table does not have."""
+        for name in columns:
+            if name not in self.schema:
+                raise UnknownColumnError(
+                    f"The table has no column {name!r}.",
+                    hint=f"Its columns are {', '.join(self.schema)}.",
+                    column=name,
+                )
+
+    def null_rows(self, column: str) -> int:
+        """How many rows have no value (null or NaN) in ``column``."""
+        return int(self._scalar(self._where_null(column).select(nw.len().alias(_LENGTH))))
+
+    def _where_null(self, column: str) -> Lazy:
+        return self._frame.filter(_missing(column, self.schema[column]))
+
+    def height(self) -> int:
+        """How many rows there are."""
+        return int(self._scalar(self._frame.select(nw.len().alias(_LENGTH))))
+
+    def undecided_rows(self, rules: Sequence[Rule]) -> int:
+        """How many rows some rule could not decide, and so counts as protected."""
+        frame = self._frame
+        undecided = nw.lit(False)  # noqa: FBT003 - narwhals' own signature
+        for place, rule in enumerate(rules):
+            frame = self._with_condition(frame, rule.predicate, f"{_HOLDS}_{place}")
+            undecided |= nw.col(f"{_HOLDS}_{place}").is_null()
+        return int(self._scalar(frame.filter(undecided).select(nw.len().alias(_LENGTH))))
+
+    def select(
+        self,
+        *,
+        unit: str | None,
+        by: Sequence[str],
+        where: Predicate | None,
+        rules: Sequence[Rule],
+        default: str,
+        counted: frozenset[str] | None,
+    ) -> Lazy:
+        """The rows to count, reduced to the unit and grouping columns.
+
+        A unit's kind is decided over all its rows, before ``where`` picks some of them.
+        """
+        frame = self._frame
+        if rules and counted is not None:
+            frame = self._with_kind(frame, unit, rules, default).filter(
+                nw.col(_KIND).is_in(sorted(counted))
+            )
+        if where is not None:
+            frame = self._with_condition(frame, where, _HOLDS).filter(nw.col(_HOLDS))
+        names = [*([unit] if unit else []), *(name for name in by if name != unit)]
+        return frame.select(*names) if names else frame
+
+    def _with_kind(
+        self, frame: Lazy, unit: str | None, rules: Sequence[Rule], default: str
+    ) -> Lazy:
+        """Add the kind: the first rule that is true or null for the row, or any of its unit's."""
+        kind = nw.lit(default)
+        for place, rule in reversed(list(enumerate(rules))):
+            name = f"{_HOLDS}_{place}"
+            frame = self._with_condition(frame, rule.predicate, name)
+            frame = frame.with_columns(nw.col(name).fill_null(True))  # noqa: FBT003
+            if unit is not None:
+                units = frame.filter(nw.col(name)).select(unit).unique()
+                units = units.with_columns(nw.lit(True).alias(f"{name}_unit"))  # noqa: FBT003
+                frame = frame.join(units, on=unit, how="left")
+                name = f"{name}_unit"
+            kind = nw.when(nw.col(name).fill_null(False)).then(nw.lit(rule.kind)).otherwise(kind)  # noqa: FBT003
+        return frame.with_columns(kind.alias(_KIND))
+
+    def _with_condition(self, frame: Lazy, predicate: Predicate, name: str) -> Lazy:
+        """Add a three-valued column; NaN is treated as null, in whatever column it stands."""
+        known = _without_nan(frame)
+        try:
+            if predicate.expression is not None:
+                result = known.with_columns(predicate.expression.alias(name))
+            else:
+                result = _with_sql(known, predicate.text, name)
+            dtype = result.collect_schema()[name]
+        except MissingDependencyError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"The condition {predicate.text!r} cannot be used on this table: {error}",
+                hint=f"The columns are {', '.join(self.schema)}.",
+            ) from error
+        if dtype != nw.Boolean:
+            raise DataError(
+                f"The condition {predicate.text!r} gives {dtype}, not true or false.",
+                hint="Write a comparison, such as age < 18.",
+            )
+        return result
+
+    def counts(self, rows: Lazy, *, unit: str | None, by: Sequence[str]) -> dict[Key, int]:
+        """Per group, its number of distinct units (of rows if ``unit`` is None)."""
+        if not by:
+            single = nw.len() if unit is None else nw.col(unit).n_unique()
+            return {(): int(self._scalar(rows.select(single.alias(_LENGTH))))}
+        grouped = self.pairs(rows, unit=unit, by=by).group_by(*by).agg(nw.len().alias(_LENGTH))
+        return {tuple(row[:-1]): int(row[-1]) for row in self._fetch(grouped, [*by, _LENGTH])}
+
+    def pairs(self, rows: Lazy, *, unit: str | None, by: Sequence[str]) -> Lazy:
+        """Each unit's groups, once each."""
+        return rows if unit is None else rows.select(unit, *by).unique()
+
+    def within(self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int) -> Lazy:
+        """Each unit's public groups, cut down to the ``most`` of lowest public rank."""
+        ranked = self._join(self.pairs(rows, unit=unit, by=keys.names), keys)
+        rank = nw.col(_ORDER).rank("ordinal").over(unit)
+        return ranked.with_columns(rank.alias(_LENGTH)).filter(nw.col(_LENGTH) <= most)
+
+    def units_over(
+        self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int
+    ) -> tuple[int, int]:
+        """``(how many units are in more than most public groups, the most groups of any)``."""
+        pairs = self._join(self.pairs(rows, unit=unit, by=keys.names), keys)
+        sizes = pairs.group_by(unit).agg(nw.len().alias(_LENGTH))
+        over = nw.when(nw.col(_LENGTH) > most).then(1).otherwise(0)
+        summary = sizes.select(over.sum().alias("units"), nw.col(_LENGTH).max().alias("most"))
+        ((units, largest),) = self._fetch(summary, ["units", "most"])
+        return int(units or 0), int(largest or 0)
+
+    def _join(self, pairs: Lazy, keys: PublicKeys) -> Lazy:
+        """Pairs whose group is a public key, with the key's rank."""
+        columns: dict[str, list[Any]] = {**keys.columns(), _ORDER: keys.order().tolist()}
+        small = self._small(columns, like=keys.names)
+        same = [nw.col(name).cast(_joinable(self.schema[name])) for name in keys.names]
+        return pairs.with_columns(*same).join(small.with_columns(*same), on=list(keys.names))
+
+    def _small(self, columns: Mapping[str, list[Any]], *, like: Sequence[str] = ()) -> Lazy:
+        """A public table inside the caller's engine; columns in ``like`` take the data's types."""
+        native = nw.to_native(self._frame)
+        if hasattr(native, "fetchall"):
+            return nw.from_native(_duckdb_table(native, columns))  # type: ignore[no-any-return]
+        made = nw.from_dict(dict(columns), backend=self._frame.implementation)
+        casts = [nw.col(name).cast(_joinable(self.schema[name])) for name in like]
+        return made.with_columns(*casts).lazy() if casts else made.lazy()
+
+    def result(self, columns: Mapping[str, list[Any]], *, like: Sequence[str]) -> Any:
+        """A public table in the caller's own frame type, lazy if the caller's was."""
+        small = self._small(columns, like=like)
+        if self._was_lazy:
+            return nw.to_native(small)
+        return nw.to_native(small.collect())
+
+    def _scalar(self, frame: Lazy) -> Any:
+        ((value,),) = self._fetch(frame, frame.collect_schema().names())
+        return value
+
+    def _fetch(self, frame: Lazy, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Per-group numbers as Python tuples; NaN keys as None."""
+        native = nw.to_native(frame.select(*names))
+        if hasattr(native, "fetchall"):
+            return [tuple(row) for row in native.fetchall()]
+        eager = frame.select(*names).collect()
+        return list(zip(*(eager[name].to_list() for name in names), strict=True))
+
+
+def _missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+    """Null, or NaN in a column of floats."""
+    missing = nw.col(column).is_null()
+    return missing | nw.col(column).is_nan() if dtype.is_float() else missing
+
+
+def _without_nan(frame: Lazy) -> Lazy:
+    """Floats' NaN as null, so that comparing an unknown value gives unknown, not false."""
+    native = nw.to_native(frame)
+    if frame.implementation.is_pandas_like():
+        # pandas' own null marks compare as false; its nullable types keep three values.
+        return nw.from_native(native.convert_dtypes()).lazy()  # type: ignore[no-any-return]
+    floats = [name for name, dtype in frame.collect_schema().items() if dtype.is_float()]
+    known = [nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats]
+    return frame.with_columns(*known) if known else frame
+
+
+def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
+    """Add a column computed from SQL by the engine itself, or by DuckDB for pandas and PyArrow."""
+    native = nw.to_native(frame)
+    if frame.implementation.is_polars():
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        return nw.from_native(native.with_columns(pl.sql_expr(text).alias(name)))  # type: ignore[no-any-return]
+    try:
+        import duckdb  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError(
+            f"SQL text such as {text!r} needs DuckDB for this kind of table.",
+            hint="pip install 'onesided[duckdb]', or write a narwhals expression.",
+        ) from None
+    if hasattr(native, "fetchall"):
+        added = native.select(duckdb.StarExpression(), duckdb.SQLExpression(text).alias(name))
+        return nw.from_native(added)  # type: ignore[no-any-return]
+    with duckdb.connect() as connection:
+        holds = connection.from_arrow(native) if hasattr(native, "schema") else connection.from_df(
+            native
+        )
+        values = [row[0] for row in holds.select(duckdb.SQLExpression(text)).fetchall()]
+    eager = frame.collect()
+    column = nw.new_series(name, values, nw.Boolean, backend=frame.implementation)
+    return eager.with_columns(column).lazy()
+
+
+def _joinable(dtype: nw.dtypes.DType) -> nw.dtypes.DType:
+    """A type in which both sides of a join can hold every key."""
+    if isinstance(dtype, nw.UInt64 | nw.UInt128 | nw.Int128):
+        return dtype
+    if dtype.is_integer():
+        return nw.Int64()
+    if isinstance(dtype, nw.Categorical | nw.Enum | nw.Object):
+        return nw.String()
+    return dtype
+
+
+def _duckdb_table(relation: Any, columns: Mapping[str, list[Any]]) -> Any:
+    """A small table on the relation's own connection; DuckDB reads the arrays in place."""
+    import numpy as np  # noqa: PLC0415 - only this engine needs arrays
+
+    onesided_small = {
+        name: np.asarray(values) if _is_plain(values) else np.array(values, dtype=object)
+        for name, values in columns.items()
+    }
+    return relation.query("onesided_data", "SELECT * FROM onesided_small").select("*")
+
+
+def _is_plain(values: list[Any]) -> bool:
+    return bool(values) and isinstance(values[0], int | float | bool)

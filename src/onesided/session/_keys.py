@@ -1,0 +1,189 @@
+"""Public keys: the groups that a release speaks about, given by the curator, never looked up."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from onesided.errors import KeysError, UnknownColumnError
+from onesided.noise import IntArray
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKeys:
+    """One row per group, one column per grouping column; unique and without nulls."""
+
+    names: tuple[str, ...]
+    rows: tuple[Key, ...]
+
+    def columns(self) -> dict[str, list[object]]:
+        """The same, column by column."""
+        return {name: [row[i] for row in self.rows] for i, name in enumerate(self.names)}
+
+    def places(self) -> dict[Key, int]:
+        """The position of each key."""
+        return {row: place for place, row in enumerate(self.rows)}
+
+    def order(self) -> IntArray:
+        """A fixed, arbitrary rank per key, from its text alone.
+
+        Units in too many groups keep those of lowest rank: a choice that looks at no data.
+        """
+        digests = [hashlib.sha256(repr(row).encode()).digest() for row in self.rows]
+        ranks = np.empty(len(digests), dtype=np.int64)
+        ranks[sorted(range(len(digests)), key=digests.__getitem__)] = np.arange(len(digests))
+        return ranks
+
+
+def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
+    """Read keys from a list (one column), a list of tuples, a mapping, a series or a frame.
+
+    Errors: KeysError for none, nulls or duplicates; UnknownColumnError if a column is missing.
+    """
+    if keys is None:
+        raise KeysError(
+            f"Grouping by {', '.join(by)} needs public keys.",
+            hint="Pass keys=, the list of groups to speak about. It must come from public "
+            "knowledge: keys seen in private data would reveal who is in it.",
+        )
+    rows = tuple(_rows(keys, by))
+    if not rows:
+        raise KeysError("The list of keys is empty.", hint="Give at least one key.")
+    for place, row in enumerate(rows):
+        if any(_is_null(value) for value in row):
+            raise KeysError(
+                f"Key number {place} is {_show(row)}: keys cannot be null.",
+                hint="Remove rows without a key.",
+                position=place,
+            )
+    _refuse_duplicates(rows)
+    return PublicKeys(tuple(by), rows)
+
+
+def _rows(keys: object, by: Sequence[str]) -> Iterable[Key]:
+    """The keys as tuples of plain Python values."""
+    if isinstance(keys, Mapping):
+        return _from_columns({name: list(column) for name, column in keys.items()}, by)
+    frame = nw.from_native(keys, pass_through=True, allow_series=True)  # type: ignore[call-overload]
+    if isinstance(frame, nw.Series):
+        return ((value,) for value in frame.to_list())
+    if isinstance(frame, nw.LazyFrame | nw.DataFrame):
+        return _from_frame(frame, by)
+    if isinstance(keys, str) or not isinstance(keys, Iterable):
+        raise KeysError(
+            f"keys must be a list, series or table, got {keys!r}.",
+            hint="For one column a plain list of values will do.",
+        )
+    return (_row(_plain(value), by) for value in keys)
+
+
+def _from_frame(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], by: Sequence[str]) -> Iterable[Key]:
+    """Keys from a table that may have more columns than the grouping."""
+    _require(frame.collect_schema().names(), by)
+    native = nw.to_native(frame.select(*by))
+    if hasattr(native, "fetchall"):
+        return [tuple(row) for row in native.fetchall()]
+    lazy = frame.select(*by)
+    eager = lazy.collect() if isinstance(lazy, nw.LazyFrame) else lazy
+    return _from_columns({name: eager[name].to_list() for name in by}, by)
+
+
+def _from_columns(columns: Mapping[str, list[object]], by: Sequence[str]) -> Iterable[Key]:
+    _require(list(columns), by)
+    return zip(*([_plain(v) for v in columns[name]] for name in by), strict=True)
+
+
+def _require(names: Sequence[str], by: Sequence[str]) -> None:
+    for name in by:
+        if name not in names:
+            raise UnknownColumnError(
+                f"The keys have no column {name!r}.",
+                hint=f"Their columns are {', '.join(map(str, names))}.",
+                column=name,
+            )
+
+
+def _row(value: object, by: Sequence[str]) -> Key:
+    """One given key as a tuple as long as the grouping."""
+    row = tuple(_plain(part) for part in value) if isinstance(value, tuple | list) else (value,)
+    if len(row) != len(by):
+        raise KeysError(
+            f"The key {_show(row)} has {len(row)} parts, but the grouping has {len(by)} columns.",
+            hint=f"Give one value for each of {', '.join(by)}.",
+        )
+    return row
+
+
+def _plain(value: object) -> object:
+    """NumPy scalars as Python values, so that equal keys hash alike."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_null(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value)) or value != value  # noqa: PLR0124 - pandas' NaT differs from itself
+
+
+def _refuse_duplicates(rows: Sequence[Key]) -> None:
+    seen: dict[Key, int] = {}
+    for place, row in enumerate(rows):
+        if row in seen:
+            raise KeysError(
+                f"Key {_show(row)} is given twice, at {seen[row]} and at {place}.",
+                hint="Give each key once.",
+                key=row,
+            )
+        seen[row] = place
+
+
+def check_types(keys: PublicKeys, schema: Mapping[str, nw.dtypes.DType]) -> None:
+    """Refuse keys that could never match their column: each count would be a wrong zero.
+
+    Errors: KeysError naming the column, its type and the first key that does not fit.
+    """
+    for place, name in enumerate(keys.names):
+        dtype = schema[name]
+        for row in keys.rows:
+            if not _fits(row[place], dtype, name):
+                raise KeysError(
+                    f"The key {row[place]!r} is a {type(row[place]).__name__}, but column "
+                    f"{name!r} holds {dtype}: it could never match.",
+                    hint=f"Give keys of the column's own type, or cast the column {name!r}.",
+                    column=name,
+                )
+
+
+def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
+    """Whether ``value`` can equal a value of a column of type ``dtype``."""
+    if dtype.is_numeric():
+        number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        return number and (not dtype.is_integer() or value == int(value))  # type: ignore[call-overload]
+    if isinstance(dtype, nw.Datetime):
+        aware = isinstance(value, dt.datetime) and value.tzinfo is not None
+        return isinstance(value, dt.datetime) and aware == (dtype.time_zone is not None)
+    if isinstance(dtype, nw.Date):
+        return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+    if isinstance(dtype, nw.Boolean):
+        return isinstance(value, bool)
+    if isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
+        return isinstance(value, str)
+    if isinstance(dtype, nw.Object):
+        return True  # any Python value; the engine compares them itself
+    raise KeysError(
+        f"Column {name!r} holds {dtype}, which cannot be grouped by.",
+        hint="Group by whole numbers, text, categories, booleans or dates.",
+        column=name,
+    )
+
+
+def _show(row: Key) -> str:
+    return repr(row[0]) if len(row) == 1 else repr(row)

@@ -1,0 +1,127 @@
+"""What was published, and under which guarantee."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import Number, exact, from_text, text, whole
+from onesided.errors import LedgerFormatError, ParameterError
+from onesided.mechanism import Counts, Interval
+from onesided.noise import IntArray
+from onesided.policy import Guarantee
+from onesided.session._keys import Key, PublicKeys
+
+CONTENT_TYPE: Final = "application/vnd.onesided.counts+json"
+
+FrameMaker = Callable[[Mapping[str, list[Any]]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Counts per group with bounds. Everything here is public; nothing here saw more than the noise.
+
+    keys: the groups. estimate: the best guess. lower, upper: bounds; a certain side is never
+    wrong about the data named in ``guarantee.about``, the other holds per group with the
+    confidence asked for. entry: its number in the ledger.
+    """
+
+    keys: PublicKeys
+    noisy: IntArray
+    mechanism: Counts
+    confidence: Number
+    guarantee: Guarantee
+    entry: int
+    interval: Interval
+    _make_frame: FrameMaker = field(repr=False, compare=False)
+
+    @property
+    def estimate(self) -> NDArray[Any]:
+        """The answers after correction and clipping."""
+        return self.mechanism.estimate(self.noisy)
+
+    @property
+    def frame(self) -> Any:
+        """The release as a table of the caller's own type.
+
+        Columns: the keys, then estimate, lower, upper, lower_certain, upper_certain.
+        """
+        return self._make_frame(self.columns())
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The release column by column, as plain Python values."""
+        size = self.noisy.size
+        return {
+            **self.keys.columns(),
+            "estimate": self.estimate.tolist(),
+            "lower": self.interval.lower.tolist(),
+            "upper": self.interval.upper.tolist(),
+            "lower_certain": [self.interval.lower_certain] * size,
+            "upper_certain": [self.interval.upper_certain] * size,
+        }
+
+    def certified(self, threshold: int) -> NDArray[np.bool_]:
+        """True for the groups that certainly have at most ``threshold``.
+
+        Errors: ParameterError if the upper bounds are not certain.
+        """
+        most = whole(threshold, name="threshold")
+        if not self.interval.upper_certain:
+            raise ParameterError(
+                "No 'at most' is certain here: this policy needs noise below the truth, so an "
+                "upper bound can be wrong.",
+                hint="Use a policy without rising counts, such as presence or addition_only; the "
+                f"column 'upper' still holds a bound at confidence {self.confidence}.",
+            )
+        return np.asarray(self.interval.upper <= most)
+
+    def at_most(self, threshold: int) -> list[Any]:
+        """The groups certified to have at most ``threshold``; the others are unknown, not larger.
+
+        Values for one grouping column, tuples for several. Errors: as :meth:`certified`.
+        """
+        chosen = np.flatnonzero(self.certified(threshold))
+        single = len(self.keys.names) == 1
+        return [self.keys.rows[i][0] if single else self.keys.rows[i] for i in chosen]
+
+    def __str__(self) -> str:
+        return f"Counts of {len(self.keys.rows):,} groups. {self.guarantee}"
+
+
+def encode(noisy: IntArray, rows: tuple[Key, ...], mechanism: Counts) -> bytes:
+    """What the ledger keeps: the noisy counts and what they are counts of."""
+    return json.dumps(
+        {
+            "noisy": noisy.tolist(),
+            "keys": [[str(part) for part in row] for row in rows],
+            "upper_rate": text(mechanism.upper_rate),
+            "lower_rate": text(mechanism.lower_rate),
+        },
+        separators=(",", ":"),
+    ).encode()
+
+
+def decode(payload: bytes, rows: tuple[Key, ...], mechanism: Counts) -> IntArray:
+    """The stored noisy counts; refuses a question that differs from the stored one.
+
+    Errors: LedgerFormatError if the keys or rates are not those of the stored release.
+    """
+    stored = json.loads(payload)
+    rates = from_text(stored["upper_rate"]), from_text(stored["lower_rate"])
+    same_keys = stored["keys"] == [[str(part) for part in row] for row in rows]
+    if not same_keys or rates != (mechanism.upper_rate, mechanism.lower_rate):
+        raise LedgerFormatError(
+            "The release stored under this id answers another question.",
+            hint="Ask with the same keys and epsilon, or use another id.",
+        )
+    return np.array(stored["noisy"], dtype=np.int64)
+
+
+def bounds(mechanism: Counts, noisy: IntArray, confidence: Number) -> Interval:
+    """The interval at an exact confidence."""
+    return mechanism.interval(noisy, confidence=exact(confidence, name="confidence"))
