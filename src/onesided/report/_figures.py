@@ -68,6 +68,9 @@ def _map_trace(page: Page, rows: NDArray[np.intp]) -> dict[str, Any]:
     latitude, longitude = page.latitude, page.longitude
     if latitude is None or longitude is None:  # callers have looked; this is for the type checker
         return {}
+    # Smaller where there are many, so that they do not hide each other.
+    size = min(8.0, max(3.0, 7.5 * math.sqrt(2500 / rows.size)))
+    by_value = page.certified is None
     return {
         "type": "scattergl" if needs_webgl(rows.size) else "scatter",
         "mode": "markers",
@@ -77,16 +80,15 @@ def _map_trace(page: Page, rows: NDArray[np.intp]) -> dict[str, Any]:
         "hovertext": [_hover(page, int(row)) for row in rows],
         "hoverinfo": "text",
         "marker": {
-            # Smaller where there are many, so that they do not hide each other.
-            "size": round(min(8.0, max(3.0, 7.5 * math.sqrt(2500 / rows.size))), 1),
+            "size": round(size, 1),
             "opacity": 0.9,
             "line": {"width": 0 if needs_webgl(rows.size) else 0.5, "color": "var(--plot)"},
-            **(_by_value(page, rows) if page.certified is None else _by_status(page, rows)),
+            **(_by_value(page, rows) if by_value else _by_status(page, rows, size=size)),
         },
     }
 
 
-def _by_status(page: Page, rows: NDArray[np.intp]) -> dict[str, Any]:
+def _by_status(page: Page, rows: NDArray[np.intp], *, size: float) -> dict[str, Any]:
     """Colour and shape for certified and unknown."""
     certified = np.zeros(rows.size, bool) if page.certified is None else page.certified[rows]
     return {
@@ -94,7 +96,9 @@ def _by_status(page: Page, rows: NDArray[np.intp]) -> dict[str, Any]:
         "cmin": 0,
         "cmax": 1,
         "colorscale": [[0, UNKNOWN], [1, CERTIFIED]],
-        "symbol": np.where(certified, "circle", "diamond").tolist(),
+        # WebGL draws one shape after the other; once dots are too small to show a shape, one shape
+        # for both keeps either status from covering the other.
+        "symbol": "circle" if size < 4 else np.where(certified, "circle", "diamond").tolist(),
     }
 
 

@@ -14,7 +14,8 @@
     if (value === null || typeof value !== "object") return value;
     return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolve(v, style)]));
   };
-  let webgl = true;
+  const PAPER = { width: 640, height: 380 }; // fits A4 and Letter; paper cannot be measured in advance
+  let webgl = true, printing = false;
   const draw = (name) => {
     const place = document.getElementById(name);
     if (!figures[name] || !place) return;
@@ -32,6 +33,7 @@
     });
     const narrow = place.clientWidth < 500 ? 0.7 : 1; // smaller marks where there is less room for them
     for (const { marker } of data) if (marker.size) marker.size = Math.max(3, marker.size * narrow);
+    if (printing) Object.assign(layout, PAPER);
     if (touch) layout.dragmode = false; // a finger on the figure scrolls the page
     Plotly.react(place, data, layout, { ...calm, displayModeBar: name === "map" });
     if (webgl && place.querySelector(".no-webgl")) { // SVG is slower, but it is always there
@@ -44,8 +46,8 @@
   drawAll();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   const root = document.documentElement;
-  addEventListener("beforeprint", () => { root.dataset.theme = "light"; drawAll(); }); // paper is white
-  addEventListener("afterprint", () => { delete root.dataset.theme; drawAll(); });
+  addEventListener("beforeprint", () => { printing = true; root.dataset.theme = "light"; drawAll(); }); // paper is white
+  addEventListener("afterprint", () => { printing = false; delete root.dataset.theme; drawAll(); });
 
   /* ---- table: sorted and filtered as numbers in memory, one page of rows in the document ---- */
   const PAGE = 20;
