@@ -1,0 +1,10 @@
+"""What was spent, durably: check, then record, then draw.
+
+Importing this package does not load SQLAlchemy; opening a ledger does.
+"""
+
+from onesided.ledger._account import Account
+from onesided.ledger._entry import CheckReport, Entry, Receipt, StoredRelease
+from onesided.ledger._ledger import Ledger
+
+__all__ = ["Account", "CheckReport", "Entry", "Ledger", "Receipt", "StoredRelease"]

@@ -1,0 +1,137 @@
+"""What readers of the ledger get: frozen values with exact numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+
+from onesided.errors import ParameterError
+from onesided.ledger import _amounts
+from onesided.ledger._amounts import Amounts
+from onesided.ledger._rows import Row, tampered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One row of the ledger.
+
+    ``kind`` is "open" (an account and its budget), "spend" (a charge, recorded before the draw)
+    or "store" (the published answer of a charge was kept). ``epsilon`` and ``delta`` are what
+    this row charged per edge, ``total_epsilon`` and ``total_delta`` the policy's sums including
+    it, ``releases`` the number of charges so far. ``time`` is informational; order is ``number``.
+    """
+
+    number: int
+    time: str
+    kind: str
+    policy_id: str
+    release_id: str
+    label: str
+    detail: Mapping[str, object]
+    epsilon: Mapping[str, Fraction]
+    delta: Mapping[str, Fraction]
+    total_epsilon: Mapping[str, Fraction]
+    total_delta: Mapping[str, Fraction]
+    releases: int
+    previous: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """Proof that a charge is on durable record; only now may anything be drawn."""
+
+    number: int
+    hash: str
+    policy_id: str
+    release_id: str
+    label: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRelease:
+    """A release as it was published, to be published again; never drawn again.
+
+    ``number`` is the charge's, ``detail`` and ``label`` are what the charge was made with, so
+    that a caller can tell whether the same question is being asked.
+    """
+
+    release_id: str
+    number: int
+    time: str
+    label: str
+    detail: Mapping[str, object]
+    content_type: str
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """What a check that found nothing wrong looked at.
+
+    ``unanswered`` lists the charges without a stored release: spent, and lost to a crash or
+    never stored by their owner.
+    """
+
+    entries: int
+    charges: int
+    stored: int
+    unanswered: tuple[int, ...]
+    head: str
+
+
+def entry_of(row: Row) -> Entry:
+    """``row`` decoded. Errors: TamperedLedgerError if it cannot be."""
+    charged, total = amounts_of(row)
+    return Entry(
+        number=row.number,
+        time=row.time,
+        kind=row.kind,
+        policy_id=row.policy_id,
+        release_id=row.release_id,
+        label=row.label,
+        detail=detail_of(row),
+        epsilon=charged.epsilon,
+        delta=charged.delta,
+        total_epsilon=total.epsilon,
+        total_delta=total.delta,
+        releases=row.releases,
+        previous=row.previous,
+        hash=row.hash,
+    )
+
+
+def amounts_of(row: Row) -> tuple[Amounts, Amounts]:
+    """What ``row`` charged, and the totals it states."""
+    try:
+        charged = _amounts.read(row.epsilon, row.delta)
+        return charged, _amounts.read(row.total_epsilon, row.total_delta)
+    except (ValueError, TypeError, ParameterError):
+        raise tampered(row.number, "its amounts cannot be read") from None
+
+
+def detail_of(row: Row) -> Mapping[str, object]:
+    """The detail of ``row``, read-only."""
+    try:
+        detail = json.loads(row.detail)
+    except (ValueError, TypeError):
+        detail = None
+    if isinstance(detail, dict):
+        return MappingProxyType(detail)
+    raise tampered(row.number, "its detail cannot be read")
+
+
+def receipt_of(row: Row) -> Receipt:
+    """The receipt of a charge that is on record."""
+    return Receipt(
+        number=row.number,
+        hash=row.hash,
+        policy_id=row.policy_id,
+        release_id=row.release_id,
+        label=row.label,
+        time=row.time,
+    )

@@ -1,0 +1,176 @@
+"""Rows as they are stored: text and whole numbers only, chained by their hashes.
+
+A row's hash is ``sha256(previous hash, newline, canonical JSON of every other column)``, so no
+column of any earlier row can change without changing every later hash. What a column means under
+a given ``format`` never changes; a new meaning gets a new format number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from onesided.errors import ParameterError, TamperedLedgerError
+
+GENESIS: Final = "0" * 64
+FORMAT: Final = 1
+
+OPEN: Final = "open"
+SPEND: Final = "spend"
+STORE: Final = "store"
+KINDS: Final = (OPEN, SPEND, STORE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One stored row, exactly as the database holds it (amounts and detail are JSON text)."""
+
+    number: int
+    format: int
+    time: str
+    kind: str
+    policy_id: str
+    release_id: str
+    label: str
+    detail: str
+    epsilon: str
+    delta: str
+    total_epsilon: str
+    total_delta: str
+    releases: int
+    nonce: str
+    previous: str
+    hash: str
+
+
+COLUMNS: Final = tuple(field.name for field in fields(Row))
+_HASHED: Final = tuple(name for name in COLUMNS if name not in {"previous", "hash"})
+_WHOLE: Final = frozenset({"number", "format", "releases"})
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of ``value``: sorted keys, no spaces, ASCII only, no NaN."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+def digest(row: Row) -> str:
+    """The hash that ``row`` must carry; "" for a row whose columns have types we never write."""
+    for name in COLUMNS:
+        # An edit in SQLite may leave any type in any column.
+        if type(getattr(row, name)) is not (int if name in _WHOLE else str):
+            return ""
+    body = canonical({name: getattr(row, name) for name in _HASHED})
+    return hashlib.sha256(f"{row.previous}\n{body}".encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def intact(row: Row) -> Row:
+    """``row`` itself; TamperedLedgerError when its hash is not the hash of its columns."""
+    if row.hash and digest(row) == row.hash:
+        return row
+    raise tampered(row.number, "its hash is not the hash of what it holds")
+
+
+def tampered(number: object, problem: str, **values: object) -> TamperedLedgerError:
+    """The error that names the first bad row."""
+    return TamperedLedgerError(
+        f"row {number} of the ledger is bad: {problem}.",
+        hint="Stop publishing from this ledger. Restore a copy whose head hash you kept, "
+        "and find out who can write to the store.",
+        number=number,
+        problem=problem,
+        **values,
+    )
+
+
+def next_row(
+    last: Row | None,
+    *,
+    kind: str,
+    policy_id: str,
+    release_id: str,
+    label: str,
+    detail: str,
+    amounts: Mapping[str, str],
+    releases: int,
+) -> Row:
+    """The row after ``last``: numbered, stamped, chained. ``amounts`` holds the four JSON texts.
+
+    The nonce lets a writer recognise its own row after a lost connection, and keeps a published
+    head hash from confirming guesses of a label. The time is for people; order is the number.
+    """
+    row = Row(
+        number=last.number + 1 if last else 1,
+        format=FORMAT,
+        time=now(),
+        kind=kind,
+        policy_id=policy_id,
+        release_id=release_id,
+        label=label,
+        detail=detail,
+        **amounts,
+        releases=releases,
+        nonce=secrets.token_hex(16),
+        previous=last.hash if last else GENESIS,
+        hash="",
+    )
+    return replace(row, hash=digest(row))
+
+
+def now() -> str:
+    """The wall clock in UTC, for people; nothing depends on it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def plain_text(value: object, *, name: str, empty: bool = True) -> str:
+    """``value`` as text that every store keeps unchanged: valid Unicode without NUL."""
+    good = isinstance(value, str) and "\x00" not in value and (empty or bool(value))
+    if isinstance(value, str) and good:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            good = False
+        else:
+            return value
+    kind = "text" if empty else "text that is not empty"
+    raise ParameterError(
+        f"{name} must be {kind} without NUL or unpaired surrogates, got {value!r}.",
+        hint="Give ordinary text.",
+        value=value,
+    )
+
+
+def detail_text(detail: Mapping[str, object] | None) -> str:
+    """``detail`` as canonical JSON."""
+    given = {} if detail is None else detail
+    try:
+        # Sorting keys of several types fails; keys of one other type are caught after.
+        written = canonical(dict(given))
+    except (TypeError, ValueError, RecursionError):
+        raise ParameterError(
+            f"detail must map text to JSON values, got {detail!r}.",
+            hint="Write numbers and dates as text.",
+            value=detail,
+        ) from None
+    _refuse_unfaithful(written, detail=detail, given=given)
+    return written
+
+
+def _refuse_unfaithful(written: str, *, detail: object, given: Mapping[str, object]) -> None:
+    """Refuse detail that would not come back: keys that are no text, unpaired surrogates."""
+    if all(isinstance(key, str) for key in given):
+        with contextlib.suppress(UnicodeEncodeError):
+            json.dumps(json.loads(written), ensure_ascii=False).encode()
+            return
+    raise ParameterError(
+        f"detail must map ordinary text to JSON values, got {detail!r}.",
+        hint="Use text as keys, without unpaired surrogates.",
+        value=detail,
+    )

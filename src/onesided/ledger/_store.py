@@ -1,0 +1,294 @@
+"""One open database: transactions, the lock among writers, and what a failed commit means.
+
+Nothing here knows about privacy. ``append`` runs a decision and the insertion of its row in one
+transaction that holds the writers' lock, so two processes can never both see the same balance.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy.exc import DBAPIError
+
+from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
+from onesided.ledger import _schema
+from onesided.ledger._rows import COLUMNS, Row, intact, tampered
+from onesided.ledger._schema import entries, payloads, versions
+
+T = TypeVar("T")
+_NOTHING = "Nothing was drawn and nothing was recorded."
+
+
+class View:
+    """The ledger as one transaction sees it."""
+
+    def __init__(self, connection: Connection, *, seen: Row | None = None) -> None:
+        self._connection = connection
+        self._seen = seen
+
+    def last(self) -> Row | None:
+        """The last row. It must be intact, and no row that this process saw may be gone."""
+        found = self._one(select(entries).order_by(entries.c.number.desc()).limit(1))
+        row = intact(found) if found else None
+        seen = self._seen
+        if seen is not None:
+            there = row if row and row.number == seen.number else self.at(seen.number)
+            if there is None or there.hash != seen.hash:
+                raise tampered(seen.number, "this process saw another row there, or rows are gone")
+        return row
+
+    def at(self, number: int) -> Row | None:
+        """The row of that number, unchecked."""
+        return self._one(select(entries).where(entries.c.number == number))
+
+    def first(self, *, kind: str) -> Row | None:
+        """The first row of that kind, checked."""
+        order = entries.c.number
+        found = self._one(select(entries).where(entries.c.kind == kind).order_by(order).limit(1))
+        return intact(found) if found else None
+
+    def latest(self, *, policy_id: str) -> Row | None:
+        """The last row of that policy, checked."""
+        order = entries.c.number.desc()
+        query = select(entries).where(entries.c.policy_id == policy_id).order_by(order).limit(1)
+        found = self._one(query)
+        return intact(found) if found else None
+
+    def find(self, *, policy_id: str, kind: str, release_id: str) -> Row | None:
+        """The one row of that policy, kind and release, checked."""
+        found = self._one(
+            select(entries).where(
+                entries.c.policy_id == policy_id,
+                entries.c.kind == kind,
+                entries.c.release_id == release_id,
+            )
+        )
+        return intact(found) if found else None
+
+    def rows(self) -> Iterator[Row]:
+        """Every row in order, unchecked, without holding them all."""
+        streamed = self._connection.execution_options(yield_per=1000)
+        for found in streamed.execute(select(entries).order_by(entries.c.number)):
+            yield Row(**dict(zip(COLUMNS, found, strict=True)))
+
+    def payload(self, charge: int) -> bytes | None:
+        """The stored answer of that charge."""
+        found = self._connection.execute(
+            select(payloads.c.content).where(payloads.c.charge == charge)
+        ).scalar()
+        # psycopg may hand out a memoryview; an edited SQLite row may hold text.
+        return bytes(found) if isinstance(found, bytes | memoryview) else None
+
+    def payload_charges(self) -> list[int]:
+        """The numbers of all charges with a stored answer."""
+        return list(self._connection.execute(select(payloads.c.charge)).scalars())
+
+    def version(self) -> int:
+        """The version of the store's tables."""
+        return _schema.found_version(self._connection)
+
+    def _one(self, query: object) -> Row | None:
+        found = self._connection.execute(query).first()  # type: ignore[call-overload]
+        return Row(**dict(zip(COLUMNS, found, strict=True))) if found else None
+
+
+class _AlreadyThere(Exception):  # noqa: N818 - an outcome, not an error; never leaves this file
+    """Another writer made the row first."""
+
+    def __init__(self, row: Row) -> None:
+        super().__init__()
+        self.row = row
+
+
+class Store(ABC):
+    """A database with the writers' lock of its kind. Safe for threads, processes and forks."""
+
+    def __init__(self, engine: Engine, *, name: str, private: bool = False) -> None:
+        self.name = name
+        self._private = private
+        self._owner = os.getpid()
+        self._engine = engine
+        self._closed = False
+        self._seen: Row | None = None
+        self._inherited: list[Engine] = []
+        self._mutex = threading.Lock()
+        # A database in memory is one connection, so its transactions take turns.
+        self._turn: AbstractContextManager[object] = threading.RLock() if private else nullcontext()
+        self._finalizer = weakref.finalize(self, _dispose, engine, self._owner)
+
+    @abstractmethod
+    def lock(self, connection: Connection) -> None:
+        """Wait until this transaction is the only writer."""
+
+    @abstractmethod
+    def explain(self, error: DBAPIError) -> LedgerError:
+        """What a database error means to the user, apart from what became of the charge."""
+
+    @abstractmethod
+    def damage(self, connection: Connection) -> str:
+        """What the database itself finds wrong, or that its append-only guards are gone; or ""."""
+
+    def read(self, question: Callable[[View], T]) -> T:
+        """The answer to ``question`` in one consistent view."""
+        seen = self._seen  # before the transaction: the view can only be newer
+        with self._translated(), self._transaction(write=False) as connection:
+            return question(View(connection, seen=seen))
+
+    def inspect(self) -> str:
+        """The database's own complaint, see :meth:`damage`."""
+        with self._translated(), self._transaction(write=False) as connection:
+            return self.damage(connection)
+
+    def append(
+        self, decide: Callable[[View], Row], *, payload: tuple[int, bytes] | None = None
+    ) -> Row:
+        """Durably record the row that ``decide`` makes; what it raises leaves no trace.
+
+        Errors: LedgerUnavailableError if nothing was recorded, or with ``outcome="unknown"`` if
+        the connection was lost in mid-commit and the store cannot be reached to find out.
+        """
+        seen, pending = self._seen, None
+        try:
+            with self._transaction(write=True) as connection:
+                row = decide(View(connection, seen=seen))
+                connection.execute(insert(entries).values(**asdict(row)))
+                if payload is not None:
+                    charge, content = payload
+                    connection.execute(insert(payloads).values(charge=charge, content=content))
+                pending = row
+        except DBAPIError as error:
+            if pending is None:
+                raise self._unrecorded(error) from error
+            row = self._settle(pending, error)
+        self.remember(row)
+        return row
+
+    def ensure(self, find: Callable[[View], Row | None], *, make: Callable[[View], Row]) -> Row:
+        """The row that ``find`` finds under the writers' lock, or else the one of ``make``."""
+
+        def decide(view: View) -> Row:
+            found = find(view)
+            if found:
+                raise _AlreadyThere(found)
+            return make(view)
+
+        try:
+            return self.append(decide)
+        except _AlreadyThere as there:
+            return there.row
+
+    def remember(self, row: Row | None) -> None:
+        """Note that ``row`` was seen; a later view without it is a tampered one."""
+        with self._mutex:
+            if row and (self._seen is None or row.number > self._seen.number):
+                self._seen = row
+
+    def ensure_current(self) -> None:
+        """Refuse a newer store, bring an older one up to date."""
+        version = self.read(View.version)
+        _schema.refuse_newer(version)
+        if version < _schema.VERSION:
+            with self._translated(), self._transaction(write=True) as connection:
+                _schema.upgrade(connection)
+
+    def close(self) -> None:
+        """Let go of the database. Closing twice is fine."""
+        self._closed = True
+        self._finalizer()
+
+    def _settle(self, row: Row, error: DBAPIError) -> Row:
+        """What became of a commit that failed: look whether the row is there.
+
+        Holding the writers' lock means that the failed transaction is over either way, so what
+        is seen then is final.
+        """
+        try:
+            with self._transaction(write=True) as connection:
+                found = View(connection).at(row.number)
+        except (DBAPIError, LedgerError) as again:
+            raise LedgerUnavailableError(
+                f"the connection to {self.name} was lost while recording; "
+                "whether the charge is on record is unknown, so it counts as spent.",
+                hint="Nothing was drawn. Check the ledger once it can be reached; "
+                "ask again under a new id.",
+                outcome="unknown",
+                number=row.number,
+                release_id=row.release_id,
+            ) from again
+        if found == row:
+            return row
+        raise self._unrecorded(error) from error
+
+    def _unrecorded(self, error: DBAPIError) -> LedgerError:
+        known = self.explain(error)
+        return type(known)(
+            known.reason, hint=f"{known.hint} {_NOTHING}", **(known.values | {"outcome": "none"})
+        )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise self.explain(error) from error
+
+    @contextmanager
+    def _transaction(self, *, write: bool) -> Iterator[Connection]:
+        with self._turn, self._live_engine().connect() as connection:
+            if write:
+                # Read by the SQLite store when the transaction begins.
+                connection.execution_options(onesided_begin="BEGIN IMMEDIATE")
+            with connection.begin():
+                if write:
+                    self.lock(connection)
+                yield connection
+
+    def _live_engine(self) -> Engine:
+        if self._closed:
+            raise LedgerError("the ledger is closed.", hint="Open it again.", ledger=self.name)
+        if os.getpid() != self._owner:
+            self._after_fork()
+        return self._engine
+
+    def _after_fork(self) -> None:
+        """A forked child must not use its parent's connections."""
+        if self._private:
+            # The child's copy would allow the same budget to be spent twice.
+            raise LedgerUnavailableError(
+                "a ledger in memory belongs to the process that opened it.",
+                hint="Use a ledger file to share a budget among processes. " + _NOTHING,
+            )
+        with self._mutex:
+            # Kept, so that the child never closes a connection of its parent.
+            self._inherited.append(self._engine)
+            self._engine.dispose(close=False)
+            self._owner = os.getpid()
+            self._finalizer.detach()
+            self._finalizer = weakref.finalize(self, _dispose, self._engine, self._owner)
+
+
+def _dispose(engine: Engine, owner: int) -> None:
+    if os.getpid() == owner:
+        engine.dispose()
+
+
+def version_table_found(connection: Connection) -> bool:
+    """True if this database holds a ledger; LedgerFormatError if it holds a part of one."""
+    dialect = connection.dialect
+    found = [name for name in _schema.TABLES if dialect.has_table(connection, name)]
+    if found and len(found) < len(_schema.TABLES):
+        missing = sorted(set(_schema.TABLES) - set(found))
+        raise LedgerFormatError(
+            f"the ledger is damaged: {', '.join(missing)} missing.",
+            hint="Restore a copy.",
+            missing=tuple(missing),
+        )
+    return versions.name in found
