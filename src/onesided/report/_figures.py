@@ -188,13 +188,16 @@ def bounds_figure(page: Page) -> dict[str, Any] | None:
     values = values[np.isfinite(values)]
     if values.size == 0:
         return None
-    start, width = _bins(values, whole=bool((values == np.round(values)).all()), page=page)
-    slot = np.minimum(np.floor((values - start) / width + 1e-9), _BARS - 1).astype(int)
+    whole = bool((values == np.round(values)).all())
+    # For whole numbers the next value after the threshold begins a bar, else the threshold does.
+    anchor = 0.0 if page.threshold is None else float(page.threshold) + (1.0 if whole else 0.0)
+    start, width = _bins(values, whole=whole, anchor=anchor)
+    slot = np.floor((values - start) / width + 1e-9).clip(0, _BARS - 1).astype(int)
     count = np.bincount(slot)
     low = start + width * np.arange(count.size)
     spilled = bool((values >= start + width * _BARS).any())
     names = [
-        _bar_name(float(x), width, whole=width >= 1, last=spilled and i == _BARS - 1)
+        _bar_name(float(x), width, whole=whole, last=spilled and i == _BARS - 1)
         for i, x in enumerate(low)
     ]
     side = {"upper": "at most", "lower": "at least", "estimate": "best guess"}[page.main_side]
@@ -202,12 +205,15 @@ def bounds_figure(page: Page) -> dict[str, Any] | None:
         "type": "bar",
         "x": list(range(count.size)),
         "y": count.tolist(),
-        "marker": {"color": _bar_colours(page, low), "line": {"width": 0}},
+        "marker": {"color": _bar_colours(page, values, slot), "line": {"width": 0}},
         "hovertext": [f"{side} {n}: {c:,}" for n, c in zip(names, count, strict=True)],
         "hoverinfo": "text",
     }
     ticks = _ticks(names, spilled=spilled)
-    return {"data": [bars], "layout": _bar_layout(ticks, names, page=page, low=low)}
+    return {
+        "data": [bars],
+        "layout": _bar_layout(ticks, names, page=page, border=(anchor - start) / width),
+    }
 
 
 def _ticks(names: list[str], *, spilled: bool) -> list[int]:
@@ -220,14 +226,15 @@ def _ticks(names: list[str], *, spilled: bool) -> list[int]:
     return ticks
 
 
-def _bins(values: NDArray[np.float64], *, whole: bool, page: Page) -> tuple[float, float]:
-    """Start and width of the bars, aligned so that a bar ends where the threshold does."""
+def _bins(values: NDArray[np.float64], *, whole: bool, anchor: float) -> tuple[float, float]:
+    """Start and width of the bars, aligned so that one begins at the anchor."""
     low, high = float(values.min()), float(np.quantile(values, 0.98))
-    width = next_round(max(high - low, 1e-9 if not whole else 1.0) / (_BARS - 1))
+    # Digits of a width far below the values' own size would be lost in rounding.
+    least = 1.0 if whole else max(1e-6, 1e-6 * max(abs(low), abs(high), abs(anchor)))
+    width = next_round(max((high - low) / (_BARS - 1), least))
     if whole:
-        width = max(1.0, math.ceil(width))
-    anchor = 0.0 if page.threshold is None else page.threshold + 1.0
-    return anchor + math.floor((low - anchor) / width) * width, width
+        width = math.ceil(width)
+    return anchor + math.floor((low - anchor) / width) * width, float(width)
 
 
 def _bar_name(low: float, width: float, *, whole: bool, last: bool) -> str:
@@ -238,15 +245,18 @@ def _bar_name(low: float, width: float, *, whole: bool, last: bool) -> str:
     return f"{plain(low)} to {plain(low + width - 1 if whole else low + width)}"
 
 
-def _bar_colours(page: Page, low: NDArray[np.floating[Any]]) -> list[str] | str:
+def _bar_colours(
+    page: Page, values: NDArray[np.float64], slot: NDArray[np.int64]
+) -> list[str] | str:
+    """Blue for a bar only if everything in it is at most the threshold."""
     if page.certified is None or page.threshold is None:
         return CERTIFIED
-    return [CERTIFIED if x <= page.threshold else UNKNOWN for x in low]
+    largest = np.full(int(slot.max()) + 1, -np.inf)
+    np.maximum.at(largest, slot, values)
+    return [CERTIFIED if most <= page.threshold else UNKNOWN for most in largest]
 
 
-def _bar_layout(
-    ticks: list[int], names: list[str], *, page: Page, low: NDArray[np.floating[Any]]
-) -> dict[str, Any]:
+def _bar_layout(ticks: list[int], names: list[str], *, page: Page, border: float) -> dict[str, Any]:
     single = not any(" to " in name for name in names)
     layout: dict[str, Any] = {
         "xaxis": {
@@ -266,8 +276,8 @@ def _bar_layout(
         "dragmode": False,
         "margin": {"l": 44, "r": 16, "t": 24, "b": 36},
     }
-    if page.threshold is not None and low[0] <= page.threshold < low[-1]:
-        x = float((low <= page.threshold).sum()) - 0.5
+    if page.threshold is not None and 0 < border < len(names):
+        x = border - 0.5  # bars are centred on whole numbers
         layout["shapes"] = [
             {
                 "type": "line",
