@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 from onesided._numbers import Infinite, Loss, Number, exact, non_negative, probability, text
 from onesided.errors import BudgetExceededError, ParameterError
@@ -21,6 +21,14 @@ from onesided.ledger._rows import canonical, plain_text
 # (and Python refuses to print whole numbers of more than 4300 digits).
 MAX_DIGITS: Final = 1000
 _LARGEST: Final = 10**MAX_DIGITS
+
+
+class Check(Protocol):
+    """Reads a number or refuses it."""
+
+    def __call__(self, value: object, *, name: str) -> Fraction:
+        """The exact number."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +110,8 @@ def read_budget(
             hint="Give each edge of the policy its budget.",
             value=budget,
         )
-    delta = _fill(epsilon, _table(delta_budget or {}, name="delta_budget"), what="δ budget")
+    deltas = _table(delta_budget or {}, name="delta_budget")
+    delta = _fill(epsilon, deltas, what="δ budget", check=non_negative)
     found = Amounts(epsilon=epsilon, delta=delta)
     _refuse_unwieldy(found)
     return found
@@ -121,8 +130,8 @@ def read_charge(
     """
     epsilons, deltas = _table(epsilon, name="charge"), _table(delta or {}, name="delta")
     charge = Amounts(
-        epsilon=_fill(budget.epsilon, epsilons, what="charge"),
-        delta=_fill(budget.epsilon, deltas, what="δ charge"),
+        epsilon=_fill(budget.epsilon, _finite(epsilons), what="charge", check=non_negative),
+        delta=_fill(budget.epsilon, _finite(deltas), what="δ charge", check=probability),
     )
     if any(value > 0 for part in (charge.epsilon, charge.delta) for value in part.values()):
         return charge
@@ -143,11 +152,24 @@ def _table(given: object, *, name: str) -> Mapping[str, object]:
     )
 
 
+def _finite(charge: Mapping[str, object]) -> Mapping[str, object]:
+    for edge, value in charge.items():
+        if isinstance(value, Infinite):
+            raise BudgetExceededError(
+                f"asked an infinite loss on edge {edge!r}.",
+                hint="No budget covers an infinite loss: choose noise that hides this edge. "
+                "Nothing was drawn and nothing was recorded.",
+                edge=edge,
+                asked=value,
+            )
+    return charge
+
+
 def _fill(
-    edges: Mapping[str, object], given: Mapping[str, object], *, what: str
+    edges: Mapping[str, object], given: Mapping[str, object], *, what: str, check: Check
 ) -> dict[str, Fraction]:
     """``given`` on every edge, 0 where nothing was said."""
-    for edge, value in given.items():
+    for edge in given:
         if edge not in edges:
             known = ", ".join(repr(name) for name in edges)
             raise ParameterError(
@@ -156,15 +178,6 @@ def _fill(
                 edge=edge,
                 edges=tuple(edges),
             )
-        if isinstance(value, Infinite):
-            raise BudgetExceededError(
-                f"asked an infinite {what} on edge {edge!r}.",
-                hint="No budget covers an infinite loss: choose noise that hides this edge. "
-                "Nothing was drawn and nothing was recorded.",
-                edge=edge,
-                asked=value,
-            )
-    check = probability if "δ" in what else non_negative
     return {edge: check(given.get(edge, 0), name=f"the {what} on edge {edge!r}") for edge in edges}
 
 

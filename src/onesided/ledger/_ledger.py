@@ -133,7 +133,8 @@ class Ledger:
         finds rows cut from the end and a ledger written anew. Errors: TamperedLedgerError whose
         ``values["number"]`` is the first bad row; LedgerFormatError if the file is damaged.
         """
-        report = self._store.read(lambda view: check_rows(view, head=head))
+        kept = None if head is None else plain_text(head, name="head", empty=False).strip()
+        report = self._store.read(lambda view: check_rows(view, head=kept))
         refuse_damage(self._store.inspect())
         return report
 

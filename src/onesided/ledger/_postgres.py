@@ -5,9 +5,9 @@ no two locks exist that could deadlock. Correctness does not hang on it: a row's
 primary key, so a writer that ignored the lock would collide with ours, not slip past the budget.
 The alternatives cost more: ``SELECT ... FOR UPDATE`` and ``LOCK TABLE`` need rights beyond SELECT
 and INSERT, which is all that a process which spends should have; SERIALIZABLE answers contention
-with aborts that every caller must retry. The isolation is READ COMMITTED on purpose: each
-statement after the lock sees what the writer before us committed, where an older snapshot would
-not.
+with aborts that every caller must retry. Writers are READ COMMITTED on purpose: each statement
+after the lock sees what the writer before us committed, where an older snapshot would not.
+Readers are REPEATABLE READ, so that a check sees rows and answers of one instant.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from onesided.errors import LedgerError, LedgerUnavailableError
 from onesided.ledger import _schema
@@ -47,12 +47,12 @@ class PostgresStore(Store):
             "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
         )
 
-    def explain(self, error: DBAPIError) -> LedgerError:
+    def explain(self, error: SQLAlchemyError) -> LedgerError:
         """By SQLSTATE where the server said one."""
-        state = getattr(error.orig, "sqlstate", None) or ""
-        # Class 55P03 is a lock not available in time; 53 is out of resources.
+        original = getattr(error, "orig", None) or error
+        state = getattr(original, "sqlstate", None) or ""
         reason, hint = _REASONS.get(state, _REASONS.get(state[:2], _REASONS[""]))
-        cause = str(error.orig).strip().partition("\n")[0]
+        cause = str(original).strip().partition("\n")[0]
         return LedgerUnavailableError(
             f"{self.name} {reason} ({cause}).", hint=hint, ledger=self.name, cause=cause
         )
@@ -82,6 +82,7 @@ class PostgresStore(Store):
 
 _REASONS: Final = {
     "": ("cannot be reached", "Check the server and the URL, then open the ledger again."),
+    # Lock not available in time.
     "55P03": ("is in use by another process", "Try again, or give a longer timeout."),
     "23": (
         "refused the row",
@@ -106,6 +107,8 @@ def open_database(url: URL, *, timeout: float) -> Store:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("onesided_mode") != "write":
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {wait}")
 
     store = PostgresStore(engine, name=f"ledger {url.render_as_string(hide_password=True)}")

@@ -18,7 +18,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
@@ -27,22 +27,23 @@ from onesided.ledger._store import Store, version_table_found
 
 APPLICATION_ID: Final = 0x6F6E6531  # "one1"; SQLite keeps it in the file's header
 
-_NEVER: Final = "SELECT RAISE(ABORT, 'the ledger is append-only')"
 # INSERT OR REPLACE deletes without firing DELETE triggers, so an insertion may only ever come
 # after the last row and may not collide with an earlier release.
 GUARDS: Final = (
     *(
-        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} BEGIN {_NEVER}; END"
+        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
         for table in _schema.TABLES
         for verb in ("UPDATE", "DELETE")
     ),
     "CREATE TRIGGER onesided_entries_in_order BEFORE INSERT ON onesided_entries "
     "WHEN NEW.number IS NOT (SELECT coalesce(max(number), 0) + 1 FROM onesided_entries) "
     "OR EXISTS (SELECT 1 FROM onesided_entries WHERE policy_id = NEW.policy_id "
-    f"AND kind = NEW.kind AND release_id = NEW.release_id) BEGIN {_NEVER}; END",
+    "AND kind = NEW.kind AND release_id = NEW.release_id) "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
     "CREATE TRIGGER onesided_payloads_once BEFORE INSERT ON onesided_payloads "
     "WHEN EXISTS (SELECT 1 FROM onesided_payloads WHERE charge = NEW.charge) "
-    f"BEGIN {_NEVER}; END",
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
 )
 
 
@@ -66,21 +67,22 @@ class SqliteStore(Store):
             with self._live_engine().connect() as connection:
                 # Only once the file is known to be ours, and outside a transaction: undo a
                 # change to WAL that another program made.
-                outside = connection.execution_options(onesided_begin="")
+                outside = connection.execution_options(onesided_mode="outside")
                 outside.exec_driver_sql("PRAGMA journal_mode = DELETE")
 
-    def explain(self, error: DBAPIError) -> LedgerError:
+    def explain(self, error: SQLAlchemyError) -> LedgerError:
         """By SQLite's own primary result code."""
-        code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        values = {"ledger": self.name, "cause": str(error.orig)}
+        cause = getattr(error, "orig", None) or error
+        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        values = {"ledger": self.name, "cause": str(cause)}
         if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
             return LedgerFormatError(
-                f"{self.name} is damaged or is not a ledger ({error.orig}).",
+                f"{self.name} is damaged or is not a ledger ({cause}).",
                 hint="Give the ledger's own file, or restore a copy.",
                 **values,
             )
         reason, hint = _REASONS.get(code, ("could not be read or written", "See the cause."))
-        return LedgerUnavailableError(f"{self.name} {reason} ({error.orig}).", hint=hint, **values)
+        return LedgerUnavailableError(f"{self.name} {reason} ({cause}).", hint=hint, **values)
 
     def damage(self, connection: Connection) -> str:
         """SQLite's integrity check, then the guards."""
@@ -165,7 +167,7 @@ def _create_file(path: Path, *, timeout: float) -> None:
             _schema.create(connection, guards=GUARDS)
         engine.dispose()
         _name(draft, path)
-    except DBAPIError as error:
+    except SQLAlchemyError as error:
         raise SqliteStore(engine, name=f"ledger {path}").explain(error) from error
     except OSError as error:
         raise LedgerUnavailableError(
@@ -228,6 +230,6 @@ def _configure(engine: Engine, *, timeout: float) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        start = connection.get_execution_options().get("onesided_begin", "BEGIN")
-        if start:
-            connection.exec_driver_sql(start)
+        mode = connection.get_execution_options().get("onesided_mode", "read")
+        if mode != "outside":
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if mode == "write" else "BEGIN")

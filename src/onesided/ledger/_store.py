@@ -16,7 +16,8 @@ from dataclasses import asdict
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, insert, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import Pool
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
 from onesided.ledger import _schema
@@ -33,6 +34,7 @@ class View:
     def __init__(self, connection: Connection, *, seen: Row | None = None) -> None:
         self._connection = connection
         self._seen = seen
+        self.tip: Row | None = None
 
     def last(self) -> Row | None:
         """The last row. It must be intact, and no row that this process saw may be gone."""
@@ -43,6 +45,7 @@ class View:
             there = row if row and row.number == seen.number else self.at(seen.number)
             if there is None or there.hash != seen.hash:
                 raise tampered(seen.number, "this process saw another row there, or rows are gone")
+        self.tip = row
         return row
 
     def at(self, number: int) -> Row | None:
@@ -75,8 +78,8 @@ class View:
 
     def rows(self) -> Iterator[Row]:
         """Every row in order, unchecked, without holding them all."""
-        streamed = self._connection.execution_options(yield_per=1000)
-        for found in streamed.execute(select(entries).order_by(entries.c.number)):
+        query = select(entries).order_by(entries.c.number).execution_options(yield_per=1000)
+        for found in self._connection.execute(query):
             yield Row(**dict(zip(COLUMNS, found, strict=True)))
 
     def payload(self, charge: int) -> bytes | None:
@@ -118,7 +121,7 @@ class Store(ABC):
         self._engine = engine
         self._closed = False
         self._seen: Row | None = None
-        self._inherited: list[Engine] = []
+        self._inherited: list[Pool] = []
         self._mutex = threading.Lock()
         # A database in memory is one connection, so its transactions take turns.
         self._turn: AbstractContextManager[object] = threading.RLock() if private else nullcontext()
@@ -129,7 +132,7 @@ class Store(ABC):
         """Wait until this transaction is the only writer."""
 
     @abstractmethod
-    def explain(self, error: DBAPIError) -> LedgerError:
+    def explain(self, error: SQLAlchemyError) -> LedgerError:
         """What a database error means to the user, apart from what became of the charge."""
 
     @abstractmethod
@@ -140,7 +143,10 @@ class Store(ABC):
         """The answer to ``question`` in one consistent view."""
         seen = self._seen  # before the transaction: the view can only be newer
         with self._translated(), self._transaction(write=False) as connection:
-            return question(View(connection, seen=seen))
+            view = View(connection, seen=seen)
+            answer = question(view)
+        self.remember(view.tip)
+        return answer
 
     def inspect(self) -> str:
         """The database's own complaint, see :meth:`damage`."""
@@ -164,7 +170,7 @@ class Store(ABC):
                     charge, content = payload
                     connection.execute(insert(payloads).values(charge=charge, content=content))
                 pending = row
-        except DBAPIError as error:
+        except SQLAlchemyError as error:
             if pending is None:
                 raise self._unrecorded(error) from error
             row = self._settle(pending, error)
@@ -204,7 +210,7 @@ class Store(ABC):
         self._closed = True
         self._finalizer()
 
-    def _settle(self, row: Row, error: DBAPIError) -> Row:
+    def _settle(self, row: Row, error: SQLAlchemyError) -> Row:
         """What became of a commit that failed: look whether the row is there.
 
         Holding the writers' lock means that the failed transaction is over either way, so what
@@ -213,7 +219,7 @@ class Store(ABC):
         try:
             with self._transaction(write=True) as connection:
                 found = View(connection).at(row.number)
-        except (DBAPIError, LedgerError) as again:
+        except (SQLAlchemyError, LedgerError) as again:
             raise LedgerUnavailableError(
                 f"the connection to {self.name} was lost while recording; "
                 "whether the charge is on record is unknown, so it counts as spent.",
@@ -227,7 +233,7 @@ class Store(ABC):
             return row
         raise self._unrecorded(error) from error
 
-    def _unrecorded(self, error: DBAPIError) -> LedgerError:
+    def _unrecorded(self, error: SQLAlchemyError) -> LedgerError:
         known = self.explain(error)
         return type(known)(
             known.reason, hint=f"{known.hint} {_NOTHING}", **(known.values | {"outcome": "none"})
@@ -237,15 +243,14 @@ class Store(ABC):
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except DBAPIError as error:
+        except SQLAlchemyError as error:
             raise self.explain(error) from error
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[Connection]:
         with self._turn, self._live_engine().connect() as connection:
-            if write:
-                # Read by the SQLite store when the transaction begins.
-                connection.execution_options(onesided_begin="BEGIN IMMEDIATE")
+            # The stores' own listeners read this when the transaction begins.
+            connection.execution_options(onesided_mode="write" if write else "read")
             with connection.begin():
                 if write:
                     self.lock(connection)
@@ -268,7 +273,7 @@ class Store(ABC):
             )
         with self._mutex:
             # Kept, so that the child never closes a connection of its parent.
-            self._inherited.append(self._engine)
+            self._inherited.append(self._engine.pool)
             self._engine.dispose(close=False)
             self._owner = os.getpid()
             self._finalizer.detach()
