@@ -1,0 +1,19 @@
+"""Randomness: bits, exact samplers, and the ``Noise`` that mechanisms are given.
+
+The only floor that draws. Every draw is exactly distributed; see docs/exact-sampling.md.
+"""
+
+from onesided.noise._distribution import TwoSidedGeometric
+from onesided.noise._noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise
+from onesided.noise._protocol import BoolArray, IntArray, Noise, Rates
+
+__all__ = [
+    "BoolArray",
+    "IntArray",
+    "Noise",
+    "NotPrivateScriptedNoise",
+    "NotPrivateSeededNoise",
+    "Rates",
+    "SecureNoise",
+    "TwoSidedGeometric",
+]

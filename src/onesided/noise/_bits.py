@@ -1,0 +1,65 @@
+"""Where random bits come from: the interface the samplers use, and the sources for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided import _numbers
+from onesided.errors import NoiseError
+
+WordArray: TypeAlias = NDArray[np.uint64]
+
+
+class Bits(Protocol):
+    """Independent fair bits, 64 at a time."""
+
+    def words(self, count: int) -> WordArray:
+        """A new array of ``count`` words; the caller owns it. Errors: NoiseError."""
+        ...
+
+    def word(self) -> int:
+        """One word, as an int in [0, 2^64). Errors: NoiseError."""
+        ...
+
+
+def lanes(bits: Bits, count: int) -> NDArray[np.uint16]:
+    """``count`` independent 16-bit numbers, four to a word, unused ones thrown away."""
+    return bits.words((count + 3) // 4).view(np.uint16)[:count]
+
+
+class NotPrivateSeededBits:
+    """Reproducible bits of numpy's PCG64. Anyone who knows the seed knows the noise."""
+
+    def __init__(self, seed: int) -> None:
+        self._source = np.random.PCG64(_numbers.whole(seed, name="seed"))
+
+    def words(self, count: int) -> WordArray:
+        """A new array of ``count`` words."""
+        return self._source.random_raw(count)
+
+    def word(self) -> int:
+        """One word."""
+        return int(self._source.random_raw())
+
+
+class NotPrivateScriptedBits:
+    """Feeds chosen words, in order; an error when they run out. For tests of rare paths."""
+
+    def __init__(self, words: Iterable[int]) -> None:
+        self._words = np.array(list(words), dtype=np.uint64)
+        self.used = 0
+
+    def words(self, count: int) -> WordArray:
+        """A copy of the next ``count`` words. Errors: NoiseError when fewer are left."""
+        if self.used + count > len(self._words):
+            raise NoiseError("The scripted bits ran out.", asked=count)
+        self.used += count
+        return self._words[self.used - count : self.used].copy()
+
+    def word(self) -> int:
+        """The next word. Errors: NoiseError when none is left."""
+        return int(self.words(1)[0])

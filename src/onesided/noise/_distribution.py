@@ -1,0 +1,132 @@
+"""The distribution of ``D = G_upper - G_lower``: what may be said about noise, never a draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from onesided import _numbers
+from onesided._numbers import Infinite, Loss, Number
+from onesided.errors import ParameterError
+
+_BITS = 256
+_Bounds = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, init=False)
+class TwoSidedGeometric:
+    """``D = G_upper - G_lower``, rates in nats per count; INFINITE means no noise on that side.
+
+    With ``p = e^-upper`` and ``q = e^-lower``::
+
+        Pr[D = k] = (1 - p)(1 - q) / (1 - pq) * (p^k if k >= 0 else q^-k)
+        Pr[D > k] = (1 - q) p^(k + 1) / (1 - pq)    for k >= -1
+
+    Tails are rational upper bounds, above the truth by less than 2^-200; quantiles follow from
+    them and so err, if ever, toward caution. Floats are for display and good to 1e-12.
+    Errors: ParameterError for rates outside [2^-40, 2^10].
+    """
+
+    upper: Loss
+    lower: Loss
+
+    def __init__(self, upper: Loss | Number, lower: Loss | Number) -> None:
+        object.__setattr__(self, "upper", _numbers.rate(upper, name="upper"))
+        object.__setattr__(self, "lower", _numbers.rate(lower, name="lower"))
+
+    def tail_above(self, k: int) -> Fraction:
+        """An upper bound of ``Pr[D > k]``."""
+        return self._tail_above(k, _BITS)
+
+    def tail_below(self, k: int) -> Fraction:
+        """An upper bound of ``Pr[D < k]``."""
+        return self._mirrored()._tail_above(-k, _BITS)  # noqa: SLF001 (same class)
+
+    def quantile_upper(self, confidence: Number) -> int | None:
+        """The least ``k`` with ``Pr[D > k] <= 1 - confidence``, for a confidence in (0, 1].
+
+        None if there is no such k: full confidence, and noise above without end.
+        """
+        miss = 1 - _numbers.probability(confidence, name="confidence")
+        if miss == 1:
+            raise ParameterError(
+                f"confidence must be above 0, got {confidence!r}.",
+                hint='Give a share such as "0.95".',
+                value=confidence,
+            )
+        if miss == 0 and not isinstance(self.upper, Infinite):
+            return None
+        # Tails as small as `miss` must still be told from 0.
+        bits = _BITS + (miss.denominator.bit_length() if miss else 0)
+
+        def enough(k: int) -> bool:
+            return self._tail_above(k, bits) <= miss
+
+        low, high, step = -1, 0, 1
+        while not enough(high):
+            low, high, step = high, high + step, 2 * step
+        step = 1
+        while enough(low):
+            low, high, step = low - step, low, 2 * step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return high
+
+    def quantile_lower(self, confidence: Number) -> int | None:
+        """The largest ``k`` with ``Pr[D < k] <= 1 - confidence``; None if there is none."""
+        found = self._mirrored().quantile_upper(confidence)
+        return None if found is None else -found
+
+    def median(self) -> int:
+        """The least ``k`` with ``Pr[D > k] <= 1/2``."""
+        found = self.quantile_upper(Fraction(1, 2))
+        return 0 if found is None else found
+
+    def mean(self) -> float:
+        """The mean of ``D``: ``p / (1 - p) - q / (1 - q)``."""
+        return float(_mean(self.upper) - _mean(self.lower))
+
+    def variance(self) -> float:
+        """The variance of ``D``: ``p / (1 - p)^2 + q / (1 - q)^2``."""
+        return float(sum(mean * (1 + mean) for mean in (_mean(self.upper), _mean(self.lower))))
+
+    def pmf(self, k: int) -> float:
+        """``Pr[D = k]``; 0.0 where it is below 2^-1074."""
+        bits = 1200 + _BITS
+        p, q = _powers(self.upper, 1, bits), _powers(self.lower, 1, bits)
+        side = _powers(self.upper if k >= 0 else self.lower, abs(k), bits)
+        return float((1 - p[0]) * (1 - q[0]) / (1 - p[0] * q[0]) * side[0])
+
+    def _mirrored(self) -> TwoSidedGeometric:
+        """The distribution of ``-D``."""
+        return TwoSidedGeometric(self.lower, self.upper)
+
+    def _tail_above(self, k: int, bits: int) -> Fraction:
+        if k < -1:
+            # Pr[D > k] = 1 - Pr[-D > -k - 1], so bounded by a lower bound of the other tail.
+            return 1 - _tail(self.lower, self.upper, -k, bits)[0]
+        return _tail(self.upper, self.lower, k + 1, bits)[1]
+
+
+def _tail(toward: Loss, away: Loss, steps: int, bits: int) -> _Bounds:
+    """Bounds of ``(1 - q) p^steps / (1 - pq)`` with p for ``toward``, q for ``away``."""
+    p, q, power = _powers(toward, 1, bits), _powers(away, 1, bits), _powers(toward, steps, bits)
+    low = (1 - q[1]) * power[0] / (1 - p[0] * q[0])
+    high = (1 - q[0]) * power[1] / (1 - p[1] * q[1])
+    return low, min(high, Fraction(1))
+
+
+def _powers(rate: Loss, steps: int, bits: int) -> _Bounds:
+    """Bounds of ``e^(-rate steps)``."""
+    if isinstance(rate, Infinite):
+        return (Fraction(1),) * 2 if steps == 0 else (Fraction(0),) * 2
+    return _numbers.exp_neg_bounds(rate * steps, bits=bits)
+
+
+def _mean(rate: Loss) -> Fraction:
+    if isinstance(rate, Infinite):
+        return Fraction(0)
+    # Two bits for each nat, so that even e^-1024 keeps its digits.
+    power = _powers(rate, 1, _BITS + 2 * int(rate))[0]
+    return power / (1 - power)

@@ -1,0 +1,117 @@
+"""Bits for production: the AES-256-CTR keystream under keys of the operating system."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import AEADEncryptionContext, Cipher, CipherContext
+from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+from onesided.errors import NoiseError
+from onesided.noise._bits import WordArray
+
+_KEY_BYTES = 32
+_BLOCK_BYTES = 16
+_WORD_BYTES = 8
+# Far below what AES in counter mode can give under one key (2^68 bytes before it can be told
+# from chance); small enough that a key that leaks tells little about earlier noise.
+_BYTES_PER_KEY = 2**30
+_STEP_WORDS = 2**14
+_ZEROS = bytes(_STEP_WORDS * _WORD_BYTES)
+_NO_BITS_HINT = "Nothing was drawn. No weaker generator is used in its place."
+
+
+class _ForkCount:
+    """How many forks lie between this process and its first ancestor that loaded this module.
+
+    The only mutable state of the module: forking is a property of the process.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._add)
+
+    def _add(self) -> None:
+        self.count += 1
+
+
+_FORKS = _ForkCount()
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One key's keystream, and the process that it belongs to."""
+
+    cipher: CipherContext | AEADEncryptionContext
+    process: tuple[int, int]
+    left: int
+
+
+def _process() -> tuple[int, int]:
+    # The count sees forks whose process id was used before; the id sees forks made in C.
+    return os.getpid(), _FORKS.count
+
+
+def _new_stream() -> _Stream:
+    try:
+        seed = os.urandom(_KEY_BYTES + _BLOCK_BYTES)
+        cipher = Cipher(AES256(seed[:_KEY_BYTES]), CTR(seed[_KEY_BYTES:])).encryptor()
+    except Exception as error:
+        raise NoiseError(
+            f"The operating system gave no random key: {error}.", hint=_NO_BITS_HINT
+        ) from error
+    return _Stream(cipher, _process(), _BYTES_PER_KEY)
+
+
+class SecureBits:
+    """Unpredictable bits, a stream of its own for each thread and process.
+
+    Promise: no two threads, processes or copies of this object share a key. A key serves at
+    most 2^30 bytes. Errors: NoiseError when the operating system or the cipher fails.
+    """
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def __reduce__(self) -> tuple[type[SecureBits], tuple[()]]:
+        """A copy, or an unpickled twin, starts afresh: keys never travel."""
+        return SecureBits, ()
+
+    def words(self, count: int) -> WordArray:
+        """A new array of ``count`` words."""
+        # A cipher may write up to a block beyond its input: two words more.
+        out = np.empty(count + _BLOCK_BYTES // _WORD_BYTES, dtype=np.uint64)
+        for start in range(0, count, _STEP_WORDS):
+            step = min(_STEP_WORDS, count - start)
+            stream = self._stream(step * _WORD_BYTES)
+            zeros = _ZEROS if step == _STEP_WORDS else _ZEROS[: step * _WORD_BYTES]
+            try:
+                stream.cipher.update_into(zeros, out[start:].view(np.uint8).data)
+            except Exception as error:
+                raise _cipher_failed(error) from error
+        return out[:count]
+
+    def word(self) -> int:
+        """One word."""
+        stream = self._stream(_WORD_BYTES)
+        try:
+            return int.from_bytes(stream.cipher.update(_ZEROS[:_WORD_BYTES]), "little")
+        except Exception as error:
+            raise _cipher_failed(error) from error
+
+    def _stream(self, wanted: int) -> _Stream:
+        """This thread's stream with ``wanted`` bytes still to give, re-keyed if need be."""
+        stream: _Stream | None = getattr(self._local, "stream", None)
+        if stream is None or stream.left < wanted or stream.process != _process():
+            stream = self._local.stream = _new_stream()
+        stream.left -= wanted
+        return stream
+
+
+def _cipher_failed(error: Exception) -> NoiseError:
+    return NoiseError(f"The cipher failed: {error}.", hint=_NO_BITS_HINT)
