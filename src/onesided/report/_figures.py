@@ -277,26 +277,17 @@ def _bar_layout(ticks: list[int], names: list[str], *, page: Page, border: float
         "margin": {"l": 44, "r": 16, "t": 24, "b": 36},
     }
     if page.threshold is not None and 0 < border < len(names):
-        x = border - 0.5  # bars are centred on whole numbers
-        layout["shapes"] = [
-            {
-                "type": "line",
-                "x0": x,
-                "x1": x,
-                "y0": 0,
-                "y1": 1,
-                "yref": "paper",
-                "line": {"width": 1.5, "dash": "dot", "color": INK},
-            }
-        ]
-        layout["annotations"] = [
-            {
-                "x": x,
-                "y": 1,
-                "yref": "paper",
-                "text": f"at most {page.threshold} | more",
-                "showarrow": False,
-                "yanchor": "bottom",
-            }
-        ]
+        layout |= _threshold_line(border - 0.5, page.threshold)  # bars sit on whole numbers
     return layout
+
+
+def _threshold_line(x: float, threshold: int) -> dict[str, Any]:
+    """A dotted line between the bars on either side of the threshold."""
+    line = {"width": 1.5, "dash": "dot", "color": INK}
+    words = {"text": f"at most {threshold} | more", "showarrow": False, "yanchor": "bottom"}
+    return {
+        "shapes": [
+            {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+        ],
+        "annotations": [{"x": x, "y": 1, "yref": "paper", **words}],
+    }
