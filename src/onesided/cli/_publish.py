@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,10 +17,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from onesided._numbers import text
+from onesided._numbers import text, whole
 from onesided.cli._files import read_policy, read_table
-from onesided.errors import DataError, ParameterError
 from onesided.ledger import Ledger
+from onesided.policy import Policy
 from onesided.report import Publication, check_target, write_folder
 from onesided.session import Count, Curator, Session
 
@@ -127,12 +128,14 @@ def perform(job: Job) -> None:
 def _run(job: Job, step: Any) -> tuple[Publication, Curator, Path]:
     """Check, charge, draw and write."""
     check_target(job.out)
+    if job.at_most is not None:
+        whole(job.at_most, name="threshold")
     policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
     data = read_table(job.data)
     keys = None if job.keys is None else read_table(job.keys)
     location = job.ledger or f"{job.data.stem}.ledger.db"
     with Ledger.open(location) as ledger:
-        budget = job.budget or _stated_budget(ledger) or job.epsilon
+        budget = job.budget or _stated_budget(ledger, policy) or job.epsilon
         session = Session(data, unit=job.unit, policy=policy, budget=budget, ledger=ledger)
         question = Count(
             by=job.by,
@@ -164,12 +167,12 @@ def _run(job: Job, step: Any) -> tuple[Publication, Curator, Path]:
         return publication, curator, write_folder(publication, job.out)
 
 
-def _stated_budget(ledger: Ledger) -> str | None:
+def _stated_budget(ledger: Ledger, policy: Policy) -> Fraction | None:
     """The budget that the ledger was opened with, so that it need not be repeated."""
-    for entry in ledger.entries():
-        if entry.kind == "open":
-            stated = entry.detail.get("budget")
-            return str(stated) if stated else None
+    for account in ledger.accounts():
+        if account.policy_id == policy.identity:
+            edge = policy.edges[0]
+            return account.budget[edge.name] / edge.weight
     return None
 
 

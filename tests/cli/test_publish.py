@@ -1,0 +1,258 @@
+import json
+import shutil
+
+import duckdb
+import pytest
+
+TRUTH = (
+    "select place, count(distinct person) as people from read_parquet('{}/visits.parquet') "
+    "group by place"
+)
+
+
+def truth(world):
+    rows = duckdb.sql(TRUTH.format(world.folder)).fetchall()
+    return dict(rows)
+
+
+def test_the_whole_job_leaves_everything_that_was_promised(world):
+    done = world.publish()
+    assert done.returncode == 0, done.stderr
+    assert "certain, never wrong" in done.stdout
+    out = world.folder / "out"
+    assert sorted(p.name for p in out.iterdir()) == [
+        "guarantee.json",
+        "policy.toml",
+        "release.csv",
+        "release.parquet",
+        "report.html",
+    ]
+    rows = duckdb.sql(f"select place, upper, at_most_5 from '{out}/release.parquet'").fetchall()
+    real = truth(world)
+    assert len(rows) == 23
+    for place, upper, status in rows:
+        assert upper >= real.get(place, 0)
+        assert (status == "certified") == (upper <= 5)
+    assert len(duckdb.sql(f"select * from '{out}/release.csv'").fetchall()) == 23
+
+
+def test_the_guarantee_is_machine_readable(world):
+    assert world.publish().returncode == 0
+    stated = json.loads((world.folder / "out" / "guarantee.json").read_text())
+    edge = stated["guarantee"]["edges"]["present -> not present"]
+    assert edge == {"epsilon": "1", "epsilon_decimal": 1.0, "delta": "0"}
+    assert stated["mechanism"] == {
+        "name": "Counts",
+        "upper_rate": "1/3",
+        "lower_rate": "INFINITE",
+    }
+    assert stated["certain"] == {"lower": False, "upper": True}
+    assert stated["ledger"]["remaining"] == {"present -> not present": "0"}
+    assert stated["at_most"] == 5
+
+
+def test_the_charge_is_in_the_ledger_and_the_ledger_is_intact(world):
+    assert world.publish().returncode == 0
+    shown = world.run("ledger", "show", "visits.ledger.db", "--json")
+    charges = [e for e in json.loads(shown.stdout) if e["kind"] == "spend"]
+    assert [c["epsilon"] for c in charges] == [{"present -> not present": "1"}]
+    assert "count of units by place" in world.run("ledger", "show", "visits.ledger.db").stdout
+    checked = world.run("ledger", "check", "visits.ledger.db")
+    assert checked.returncode == 0
+    head = world.run("ledger", "head", "visits.ledger.db").stdout.strip()
+    assert head in checked.stdout
+    assert world.run("ledger", "check", "visits.ledger.db", "--head", head).returncode == 0
+
+
+def test_a_spent_budget_is_refused_and_nothing_is_published(world):
+    assert world.publish().returncode == 0
+    shutil.rmtree(world.folder / "out")
+    again = world.publish()
+    assert again.returncode == 3
+    assert "0 left of 1" in again.stderr
+    assert "Nothing was drawn" in again.stderr
+    assert not (world.folder / "out").exists()
+
+
+def test_the_same_id_re_reads_the_same_answer_at_no_charge(world):
+    assert world.publish("--id", "week 1").returncode == 0
+    first = (world.folder / "out" / "release.csv").read_text()
+    shutil.rmtree(world.folder / "out")
+    again = world.publish("--id", "week 1")
+    assert again.returncode == 0, again.stderr
+    assert (world.folder / "out" / "release.csv").read_text() == first
+
+
+def test_csv_comes_in_like_parquet(world):
+    for name in ("visits", "places"):
+        duckdb.read_parquet(str(world.folder / f"{name}.parquet")).write_csv(
+            str(world.folder / f"{name}.csv")
+        )
+    words = ["--unit", "person", "--by", "place", "--policy", "presence", "--max-groups", "3"]
+    done = world.run(
+        "publish", "visits.csv", *words, "--keys", "places.csv", "--epsilon", "1", "--out", "o"
+    )
+    assert done.returncode == 0, done.stderr
+    rows = duckdb.sql(f"select place, upper from '{world.folder}/o/release.parquet'").fetchall()
+    assert all(upper >= truth(world).get(place, 0) for place, upper in rows)
+
+
+def test_other_policies_publish_without_certificates(world):
+    done = world.run(
+        "publish", "visits.parquet", "--unit", "person", "--by", "place", "--policy", "sensitive",
+        "--sensitive", "minor", "--max-groups", "2", "--keys", "places.parquet", "--epsilon", "1",
+        "--at-most", "5", "--count", "open", "--out", "out",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "none: this policy allows no certain upper bound" in done.stdout
+    names = duckdb.read_parquet(str(world.folder / "out" / "release.parquet")).columns
+    assert "at_most_5" not in names
+
+
+def test_what_only_the_curator_may_know_stays_out_of_the_folder(world):
+    duckdb.sql("select 'place 1' as place").write_parquet(str(world.folder / "places.parquet"))
+    done = world.publish()
+    assert done.returncode == 0
+    assert "not for publication" in done.stderr
+    assert "not in the keys" in done.stderr
+    for path in (world.folder / "out").iterdir():
+        assert b"not in the keys" not in path.read_bytes()
+
+
+def test_a_policy_file_works_like_a_name(world):
+    text = world.run("explain", "presence", "--max-groups", "2", "--toml").stdout
+    (world.folder / "mine.toml").write_text(text)
+    done = world.run(
+        "publish", "visits.parquet", "--unit", "person", "--by", "place", "--policy", "mine.toml",
+        "--keys", "places.parquet", "--epsilon", "1/2", "--out", "out",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (world.folder / "out" / "policy.toml").read_text() == text
+
+
+def change(**options):
+    return [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+
+
+BAD = {
+    "unknown unit": (change(unit="who"), 2, "'who'"),
+    "unknown column": (change(by="nowhere"), 2, "nowhere"),
+    "epsilon 0": (change(epsilon="0"), 2, "above 0"),
+    "epsilon below 0": (["--epsilon=-1"], 2, "above 0"),
+    "epsilon nan": (change(epsilon="nan"), 2, "epsilon"),
+    "epsilon inf": (change(epsilon="inf"), 2, "epsilon"),
+    "epsilon abc": (change(epsilon="abc"), 2, "abc"),
+    "small budget": (change(budget="1/2"), 3, "ask for at most"),
+    "unknown policy": (change(policy="magic"), 2, "magic"),
+    "missing keys file": (change(keys="none.parquet"), 2, "none.parquet"),
+    "bad where": (change(where="shoe > 3"), 2, "shoe"),
+    "bad sql": (change(where="hour >"), 2, "hour >"),
+    "negative threshold": (["--at-most=-1"], 2, "threshold"),
+    "bad excess": (change(on_excess="hope"), 2, "hope"),
+    "no such folder": (change(out="deep/er/out"), 5, "no folder"),
+}
+
+
+@pytest.mark.parametrize(("words", "code", "says"), BAD.values(), ids=BAD)
+def test_bad_input_is_refused_and_costs_nothing(world, words, code, says):
+    done = world.publish(*words)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+    assert "Hint" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (world.folder / "out").exists()
+    assert not spent(world)
+
+
+def spent(world):
+    ledger = world.folder / "visits.ledger.db"
+    if not ledger.exists():
+        return []
+    shown = world.run("ledger", "show", "visits.ledger.db", "--json")
+    assert shown.returncode == 0, shown.stderr
+    return [entry for entry in json.loads(shown.stdout) if entry["kind"] == "spend"]
+
+
+def test_a_folder_that_exists_is_left_alone(world):
+    (world.folder / "out").mkdir()
+    done = world.publish()
+    assert done.returncode == 5
+    assert "exists already" in done.stderr
+    assert not list((world.folder / "out").iterdir())
+    assert not spent(world)
+
+
+def test_keys_are_required_and_must_be_unique(world):
+    words = ["publish", "visits.parquet", "--unit", "person", "--by", "place", "--epsilon", "1"]
+    done = world.run(*words, "--policy", "presence", "--max-groups", "3", "--out", "out")
+    assert done.returncode == 2
+    assert "public keys" in done.stderr
+    duckdb.sql("select 'place 1' as place from range(2)").write_parquet(
+        str(world.folder / "places.parquet")
+    )
+    done = world.publish()
+    assert done.returncode == 2
+    assert "given twice" in done.stderr
+
+
+def test_keys_of_another_type_are_refused(world):
+    duckdb.sql("select i as place from range(5) t(i)").write_parquet(
+        str(world.folder / "places.parquet")
+    )
+    done = world.publish()
+    assert done.returncode == 2
+    assert "could never match" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["visits.parquet", "places.parquet"])
+def test_truncated_files_are_refused(world, name):
+    path = world.folder / name
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    done = world.publish()
+    assert done.returncode == 2
+    assert "Cannot read" in done.stderr
+    assert not spent(world)
+
+
+def test_a_ledger_of_another_policy_is_refused(world):
+    assert world.publish().returncode == 0
+    done = world.run(
+        "publish", "visits.parquet", "--unit", "person", "--by", "place", "--policy", "bounded",
+        "--max-groups", "3", "--keys", "places.parquet", "--epsilon", "1", "--out", "out2",
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert "presence" in done.stderr
+    assert "bounded" in done.stderr
+
+
+def test_a_file_that_is_no_ledger_is_refused(world):
+    (world.folder / "visits.ledger.db").write_text("shopping list")
+    done = world.publish()
+    assert done.returncode == 4
+    assert (world.folder / "visits.ledger.db").read_text() == "shopping list"
+    assert not (world.folder / "out").exists()
+
+
+def test_looking_at_a_ledger_does_not_create_one(world):
+    done = world.run("ledger", "show", "none.db")
+    assert done.returncode == 4
+    assert not (world.folder / "none.db").exists()
+
+
+def test_help_teaches(world):
+    shown = world.run("publish", "--help").stdout
+    for word in ("Example", "--unit", "never wrong", "Exit codes"):
+        assert word in shown
+
+
+def test_explain_speaks_plainly(world):
+    shown = world.run("explain", "presence", "--max-groups", "3").stdout
+    assert "Not protected" in shown
+    assert world.run("explain", "presence").returncode == 2
+
+
+def test_verify_prints_the_table(world):
+    done = world.run("verify")
+    assert done.returncode == 0, done.stdout
+    assert "verdicts are right" in done.stdout
+    assert "rejected, as it must be" in done.stdout

@@ -1,0 +1,165 @@
+"""Arrows between floors point down, files stay short, nothing heavy is imported early."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onesided
+
+SOURCE = Path(onesided.__file__).parent
+# Lowest first. A floor may import itself and what stands before it; never what stands after.
+FLOORS = [
+    "errors",
+    "_numbers",
+    "noise",
+    "policy",
+    "mechanism",
+    "ledger",
+    "session",
+    "report",
+    "verify",
+    "cli",
+]
+# Neighbours that must not know each other although one stands below.
+FORBIDDEN = {
+    ("policy", "noise"),
+    ("ledger", "policy"),
+    ("ledger", "mechanism"),
+    ("ledger", "noise"),
+    ("verify", "report"),
+}
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def floor_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_floors(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "onesided":
+                names = [f"onesided.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("onesided.")}
+    return found & set(FLOORS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_arrows_point_down(path):
+    floor = floor_of(path)
+    if floor in ("__init__", "__main__"):
+        return
+    assert floor in FLOORS, f"{floor} is not a floor of the house"
+    for other in imported_floors(path) - {floor}:
+        assert FLOORS.index(other) < FLOORS.index(floor), f"{floor} imports {other}"
+        assert (floor, other) not in FORBIDDEN, f"{floor} imports {other}"
+
+
+def test_the_check_sees_an_arrow_that_points_up(tmp_path):
+    bad = tmp_path / "bad.py"
+    bad.write_text("from onesided import session\nimport onesided.cli._app\n")
+    assert imported_floors(bad) == {"session", "cli"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_files_and_functions_stay_short(path):
+    text = path.read_text()
+    assert text.count("\n") < 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            assert lines <= 40, f"{node.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_assert_validates(path):
+    assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text())))
+
+
+PUBLIC = {
+    "onesided": [
+        "INFINITE",
+        "Count",
+        "Guarantee",
+        "Ledger",
+        "Plan",
+        "Release",
+        "Session",
+        "Shift",
+        "__version__",
+        "errors",
+        "mechanism",
+        "noise",
+        "policy",
+        "verify",
+    ],
+    "onesided.policy": [
+        "ABSENT",
+        "Edge",
+        "GroupCount",
+        "Guarantee",
+        "KindPolicy",
+        "Policy",
+        "Predicate",
+        "Presence",
+        "Record",
+        "Rule",
+        "Shift",
+        "addition_only",
+        "bounded",
+        "custom",
+        "from_toml",
+        "presence",
+        "removal_only",
+        "sensitive",
+        "unbounded",
+    ],
+    "onesided.mechanism": ["AtMost", "Counts", "Interval", "Mechanism"],
+    "onesided.session": ["Count", "Curator", "Plan", "Release", "Session"],
+    "onesided.report": ["Page", "Publication", "check_target", "write", "write_folder"],
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_public_names_are_the_declared_ones(module):
+    loaded = importlib.import_module(module)
+    assert sorted(loaded.__all__) == sorted(PUBLIC[module])
+    for name in loaded.__all__:
+        assert getattr(loaded, name) is not None
+
+
+HEAVY = [
+    "polars",
+    "pandas",
+    "pyarrow",
+    "duckdb",
+    "plotly",
+    "sqlalchemy",
+    "typer",
+    "rich",
+    "jinja2",
+    "scipy",
+]
+
+
+def test_import_loads_no_engine_and_no_plotting_library():
+    code = f"import sys, onesided; print([m for m in {HEAVY!r} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_every_error_is_in_the_drawn_tree():
+    tree = onesided.errors.__doc__
+    for name, value in vars(onesided.errors).items():
+        if isinstance(value, type) and issubclass(value, Exception):
+            assert name in tree
