@@ -58,7 +58,7 @@ def _both(
 
     ceiling = min(bound.loss / bound.shift.fall for bound in falls)
     candidates = [*_corners(needs), _search(ceiling, lower_for)]
-    feasible = [upper for upper in candidates if 0 < upper < ceiling and lower_for(upper) > 0]
+    feasible = [upper for upper in candidates if 0 < upper <= ceiling and lower_for(upper) > 0]
     # Ties within rounding go to the corner: it is the shorter fraction.
     upper = min(feasible, key=lambda rate: round(math.log(_cost(rate, lower_for(rate))), 9))
     return _in_range(upper), _in_range(lower_for(upper))

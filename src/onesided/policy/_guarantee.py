@@ -15,13 +15,15 @@ class Guarantee:
     """Per edge, the loss (ε, δ) of one or more releases. Comparison is partial.
 
     ``epsilon`` and ``delta`` map an edge's name to its loss along that edge, in its own
-    direction; nothing is said of the way back.
+    direction; nothing is said of the way back. ``about`` says which data the answer is about, as
+    a sentence; ``scope`` names them where they are not the data as they are.
     """
 
     policy: str
     epsilon: Mapping[str, Loss]
     delta: Mapping[str, Fraction]
     about: str = ""
+    scope: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", MappingProxyType(dict(self.epsilon)))
@@ -45,6 +47,7 @@ class Guarantee:
         return {
             "policy": self.policy,
             "about": self.about,
+            "certain_about": self.scope or "the data as they are",
             "edges": {
                 edge: {
                     "epsilon": text(loss),

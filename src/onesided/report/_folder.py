@@ -183,6 +183,7 @@ def page(publication: Publication) -> Page:
         upper=release.interval.upper,
         lower_certain=release.interval.lower_certain,
         upper_certain=release.interval.upper_certain,
+        scope=release.guarantee.scope,
         confidence=f"{float(Fraction(str(release.confidence))) * 100:g} %",
         threshold=publication.threshold if certified is not None else None,
         certified=certified,
@@ -202,18 +203,17 @@ def page(publication: Publication) -> Page:
 def _question(publication: Publication) -> str:
     if publication.certified is None:
         return f"How many people were there, {publication.noun} by {publication.noun}?"
-    return f"Which groups (by {publication.noun}) had at most {publication.threshold} people?"
+    plural = publication.noun if publication.noun.endswith("s") else f"{publication.noun}s"
+    return f"Which {plural} had at most {publication.threshold} people?"
 
 
 def _facts(publication: Publication) -> tuple[tuple[str, str], ...]:
-    release, certified = publication.release, publication.certified
-    total = len(release.keys.rows)
-    facts = [(f"by {publication.noun}", f"{total:,} published")]
-    if certified is not None:
-        facts.insert(0, ("certified", f"{int(certified.sum()):,} of {total:,}"))
-    facts.append(("privacy loss ε", text(release.guarantee.headline)))
     left = ", ".join(f"{round_up(value):g}" for value in publication.remaining.values())
-    return (*facts, ("budget left", left))
+    return (
+        ("privacy loss ε", text(publication.release.guarantee.headline)),
+        ("budget left", left),
+        ("ledger entry", str(publication.release.entry)),
+    )
 
 
 def _ledger_row(entry: Entry) -> dict[str, str]:

@@ -167,6 +167,9 @@ class Session:
             charge,
             dict.fromkeys(charge, Fraction(0)),
             _about(excess, query.max_groups),
+            f"the bounded data (at most {query.max_groups} groups per unit)"
+            if query.truncated
+            else "",
         )
         return _Ready(
             question=question,

@@ -1,0 +1,5 @@
+"""``python -m onesided``."""
+
+from onesided.cli import main
+
+main()
