@@ -60,7 +60,7 @@ class SqliteStore(Store):
                 marked = connection.exec_driver_sql("PRAGMA application_id").scalar()
                 if marked != APPLICATION_ID or not version_table_found(connection):
                     raise LedgerFormatError(
-                        f"{self.name} is an SQLite database, but not a ledger.",
+                        f"{self.name} is not a ledger: it does not carry a ledger's mark.",
                         hint="Give the ledger's own file. The file was not changed.",
                         ledger=self.name,
                     )

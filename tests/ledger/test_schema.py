@@ -1,0 +1,160 @@
+"""Append-only guards, and the steps from one version to the next."""
+
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+from sqlalchemy import create_engine
+
+from onesided import errors
+from onesided.ledger import Ledger, _schema, _sqlite
+
+EDGE = "sensitive -> open"
+
+FORBIDDEN = [
+    "UPDATE onesided_entries SET label = 'other'",
+    "DELETE FROM onesided_entries",
+    "UPDATE onesided_payloads SET content = content",
+    "DELETE FROM onesided_payloads",
+    "UPDATE onesided_schema SET version = 9",
+    "DELETE FROM onesided_schema",
+]
+
+# These delete without firing DELETE triggers, unless the insertion is refused itself.
+REPLACING = [
+    "INSERT OR REPLACE INTO onesided_entries SELECT * FROM onesided_entries WHERE number = 2",
+    "INSERT OR REPLACE INTO onesided_payloads VALUES (2, 'other')",
+    "INSERT OR REPLACE INTO onesided_entries SELECT number + 2, format, time, kind, policy_id, "
+    "release_id, label, detail, epsilon, delta, total_epsilon, total_delta, releases, nonce, "
+    "previous, hash FROM onesided_entries WHERE number = 2",
+    "INSERT INTO onesided_entries SELECT number + 7, format, time, kind, policy_id, 'new', label, "
+    "detail, epsilon, delta, total_epsilon, total_delta, releases, nonce, previous, hash "
+    "FROM onesided_entries WHERE number = 2",
+]
+
+
+@pytest.fixture
+def filled(tmp_path, open_account):
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path) as ledger:
+        account = open_account(ledger)
+        account.store(account.spend({EDGE: "1/10"}, label="count"), b"answer", "text/plain")
+    return path
+
+
+@pytest.mark.parametrize("statement", FORBIDDEN + REPLACING)
+def test_sqlite_refuses_to_change_rows(filled, statement):
+    before = filled.read_bytes()
+    connection = sqlite3.connect(filled)
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        connection.execute(statement)
+    connection.close()
+    assert filled.read_bytes() == before
+
+
+def test_postgres_refuses_to_change_rows(postgres_place, open_account):
+    with Ledger.open(postgres_place) as ledger:
+        account = open_account(ledger)
+        account.store(account.spend({EDGE: "1/10"}, label="count"), b"answer", "text/plain")
+        engine = create_engine(postgres_place)
+        for statement in (*FORBIDDEN, "TRUNCATE onesided_entries CASCADE"):
+            with engine.connect() as connection, pytest.raises(Exception, match="append-only"):
+                connection.exec_driver_sql(statement)
+        engine.dispose()
+        assert ledger.check().stored == 1
+
+
+def test_missing_guards_are_reported(filled):
+    connection = sqlite3.connect(filled)
+    connection.execute("DROP TRIGGER onesided_entries_no_update")
+    connection.close()
+    with Ledger.open(filled) as ledger:
+        with pytest.raises(errors.TamperedLedgerError, match="append-only triggers") as caught:
+            ledger.check()
+    assert caught.value.values["number"] is None
+
+
+def test_missing_guards_are_reported_by_postgres(postgres_place):
+    with Ledger.open(postgres_place) as ledger:
+        ledger.check()
+        engine = create_engine(postgres_place)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("ALTER TABLE onesided_entries DISABLE TRIGGER ALL")
+        engine.dispose()
+        with pytest.raises(errors.TamperedLedgerError, match="append-only triggers"):
+            ledger.check()
+
+
+@pytest.fixture
+def connection():
+    engine = create_engine("sqlite://")
+    with engine.begin() as opened:
+        _schema.create(opened, guards=_sqlite.GUARDS)
+        yield opened
+    engine.dispose()
+
+
+def test_steps_run_in_order_once(connection):
+    ran = []
+    steps = {1: lambda _: ran.append(1), 2: lambda _: ran.append(2)}
+    assert _schema.upgrade(connection, steps=steps, target=3) == 2
+    assert _schema.upgrade(connection, steps=steps, target=3) == 0
+    assert ran == [1, 2]
+    assert _schema.found_version(connection) == 3
+
+
+def test_a_store_newer_than_its_steps_is_refused(connection):
+    _schema.upgrade(connection, steps={1: lambda _: None}, target=2)
+    with pytest.raises(errors.LedgerFormatError, match="version 2"):
+        _schema.upgrade(connection)
+
+
+def test_every_version_has_its_step():
+    assert sorted(_schema.STEPS) == list(range(1, _schema.VERSION))
+
+
+def fail(_):
+    raise RuntimeError("half way")
+
+
+def test_a_failing_step_leaves_the_ledger_as_it_was(filled, monkeypatch):
+    before = filled.read_bytes()
+    monkeypatch.setattr(_schema, "VERSION", 3)
+    monkeypatch.setattr(
+        _schema.upgrade, "__kwdefaults__", {"steps": {1: widen, 2: fail}, "target": 3}
+    )
+    with pytest.raises(RuntimeError, match="half way"):
+        Ledger.open(filled)
+    assert filled.read_bytes() == before
+
+
+def widen(connection):
+    connection.exec_driver_sql("CREATE TABLE onesided_extra (word TEXT)")
+
+
+def test_opening_an_older_ledger_upgrades_it(filled, monkeypatch, open_account):
+    with monkeypatch.context() as later:
+        later.setattr(_schema, "VERSION", 2)
+        later.setattr(_schema.upgrade, "__kwdefaults__", {"steps": {1: widen}, "target": 2})
+        with Ledger.open(filled) as ledger:
+            assert ledger._store.read(lambda view: view.version()) == 2
+            open_account(ledger).spend({EDGE: "1/10"}, label="after the upgrade")
+            assert ledger.check().charges == 2
+    with pytest.raises(errors.LedgerFormatError, match="version 2"):
+        Ledger.open(filled)
+
+
+LIGHT = """
+import sys
+import onesided.ledger
+loaded = [name for name in ("sqlalchemy", "sqlite3", "psycopg") if name in sys.modules]
+print(loaded)
+onesided.ledger.Ledger.open().close()
+print("sqlalchemy" in sys.modules, "psycopg" in sys.modules)
+"""
+
+
+def test_importing_the_ledger_loads_no_database_library():
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "True False"]
