@@ -1,0 +1,159 @@
+"""Speed of the exact samplers beside numpy's and the exact samplers of other libraries.
+
+    python benchmarks/noise.py [--draws 10000000] [--repeats 5] [--peer PYTHON]
+
+Everything is timed in one run, ours and theirs in turn; each row gives medians and their
+ratio, which is what to trust on a shared machine. ``--peer`` names the interpreter of another
+environment that has opendp, diffprivlib or tmlt.core (they pin versions that collide with
+each other); without it this interpreter is asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from fractions import Fraction
+
+import numpy as np
+
+from onesided.noise import SecureNoise
+
+RATES = {"1": 1, "1/10": Fraction(1, 10), "1/1000": Fraction(1, 1000), "2^-20": Fraction(1, 2**20)}
+SINGLES = 2000
+# Runs in the peer's interpreter, which need not have onesided: prints seconds per draw.
+PEERS = {
+    "opendp make_laplace (rate 1, two-sided)": """
+import time, numpy as np, opendp.prelude as dp
+dp.enable_features("contrib")
+m = dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=1.0)
+def draw(n): m(np.zeros(n, np.int64))
+""",
+    "opendp make_geometric, bounded (constant time)": """
+import time, numpy as np, opendp.prelude as dp
+dp.enable_features("contrib")
+m = dp.m.make_geometric(dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"),
+                        scale=1.0, bounds=(0, 100))
+def draw(n): m(np.zeros(n, np.int64))
+""",
+    "diffprivlib Geometric, loop": """
+import time, diffprivlib.mechanisms as mechanisms
+m = mechanisms.Geometric(epsilon=1.0, sensitivity=1)
+def draw(n): [m.randomise(0) for _ in range(n)]
+""",
+    "tmlt.core AddGeometricNoise, loop": """
+import time, numpy as np
+from tmlt.core.measurements.noise_mechanisms import AddGeometricNoise
+m = AddGeometricNoise(alpha=1)
+def draw(n): [m(np.int64(0)) for _ in range(n)]
+""",
+}
+TIMER = """
+n = 1000
+draw(10)
+start = time.perf_counter(); draw(n); taken = time.perf_counter() - start
+n = max(n, min(10**6, int(n * 0.5 / taken)))
+times = []
+for _ in range(3):
+    start = time.perf_counter(); draw(n); times.append((time.perf_counter() - start) / n)
+print(sorted(times)[1])
+"""
+
+
+def seconds(action, count):
+    start = time.perf_counter()
+    action(count)
+    return time.perf_counter() - start
+
+
+def side_by_side(ours, theirs, *, count, repeats):
+    """Median nanoseconds per draw of each, taken in turn."""
+    ours(count // 10)
+    theirs(count // 10)
+    pairs = [(seconds(ours, count), seconds(theirs, count)) for _ in range(repeats)]
+    return tuple(statistics.median(column) / count * 1e9 for column in zip(*pairs, strict=True))
+
+
+def cases(noise, other):
+    def p(rate):
+        return -math.expm1(-float(rate))
+
+    for name, rate in RATES.items():
+        yield (
+            f"geometric, rate {name}",
+            lambda n, r=rate: noise.geometric(r, n),
+            lambda n, r=rate: other.geometric(p(r), n),
+        )
+    for name, rate in RATES.items():
+        yield (
+            f"two_sided, rates {name}",
+            lambda n, r=rate: noise.two_sided(r, r, n),
+            lambda n, r=rate: other.geometric(p(r), n) - other.geometric(p(r), n),
+        )
+    yield (
+        "bernoulli, 1/3",
+        lambda n: noise.bernoulli(Fraction(1, 3), n),
+        lambda n: other.random(n) < 1 / 3,
+    )
+    yield (
+        "bernoulli_exp, rate 1",
+        lambda n: noise.bernoulli_exp(1, n),
+        lambda n: other.random(n) < math.exp(-1),
+    )
+    yield (
+        "uniform, below 1000",
+        lambda n: noise.uniform(1000, n),
+        lambda n: other.integers(1000, size=n),
+    )
+    yield "permutation", noise.permutation, other.permutation
+
+
+def peer_rows(interpreter, ours):
+    for name, setup in PEERS.items():
+        done = subprocess.run(
+            [interpreter, "-c", setup + TIMER], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            missing = "ModuleNotFoundError" in done.stderr
+            reason = done.stderr.strip().splitlines()[-1:] or ["no output"]
+            yield name, None, "not installed" if missing else f"failed: {reason[0][:60]}"
+        else:
+            theirs = float(json.loads(done.stdout.splitlines()[-1])) * 1e9
+            yield name, theirs, f"{theirs / ours:,.0f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=10**7)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--peer", default=sys.executable)
+    arguments = parser.parse_args()
+    noise, other = SecureNoise(), np.random.default_rng()
+    print(f"{arguments.draws:,} draws, medians of {arguments.repeats} in turn\n")
+    print("| sampler | onesided ns/draw | numpy PCG64 ns/draw | times as fast |")
+    print("|---|--:|--:|--:|")
+    two_sided = math.nan
+    for name, ours, theirs in cases(noise, other):
+        mine, its = side_by_side(ours, theirs, count=arguments.draws, repeats=arguments.repeats)
+        two_sided = mine if name == "two_sided, rates 1" else two_sided
+        print(f"| {name} | {mine:.2f} | {its:.2f} | {its / mine:.1f} |", flush=True)
+    print("\n| one draw at a time | onesided µs | numpy PCG64 µs |\n|---|--:|--:|")
+    for name, rate in {**RATES, "2^-40": Fraction(1, 2**40)}.items():
+        mine, its = side_by_side(
+            lambda n, r=rate: [noise.geometric(r, 1) for _ in range(n)],
+            lambda n, r=rate: [other.geometric(-math.expm1(-float(r)), 1) for _ in range(n)],
+            count=SINGLES,
+            repeats=arguments.repeats,
+        )
+        print(f"| geometric, rate {name} | {mine / 1e3:.1f} | {its / 1e3:.1f} |", flush=True)
+    print("\n| other libraries | ns/draw | onesided two_sided is times as fast |\n|---|--:|--:|")
+    for name, theirs, ratio in peer_rows(arguments.peer, two_sided):
+        print(f"| {name} | {'' if theirs is None else f'{theirs:,.0f}'} | {ratio} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
