@@ -72,6 +72,12 @@ def test_a_ledger_without_a_table(filled):
         Ledger.open(filled)
 
 
+def open_and_check(path, open_account):
+    with Ledger.open(path) as ledger:
+        open_account(ledger)
+        ledger.check()
+
+
 @pytest.mark.parametrize("pages", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("more", [1, 99, 2048, 4095])
 def test_a_truncated_file(filled, open_account, pages, more):
@@ -80,10 +86,8 @@ def test_a_truncated_file(filled, open_account, pages, more):
     filled.write_bytes(left)
     if content.rstrip(b"\x00") == left.rstrip(b"\x00"):
         return  # only the unused end of the last page was cut off, which SQLite fills in
-    with pytest.raises((errors.LedgerFormatError, errors.TamperedLedgerError)):  # noqa: PT012
-        with Ledger.open(filled) as ledger:
-            open_account(ledger)
-            ledger.check()
+    with pytest.raises((errors.LedgerFormatError, errors.TamperedLedgerError)):
+        open_and_check(filled, open_account)
 
 
 def test_a_file_with_a_page_of_garbage(filled, open_account):
@@ -100,7 +104,7 @@ def test_a_newer_ledger_is_refused_unchanged(filled):
         connection.execute("INSERT INTO onesided_schema VALUES (2, 'later')")
     connection.close()
     before = filled.read_bytes()
-    with pytest.raises(errors.LedgerFormatError, match="version 2; .* up to 1") as caught:
+    with pytest.raises(errors.LedgerFormatError, match=r"version 2; .* up to 1") as caught:
         Ledger.open(filled)
     assert caught.value.values == {"version": 2, "known": 1}
     assert filled.read_bytes() == before
@@ -204,7 +208,8 @@ with Ledger.open(sys.argv[1]) as ledger:
     acknowledged = []
     try:
         while True:
-            acknowledged.append(account.spend({"sensitive -> open": "1/100000"}, label="x" * 500).number)
+            receipt = account.spend({"sensitive -> open": "1/100000"}, label="x" * 500)
+            acknowledged.append(receipt.number)
     except errors.LedgerUnavailableError as error:
         print(error.values["outcome"], error.hint.endswith("nothing was recorded."))
     print(acknowledged[-1], len(ledger.entries()), ledger.check().entries)
@@ -228,9 +233,13 @@ def test_a_database_at_its_page_limit(filled, open_ledger, open_account):
         connection.exec_driver_sql("PRAGMA max_page_count = 1")  # held at the present size
     acknowledged = []
     with pytest.raises(errors.LedgerUnavailableError, match="no space is left") as caught:
-        for _ in range(200):
-            acknowledged.append(account.spend({EDGE: "1/10000"}, label="x" * 500).number)
+        spend_until_refused(account, acknowledged)
     assert caught.value.values["outcome"] == "none"
-    assert ledger.check().entries == 4 + len(acknowledged)
-    receipt = acknowledged and acknowledged[-1]
-    assert receipt == ledger.entries()[-1].number
+    entries = ledger.entries()
+    assert ledger.check().entries == len(entries) == 4 + len(acknowledged)
+    assert [entry.number for entry in entries[4:]] == acknowledged
+
+
+def spend_until_refused(account, acknowledged):
+    while True:
+        acknowledged.append(account.spend({EDGE: "1/10000"}, label="x" * 500).number)

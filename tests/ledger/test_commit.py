@@ -106,16 +106,14 @@ def test_a_server_that_drops_the_connection(
             done.append(moment)
             terminate(server, connection.connection.dbapi_connection.info.backend_pid)
 
+    def drop_at_insertion(connection, cursor, statement, *rest):
+        if statement.startswith("INSERT"):
+            drop(connection)
+
     if moment == "at the commit":
         event.listen(engine, "commit", drop)
     else:
-        event.listen(
-            engine,
-            "before_cursor_execute",
-            lambda connection, cursor, statement, *rest: (
-                drop(connection) if statement.startswith("INSERT") else None
-            ),
-        )
+        event.listen(engine, "before_cursor_execute", drop_at_insertion)
     with pytest.raises(errors.LedgerUnavailableError) as caught:
         account.spend({EDGE: "1/2"}, label="count")
     assert caught.value.values["outcome"] == "none"

@@ -69,9 +69,11 @@ def test_missing_guards_are_reported(filled):
     connection = sqlite3.connect(filled)
     connection.execute("DROP TRIGGER onesided_entries_no_update")
     connection.close()
-    with Ledger.open(filled) as ledger:
-        with pytest.raises(errors.TamperedLedgerError, match="append-only triggers") as caught:
-            ledger.check()
+    with (
+        Ledger.open(filled) as ledger,
+        pytest.raises(errors.TamperedLedgerError, match="append-only triggers") as caught,
+    ):
+        ledger.check()
     assert caught.value.values["number"] is None
 
 

@@ -1,7 +1,9 @@
+# ruff: noqa: S608 - column names come from our own list
 """Every edit, deletion, reordering or truncation is found, and the first bad row is named."""
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -75,49 +77,43 @@ anything = st.one_of(
 )
 
 
+def value_of(connection, number, column):
+    query = f"SELECT {column} FROM onesided_entries WHERE number = ?"
+    return connection.execute(query, [number]).fetchone()[0]
+
+
+def edited(path, number, column, change):
+    """Set a column to ``change(old value)``; False if SQLite refused or nothing changed."""
+    statement = f"UPDATE onesided_entries SET {column} = ? WHERE number = ?"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        before = value_of(connection, number, column)
+        try:
+            connection.execute(statement, [change(before), number])
+        except sqlite3.IntegrityError:
+            return False  # a release cannot be there twice, even by hand
+        after = value_of(connection, number, column)
+    return (type(before), before) != (type(after), after)
+
+
 @slow_but_sound
 @given(number=numbers, column=st.sampled_from(COLUMNS[1:]), value=anything)
 def test_any_edit_is_found_in_its_row(original, number, column, value):
     copy = Tampered(original)
-    with sqlite3.connect(copy.path) as connection:
-        before = connection.execute(
-            f"SELECT {column} FROM onesided_entries WHERE number = ?", [number]
-        ).fetchone()
-        try:
-            connection.execute(
-                f"UPDATE onesided_entries SET {column} = ? WHERE number = ?", [value, number]
-            )
-        except sqlite3.IntegrityError:
-            connection.close()
-            return  # SQLite itself refused to have one release twice
-        after = connection.execute(
-            f"SELECT {column} FROM onesided_entries WHERE number = ?", [number]
-        ).fetchone()
-    connection.close()
-    if before != after:
+    if edited(copy.path, number, column, lambda _: value):
         assert copy.bad() == number
 
 
 @slow_but_sound
 @given(number=numbers, column=st.sampled_from(COLUMNS[2:]), place=st.integers(0, 200))
 def test_one_changed_character_is_found(original, number, column, place):
-    copy = Tampered(original)
-    with sqlite3.connect(copy.path) as connection:
-        (old,) = connection.execute(
-            f"SELECT {column} FROM onesided_entries WHERE number = ?", [number]
-        ).fetchone()
+    def flip(old):
         text = str(old) or " "
         at = place % len(text)
-        new = text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :]
-        try:
-            connection.execute(
-                f"UPDATE onesided_entries SET {column} = ? WHERE number = ?", [new, number]
-            )
-        except sqlite3.IntegrityError:
-            connection.close()
-            return
-    connection.close()
-    assert copy.bad() == number
+        return text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :]
+
+    copy = Tampered(original)
+    if edited(copy.path, number, column, flip):
+        assert copy.bad() == number
 
 
 @pytest.mark.parametrize("number", range(1, ROWS))
@@ -220,9 +216,11 @@ def test_a_well_hashed_lie_is_found(copy, change, problem):
     forged["hash"] = _rows.digest(_rows.Row(**forged))
     assigned = ", ".join(f"{name} = ?" for name in COLUMNS)
     copy.execute((f"UPDATE onesided_entries SET {assigned} WHERE number = 8", *forged.values()))
-    with Ledger.open(copy.path) as ledger:
-        with pytest.raises(errors.TamperedLedgerError, match=problem) as caught:
-            ledger.check()
+    with (
+        Ledger.open(copy.path) as ledger,
+        pytest.raises(errors.TamperedLedgerError, match=problem) as caught,
+    ):
+        ledger.check()
     assert caught.value.values["number"] == 8
 
 
