@@ -131,7 +131,9 @@ def test_a_policy_file_works_like_a_name(world):
 
 
 def change(**options):
-    return [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    return [
+        word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)
+    ]
 
 
 BAD = {

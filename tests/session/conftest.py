@@ -26,5 +26,3 @@ ENGINES = {
 def engine(request):
     """Makes a table of one engine from columns."""
     return ENGINES[request.param]
-
-

@@ -75,9 +75,7 @@ def test_the_answer_is_a_frame_of_the_callers_type_with_all_columns(engine):
 
 
 def test_rows_are_the_unit_when_none_is_named(engine):
-    release = session(engine(VISITS), unit=None).count(
-        by="place", keys=["a", "z"], epsilon=EXACT
-    )
+    release = session(engine(VISITS), unit=None).count(by="place", keys=["a", "z"], epsilon=EXACT)
     assert counts(release) == {"a": 4, "z": 1}
 
 
@@ -113,8 +111,10 @@ def test_truncation_keeps_each_unit_in_at_most_the_bound(engine):
 
 
 def test_truncation_depends_on_the_unit_alone(engine):
-    alone = {name: [v for v, p in zip(VISITS[name], VISITS["person"], strict=True) if p == 4]
-             for name in VISITS}
+    alone = {
+        name: [v for v, p in zip(VISITS[name], VISITS["person"], strict=True) if p == 4]
+        for name in VISITS
+    }
     kept = [
         {
             place
@@ -242,9 +242,9 @@ KEY_TYPES = {
 def test_every_common_key_type_works(engine, kind, mode):
     column, keys = KEY_TYPES[kind]
     data = engine({"person": [1, 2, 3], "key": column})
-    frame = session(data).count(
-        by="key", keys=keys, epsilon=EXACT, max_groups=1, on_excess=mode
-    ).frame
+    frame = (
+        session(data).count(by="key", keys=keys, epsilon=EXACT, max_groups=1, on_excess=mode).frame
+    )
     values = read(frame)
     assert values["estimate"] == [1, 2]
     assert [str(v)[:10] for v in values["key"]] == [str(k)[:10] for k in keys]

@@ -10,5 +10,7 @@ def main() -> None:
     try:
         from onesided.cli._app import run  # noqa: PLC0415 - the command line is an extra
     except ImportError as error:
-        sys.exit(f"The command line needs more packages ({error}).\nHint: pip install 'onesided[cli]'")
+        sys.exit(
+            f"The command line needs more packages ({error}).\nHint: pip install 'onesided[cli]'"
+        )
     run()

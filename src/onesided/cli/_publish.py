@@ -153,6 +153,7 @@ def _run(job: Job, step: Any) -> tuple[Publication, Curator, Path]:
         step(2)
         release = session.run(question)
         step(3)
+        latitude, longitude = _positions(keys, job.by)
         publication = Publication(
             release=release,
             policy=policy,
@@ -162,7 +163,8 @@ def _run(job: Job, step: Any) -> tuple[Publication, Curator, Path]:
             title=job.title or f"Counts by {', '.join(job.by)}",
             noun=job.by[0],
             threshold=job.at_most,
-            **_positions(keys, job.by),
+            latitude=latitude,
+            longitude=longitude,
         )
         return publication, curator, write_folder(publication, job.out)
 
@@ -176,16 +178,19 @@ def _stated_budget(ledger: Ledger, policy: Policy) -> Fraction | None:
     return None
 
 
-def _positions(keys: Any, by: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
+Degrees = NDArray[np.float64] | None
+
+
+def _positions(keys: Any, by: tuple[str, ...]) -> tuple[Degrees, Degrees]:
     """Coordinates of the keys, in their order, where the file has them."""
     names = [] if keys is None else list(keys.columns)
     latitude = next((name for name in names if name.lower() in _LATITUDES), None)
     longitude = next((name for name in names if name.lower() in _LONGITUDES), None)
     if latitude is None or longitude is None or latitude in by or longitude in by:
-        return {}
+        return None, None
     quoted = ", ".join(f'CAST("{name}" AS DOUBLE)' for name in (latitude, longitude))
     table = np.array(keys.project(quoted).fetchall(), dtype=np.float64)
-    return {"latitude": table[:, 0], "longitude": table[:, 1]}
+    return table[:, 0], table[:, 1]
 
 
 @contextmanager
@@ -203,8 +208,11 @@ def _say_to_curator(notices: Console, job: Job, curator: Curator) -> None:
     facts = (
         (curator.counted_outside_keys, "counted in groups that are not in the keys (left out)"),
         (curator.rows_of_undecided_kind, "rows of undecided kind (counted as protected)"),
-        (curator.units_over_bound, f"units in more groups than covered by ε = {job.epsilon} "
-         f"(up to {curator.most_groups_of_a_unit} groups)"),
+        (
+            curator.units_over_bound,
+            f"units in more groups than covered by ε = {job.epsilon} "
+            f"(up to {curator.most_groups_of_a_unit} groups)",
+        ),
     )
     lines = [f"  {number:,} {words}" for number, words in facts if number]
     if lines:

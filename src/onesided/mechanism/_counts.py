@@ -139,11 +139,12 @@ class Counts:
                 f"confidence must lie strictly between 0 and 1, got {confidence!r}.",
                 hint='Use for example "0.95".',
             )
-        noise = self.distribution
-        most, least = noise.quantile_upper(share), noise.quantile_lower(share)
+        # A side without noise is bounded by the answer itself: certain, whatever the confidence.
+        most = 0 if self.upper_rate == INFINITE else self.distribution.quantile_upper(share)
+        least = 0 if self.lower_rate == INFINITE else self.distribution.quantile_lower(share)
         return Interval(
-            lower=np.maximum(noisy - most, 0),
-            upper=np.maximum(noisy - least, 0),
+            lower=np.maximum(noisy - (most or 0), 0),
+            upper=np.maximum(noisy - (least or 0), 0),
             lower_certain=self.upper_rate == INFINITE,
             upper_certain=self.lower_rate == INFINITE,
         )

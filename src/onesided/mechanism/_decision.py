@@ -46,9 +46,7 @@ class AtMost:
 
         Errors: UnprotectableError if some move raises a count, for then nothing can be certain.
         """
-        counts = Counts.for_policy(
-            policy, epsilon=epsilon, max_groups=max_groups, counted=counted
-        )
+        counts = Counts.for_policy(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         if counts.lower_rate != INFINITE:
             raise UnprotectableError(
                 f"Under the policy '{policy.name}' a count may have to pass as a larger one, so "

@@ -54,7 +54,10 @@ class Publication:
 
 
 def check_target(out: str | Path) -> Path:
-    """``out`` as a path that can be made. Errors: OutputError if it exists or its parent does not."""
+    """``out`` as a path that can be made.
+
+    Errors: OutputError if it exists, or if its parent does not.
+    """
     target = Path(out)
     if target.exists():
         raise OutputError(

@@ -60,11 +60,12 @@ class Table:
 
     def undecided_rows(self, rules: Sequence[Rule]) -> int:
         """How many rows some rule could not decide, and so counts as protected."""
-        frame = self._frame
-        undecided = nw.lit(False)  # noqa: FBT003 - narwhals' own signature
-        for place, rule in enumerate(rules):
-            frame = self._with_condition(frame, rule.predicate, f"{_HOLDS}_{place}")
-            undecided |= nw.col(f"{_HOLDS}_{place}").is_null()
+        if not rules:
+            return 0
+        frame, names = self._frame, [f"{_HOLDS}_{place}" for place in range(len(rules))]
+        for name, rule in zip(names, rules, strict=True):
+            frame = self._with_condition(frame, rule.predicate, name)
+        undecided = nw.any_horizontal(*(nw.col(n).is_null() for n in names), ignore_nulls=True)
         return int(self._scalar(frame.filter(undecided).select(nw.len().alias(_LENGTH))))
 
     def select(
@@ -143,22 +144,25 @@ class Table:
         """Each unit's groups, once each."""
         return rows if unit is None else rows.select(unit, *by).unique()
 
-    def within(self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int) -> Lazy:
-        """Each unit's public groups, cut down to the ``most`` of lowest public rank."""
-        ranked = self._join(self.pairs(rows, unit=unit, by=keys.names), keys)
-        rank = nw.col(_ORDER).rank("ordinal").over(unit)
-        return ranked.with_columns(rank.alias(_LENGTH)).filter(nw.col(_LENGTH) <= most)
-
-    def units_over(
+    def truncated_counts(
         self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int
-    ) -> tuple[int, int]:
+    ) -> dict[Key, int]:
+        """As :meth:`counts`, each unit cut down to the ``most`` public groups of lowest rank."""
+        pairs = self._join(self.pairs(rows, unit=unit, by=keys.names), keys)
+        kept = _ranked(pairs, unit).filter(nw.col(_LENGTH) <= most)
+        grouped = kept.group_by(_ORDER).agg(nw.len().alias(_LENGTH))
+        # By public rank, not by value: the join may have changed the values' type.
+        by_rank = dict(zip(keys.order().tolist(), keys.rows, strict=True))
+        return {by_rank[int(rank)]: int(n) for rank, n in self._fetch(grouped, [_ORDER, _LENGTH])}
+
+    def units_over(self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int) -> tuple[int, int]:
         """``(how many units are in more than most public groups, the most groups of any)``."""
         pairs = self._join(self.pairs(rows, unit=unit, by=keys.names), keys)
         sizes = pairs.group_by(unit).agg(nw.len().alias(_LENGTH))
         over = nw.when(nw.col(_LENGTH) > most).then(1).otherwise(0)
         summary = sizes.select(over.sum().alias("units"), nw.col(_LENGTH).max().alias("most"))
         ((units, largest),) = self._fetch(summary, ["units", "most"])
-        return int(units or 0), int(largest or 0)
+        return _whole(units), _whole(largest)
 
     def _join(self, pairs: Lazy, keys: PublicKeys) -> Lazy:
         """Pairs whose group is a public key, with the key's rank."""
@@ -173,6 +177,8 @@ class Table:
         if hasattr(native, "fetchall"):
             return nw.from_native(_duckdb_table(native, columns))  # type: ignore[no-any-return]
         made = nw.from_dict(dict(columns), backend=self._frame.implementation)
+        if self._frame.implementation.is_pandas_like():
+            made = nw.from_native(_as_arrow(nw.to_native(made), native))
         casts = [nw.col(name).cast(_joinable(self.schema[name])) for name in like]
         return made.with_columns(*casts).lazy() if casts else made.lazy()
 
@@ -227,17 +233,57 @@ def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
             f"SQL text such as {text!r} needs DuckDB for this kind of table.",
             hint="pip install 'onesided[duckdb]', or write a narwhals expression.",
         ) from None
+    condition = duckdb.SQLExpression(text).alias(name)
     if hasattr(native, "fetchall"):
-        added = native.select(duckdb.StarExpression(), duckdb.SQLExpression(text).alias(name))
-        return nw.from_native(added)  # type: ignore[no-any-return]
+        return nw.from_native(native.select(duckdb.StarExpression(), condition))  # type: ignore[no-any-return]
     with duckdb.connect() as connection:
-        holds = connection.from_arrow(native) if hasattr(native, "schema") else connection.from_df(
-            native
-        )
-        values = [row[0] for row in holds.select(duckdb.SQLExpression(text)).fetchall()]
-    eager = frame.collect()
-    column = nw.new_series(name, values, nw.Boolean, backend=frame.implementation)
-    return eager.with_columns(column).lazy()
+        pandas = frame.implementation.is_pandas_like()
+        table = connection.from_df(native) if pandas else connection.from_arrow(native)
+        answer = table.select(condition)
+        kind = nw.Boolean if str(answer.types[0]) == "BOOLEAN" else nw.String
+        values = [row[0] for row in answer.fetchall()]
+    return _with_values(frame, name, values, kind)
+
+
+def _with_values(frame: Lazy, name: str, values: list[Any], kind: type[nw.dtypes.DType]) -> Lazy:
+    """Add a column of Python values in which None stays unknown."""
+    if frame.implementation.is_pandas_like():
+        import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        # A plain pandas column of booleans would turn None into False.
+        dtype = "boolean" if kind is nw.Boolean else "string"
+        added = nw.to_native(frame).assign(**{name: pd.array(values, dtype=dtype)})
+        return nw.from_native(added).lazy()  # type: ignore[no-any-return]
+    column = nw.new_series(
+        name,
+        [str(v) if kind is nw.String else v for v in values],
+        kind,
+        backend=frame.implementation,
+    )
+    return frame.collect().with_columns(column).lazy()
+
+
+def _as_arrow(small: Any, like: Any) -> Any:
+    """A small pandas table, Arrow-backed if the caller's is: pandas joins no mixed types."""
+    backed = any(type(dtype).__name__ == "ArrowDtype" for dtype in like.dtypes)
+    return small.convert_dtypes(dtype_backend="pyarrow") if backed else small
+
+
+def _ranked(pairs: Lazy, unit: str) -> Lazy:
+    """Number each unit's groups 1, 2, ... by their public rank."""
+    if not pairs.implementation.is_pyarrow():
+        rank = nw.col(_ORDER).rank("ordinal").over(unit)
+        return pairs.with_columns(rank.alias(_LENGTH))
+    # PyArrow has no windows: sort, and count on from each unit's first row.
+    rows = pairs.collect().sort(unit, _ORDER).with_row_index(_LENGTH)
+    first = (nw.col(unit) != nw.col(unit).shift(1)).fill_null(True)  # noqa: FBT003
+    start = nw.when(first).then(nw.col(_LENGTH)).otherwise(0).cum_max()
+    return rows.with_columns((nw.col(_LENGTH) - start + 1).alias(_LENGTH)).lazy()
+
+
+def _whole(value: Any) -> int:
+    """A count that an engine may give as None or NaN when there was nothing to count."""
+    return 0 if value is None or value != value else int(value)  # noqa: PLR0124 - NaN
 
 
 def _joinable(dtype: nw.dtypes.DType) -> nw.dtypes.DType:
@@ -255,7 +301,7 @@ def _duckdb_table(relation: Any, columns: Mapping[str, list[Any]]) -> Any:
     """A small table on the relation's own connection; DuckDB reads the arrays in place."""
     import numpy as np  # noqa: PLC0415 - only this engine needs arrays
 
-    onesided_small = {
+    onesided_small = {  # noqa: F841 - DuckDB finds it by its name
         name: np.asarray(values) if _is_plain(values) else np.array(values, dtype=object)
         for name, values in columns.items()
     }

@@ -185,5 +185,25 @@ def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
     )
 
 
+def check_values(
+    keys: PublicKeys, found: Iterable[Key], schema: Mapping[str, nw.dtypes.DType]
+) -> None:
+    """The same check for columns of Python objects, whose types only their values show.
+
+    Errors: KeysError if no value of such a column is of a key's type.
+    """
+    for place, name in enumerate(keys.names):
+        values = [row[place] for row in found] if isinstance(schema[name], nw.Object) else []
+        present = {type(value) for value in values if not _is_null(value)}
+        for row in keys.rows if present else ():
+            if not any(issubclass(kind, type(row[place])) for kind in present):
+                raise KeysError(
+                    f"The key {row[place]!r} is a {type(row[place]).__name__}, but column "
+                    f"{name!r} holds only {', '.join(sorted(k.__name__ for k in present))}.",
+                    hint=f"Give keys of the column's own type, or cast the column {name!r}.",
+                    column=name,
+                )
+
+
 def _show(row: Key) -> str:
     return repr(row[0]) if len(row) == 1 else repr(row)

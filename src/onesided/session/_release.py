@@ -24,7 +24,7 @@ FrameMaker = Callable[[Mapping[str, list[Any]]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Counts per group with bounds. Everything here is public; nothing here saw more than the noise.
+    """Counts per group with bounds. Everything here is public.
 
     keys: the groups. estimate: the best guess. lower, upper: bounds; a certain side is never
     wrong about the data named in ``guarantee.about``, the other holds per group with the
@@ -106,18 +106,18 @@ def encode(noisy: IntArray, rows: tuple[Key, ...], mechanism: Counts) -> bytes:
     ).encode()
 
 
-def decode(payload: bytes, rows: tuple[Key, ...], mechanism: Counts) -> IntArray:
-    """The stored noisy counts; refuses a question that differs from the stored one.
+def decode(payload: bytes, rows: tuple[Key, ...], mechanism: Counts, *, same: bool) -> IntArray:
+    """The stored noisy counts, if the question is the ``same`` in its keys and rates as well.
 
-    Errors: LedgerFormatError if the keys or rates are not those of the stored release.
+    Errors: LedgerFormatError if the stored release answers another question.
     """
     stored = json.loads(payload)
     rates = from_text(stored["upper_rate"]), from_text(stored["lower_rate"])
     same_keys = stored["keys"] == [[str(part) for part in row] for row in rows]
-    if not same_keys or rates != (mechanism.upper_rate, mechanism.lower_rate):
+    if not same or not same_keys or rates != (mechanism.upper_rate, mechanism.lower_rate):
         raise LedgerFormatError(
             "The release stored under this id answers another question.",
-            hint="Ask with the same keys and epsilon, or use another id.",
+            hint="Ask exactly the same again, or use another id.",
         )
     return np.array(stored["noisy"], dtype=np.int64)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Unpack
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,11 +13,12 @@ from onesided._numbers import Number, positive, whole
 from onesided.errors import ContributionError, DataError, ParameterError, PolicyError
 from onesided.ledger import Account, Ledger
 from onesided.mechanism import Counts
+from onesided.mechanism._counts import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Guarantee, Policy, Predicate, Presence
 from onesided.session._engine import Lazy, Table
-from onesided.session._keys import PublicKeys, check_types, public_keys
-from onesided.session._query import Count, Plan
+from onesided.session._keys import PublicKeys, check_types, check_values, public_keys
+from onesided.session._query import Count, OnExcess, Plan
 from onesided.session._release import CONTENT_TYPE, Release, bounds, decode, encode
 
 RESULT_COLUMNS: Final = ("estimate", "lower", "upper", "lower_certain", "upper_certain")
@@ -85,13 +86,39 @@ class Session:
         """What was spent on each edge."""
         return self._account.spent
 
-    def count(self, **question: Unpack[Any]) -> Release:
-        """Count units per group; see :class:`Count` for the arguments, :class:`Release` for more.
+    def count(
+        self,
+        *,
+        epsilon: Number,
+        by: str | Sequence[str] = (),
+        keys: object = None,
+        max_groups: int | None = None,
+        on_excess: OnExcess | None = None,
+        counted: str | Sequence[str] | None = None,
+        where: object = None,
+        confidence: Number = CONFIDENCE,
+        correction: Correction = "median",
+        id: str | None = None,  # noqa: A002 - the ledger's word for it
+    ) -> Release:
+        """Count units per group; :class:`Count` explains the arguments.
 
         Order: everything is checked, the charge is recorded durably, then noise is drawn.
         Errors: BudgetExceededError (nothing drawn, nothing recorded), and those of bad input.
         """
-        return self.run(Count(**question))
+        return self.run(
+            Count(
+                epsilon=epsilon,
+                by=by,
+                keys=keys,
+                max_groups=max_groups,
+                on_excess=on_excess,
+                counted=counted,
+                where=where,
+                confidence=confidence,
+                correction=correction,
+                id=id,
+            )
+        )
 
     def plan(self, question: Count) -> Plan:
         """What ``question`` would cost and give. Looks at no data and spends nothing."""
@@ -103,14 +130,15 @@ class Session:
         if question.id is not None:
             stored = self._account.recall(question.id)
             if stored is not None:
-                noisy = decode(stored.payload, ready.keys.rows, ready.plan.mechanism)
+                same = dict(stored.detail) == ready.detail
+                noisy = decode(stored.payload, ready.keys.rows, ready.plan.mechanism, same=same)
                 return self._release(ready, noisy, stored.number)
         self._account.require(ready.plan.charge)
         counts = self._count(ready)
         receipt = self._account.spend(
             ready.plan.charge,
             label=ready.label,
-            detail={"epsilon": str(question.epsilon), "about": ready.plan.guarantee.about},
+            detail=ready.detail,
             release_id=question.id,
         )
         noisy = ready.plan.mechanism.noisy(counts, noise=self._noise)
@@ -129,7 +157,8 @@ class Session:
         places = ready.keys.places()
         over, largest = 0, 1
         if self.unit is not None and ready.by:
-            bound = ready.query.max_groups or getattr(self.policy, "max_groups", 1)
+            own = self.policy.max_groups if isinstance(self.policy, Presence) else 1
+            bound = ready.query.max_groups or own
             over, largest = self._table.units_over(rows, ready.keys, unit=self.unit, most=bound)
         return Curator(
             rows=self._table.height(),
@@ -184,7 +213,11 @@ class Session:
     def _group_count(self, question: Count, by: tuple[str, ...]) -> tuple[GroupCount, str]:
         """How many groups of a unit count, and what happens to the rest."""
         counted = question.counted
-        kinds = None if counted is None else frozenset([counted] if isinstance(counted, str) else counted)
+        kinds = (
+            None
+            if counted is None
+            else frozenset([counted] if isinstance(counted, str) else counted)
+        )
         if self.unit is None or not by:
             if question.max_groups not in (None, 1):
                 raise ParameterError(
@@ -238,8 +271,10 @@ class Session:
         if ready.excess == "error" and most is not None and self.unit is not None:
             self._refuse_excess(rows, ready, self.unit, most)
         if ready.excess == "truncate" and most is not None and self.unit is not None:
-            rows = self._table.within(rows, ready.keys, unit=self.unit, most=most)
-        found = self._table.counts(rows, unit=self.unit, by=ready.by)
+            found = self._table.truncated_counts(rows, ready.keys, unit=self.unit, most=most)
+        else:
+            found = self._table.counts(rows, unit=self.unit, by=ready.by)
+            check_values(ready.keys, found, self._table.schema)
         return np.array([found.get(key, 0) for key in ready.keys.rows], dtype=np.int64)
 
     def _refuse_null_units(self) -> None:
@@ -290,6 +325,18 @@ class _Ready:
     excess: str
     where: Predicate | None
     plan: Plan
+
+    @property
+    def detail(self) -> dict[str, object]:
+        """What identifies the question in the ledger, beside its keys and rates."""
+        return {
+            "by": list(self.by),
+            "where": self.where.text if self.where else "",
+            "counted": sorted(self.query.counted or ()),
+            "max_groups": str(self.query.max_groups or ""),
+            "excess": self.excess,
+            "about": self.plan.guarantee.about,
+        }
 
     @property
     def label(self) -> str:
