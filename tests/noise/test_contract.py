@@ -144,7 +144,7 @@ def test_forked_children_draw_different_bits(blind_to, monkeypatch):
     if blind_to == "pid":
         monkeypatch.setattr(_secure.os, "getpid", lambda: 1)
     if blind_to == "hook":
-        monkeypatch.setattr(_secure._ForkCount, "_add", lambda self: None)
+        monkeypatch.setattr(_secure._ForkCount, "_add", lambda _: None)
         monkeypatch.setattr(_secure, "_FORKS", _secure._ForkCount())
     source = SecureNoise()
     words(source)
@@ -252,10 +252,10 @@ def test_a_short_key_is_an_error(monkeypatch):
 @pytest.mark.parametrize("size", [1, 100])
 def test_a_failing_cipher_is_an_error(size):
     class Broken:
-        def update(self, data):
+        def update(self, *_):
             raise ValueError("broken")
 
-        def update_into(self, data, buffer):
+        def update_into(self, *_):
             raise ValueError("broken")
 
     bits = _secure.SecureBits()

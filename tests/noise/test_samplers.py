@@ -48,9 +48,9 @@ def test_geometric(rate, noise, long_form):
 
 @pytest.mark.parametrize("rate", RATES, ids=str)
 def test_geometric_one_at_a_time(rate, noise):
-    draws = np.concatenate([noise.geometric(rate, 8) for _ in range(1500)])
+    draws = np.concatenate([noise.geometric(rate, 8) for _ in range(3000)])
     assert laws.geometric_p(draws, rate) > laws.FALSE_ALARM
-    for wrong in (Fraction(4, 5), Fraction(5, 4)):
+    for wrong in (Fraction(9, 10), Fraction(11, 10)):
         assert laws.geometric_p(draws, rate * wrong) < laws.FALSE_ALARM
 
 
@@ -117,10 +117,10 @@ def test_bernoulli_of_a_small_chance(noise):
 @pytest.mark.parametrize("size", [5, 200_000])
 @pytest.mark.parametrize("rate", [Fraction(1, 10), Fraction(1), Fraction(5, 2)], ids=str)
 def test_bernoulli_exp(rate, size, noise):
-    draws = np.concatenate([noise.bernoulli_exp(rate, size) for _ in range(60_000 // size + 1)])
+    draws = np.concatenate([noise.bernoulli_exp(rate, size) for _ in range(200_000 // size + 1)])
     for trues, chance in ((draws, math.exp(-rate)), (~draws, -math.expm1(-rate))):
         assert laws.binomial_p(trues, chance) > laws.FALSE_ALARM
-    for wrong in (0.8, 1.25) if size == 5 else (0.9, 1.1):
+    for wrong in (0.9, 1.1):
         assert laws.binomial_p(draws, math.exp(-rate * wrong)) < laws.FALSE_ALARM
 
 
@@ -155,7 +155,7 @@ def test_uniform_of_large_bounds(below, noise):
     assert draws.min() >= 0
     assert draws.max() < below
     counts = np.bincount((draws.astype(float) / below * 64).astype(int), minlength=64)[:64]
-    assert stats.chisquare(counts * (counts.sum() / counts.sum())).pvalue > laws.FALSE_ALARM
+    assert stats.chisquare(counts).pvalue > laws.FALSE_ALARM
 
 
 def test_permutations_of_four_are_equally_likely(noise):

@@ -229,5 +229,7 @@ def test_coin_ties_on_the_look_up_path():
 
 def test_a_dyadic_chance_meets_its_own_digits():
     # U equal to 1/2 in every digit seen is not below 1/2.
-    assert NotPrivateScriptedNoise([2**63, 0, 0, 1]).bernoulli(Fraction(1, 2), 1).tolist() == [False]
+    assert NotPrivateScriptedNoise([2**63, 0, 0, 1]).bernoulli(Fraction(1, 2), 1).tolist() == [
+        False
+    ]
     assert NotPrivateScriptedNoise([2**63 - 1]).bernoulli(Fraction(1, 2), 1).tolist() == [True]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import TypeAlias
 
 from onesided import _numbers
 from onesided._numbers import Infinite, Loss, Number
 from onesided.errors import ParameterError
 
 _BITS = 256
-_Bounds = tuple[Fraction, Fraction]
+_Bounds: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, init=False)
@@ -62,7 +65,8 @@ class TwoSidedGeometric:
         def enough(k: int) -> bool:
             return self._tail_above(k, bits) <= miss
 
-        low, high, step = -1, 0, 1
+        high = self._guess(miss)
+        low, step = high - 1, 1
         while not enough(high):
             low, high, step = high, high + step, 2 * step
         step = 1
@@ -93,40 +97,58 @@ class TwoSidedGeometric:
 
     def pmf(self, k: int) -> float:
         """``Pr[D = k]``; 0.0 where it is below 2^-1074."""
-        bits = 1200 + _BITS
-        p, q = _powers(self.upper, 1, bits), _powers(self.lower, 1, bits)
-        side = _powers(self.upper if k >= 0 else self.lower, abs(k), bits)
-        return float((1 - p[0]) * (1 - q[0]) / (1 - p[0] * q[0]) * side[0])
+        upper, lower = _numbers.round_up(self.upper), _numbers.round_up(self.lower)
+        # Three roundings, and one of the exponent, at most 1100 nats: below 1e-12 in all.
+        head = math.expm1(-upper) * math.expm1(-lower) / -math.expm1(-upper - lower)
+        return head * math.exp(-abs(k) * (upper if k > 0 else lower)) if k else head
 
     def _mirrored(self) -> TwoSidedGeometric:
         """The distribution of ``-D``."""
         return TwoSidedGeometric(self.lower, self.upper)
 
+    def _guess(self, miss: Fraction) -> int:
+        """Where to look first for a quantile; the search does not depend on its being right."""
+        if isinstance(self.upper, Infinite):
+            return 0
+        rate, other = float(self.upper), _numbers.round_up(self.lower)
+        head = math.expm1(-other) / math.expm1(-rate - other)
+        log_miss = math.log(miss.numerator) - math.log(miss.denominator)
+        return max(0, math.ceil((math.log(head) - log_miss) / rate) - 1)
+
     def _tail_above(self, k: int, bits: int) -> Fraction:
         if k < -1:
             # Pr[D > k] = 1 - Pr[-D > -k - 1], so bounded by a lower bound of the other tail.
-            return 1 - _tail(self.lower, self.upper, -k, bits)[0]
-        return _tail(self.upper, self.lower, k + 1, bits)[1]
+            return 1 - Fraction(_tail(self.lower, self.upper, -k, bits)[0], 1 << bits)
+        return Fraction(_tail(self.upper, self.lower, k + 1, bits)[1], 1 << bits)
 
 
 def _tail(toward: Loss, away: Loss, steps: int, bits: int) -> _Bounds:
-    """Bounds of ``(1 - q) p^steps / (1 - pq)`` with p for ``toward``, q for ``away``."""
+    """Bounds, in units of 2^-bits, of ``(1 - q) p^steps / (1 - pq)``; p is e^-toward, q e^-away."""
+    one = 1 << bits
     p, q, power = _powers(toward, 1, bits), _powers(away, 1, bits), _powers(toward, steps, bits)
-    low = (1 - q[1]) * power[0] / (1 - p[0] * q[0])
-    high = (1 - q[0]) * power[1] / (1 - p[1] * q[1])
-    return low, min(high, Fraction(1))
+    most = one - (p[0] * q[0] >> bits)
+    least = one + (-p[1] * q[1] >> bits)
+    low = (one - q[1]) * power[0] // most
+    high = -(-(one - q[0]) * power[1] // least)
+    return low, min(high, one)
 
 
+@lru_cache(maxsize=256)
 def _powers(rate: Loss, steps: int, bits: int) -> _Bounds:
-    """Bounds of ``e^(-rate steps)``."""
+    """Bounds of ``e^(-rate steps)`` in units of 2^-bits."""
     if isinstance(rate, Infinite):
-        return (Fraction(1),) * 2 if steps == 0 else (Fraction(0),) * 2
-    return _numbers.exp_neg_bounds(rate * steps, bits=bits)
+        return (0, 0) if steps else (1 << bits, 1 << bits)
+    low, high = _numbers.exp_neg_bounds(rate * steps, bits=bits)
+    return (
+        (low.numerator << bits) // low.denominator,
+        -((-high.numerator << bits) // high.denominator),
+    )
 
 
 def _mean(rate: Loss) -> Fraction:
     if isinstance(rate, Infinite):
         return Fraction(0)
     # Two bits for each nat, so that even e^-1024 keeps its digits.
-    power = _powers(rate, 1, _BITS + 2 * int(rate))[0]
-    return power / (1 - power)
+    bits = _BITS + 2 * int(rate)
+    power = _powers(rate, 1, bits)[0]
+    return Fraction(power, (1 << bits) - power)
