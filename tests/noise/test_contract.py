@@ -200,7 +200,7 @@ def test_threads_sharing_tables_draw_the_right_law():
 def test_copies_and_pickles_do_not_share_bits():
     source = SecureNoise()
     words(source)
-    twins = [copy.copy(source), copy.deepcopy(source), pickle.loads(pickle.dumps(source)), source]  # noqa: S301
+    twins = [copy.copy(source), copy.deepcopy(source), pickle.loads(pickle.dumps(source)), source]
     assert len({tuple(words(twin)) for twin in twins}) == 4
 
 
