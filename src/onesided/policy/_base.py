@@ -48,6 +48,14 @@ class Policy(ABC):
         """The kind of a unit for which no rule holds."""
         return self.kinds[0]
 
+    @property
+    def excess_modes(self) -> tuple[str, ...]:
+        """What may be done with units in more groups than the noise covers; the default first.
+
+        "truncate" cuts them down, "error" refuses, "keep" counts them whole.
+        """
+        return ("truncate", "error")
+
     @abstractmethod
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         """Per edge, the extreme shifts of a group-by count of units."""

@@ -75,7 +75,7 @@ class KindPolicy(Policy):
                 f"The policy {self.name!r} has no kind {min(unknown)!r} to count.",
                 hint=f"Its kinds are {', '.join(self._kinds)}.",
             )
-        most = query.max_groups
+        most = query.max_groups or 1
         return {
             edge: (
                 Shift(

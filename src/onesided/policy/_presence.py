@@ -50,8 +50,13 @@ class Presence(Policy):
         the kept part makes room for groups that were cut, and those counts *rise*. No way of
         cutting avoids this, so one-sided noise would have infinite loss (docs/guarantees.md).
         """
-        bound = min(self.max_groups, query.max_groups) if query.truncated else self.max_groups
+        bound = min(self.max_groups, query.max_groups or self.max_groups)
         return {_EDGE: (Shift(rise=bound if query.truncated else 0, fall=bound),)}
+
+    @property
+    def excess_modes(self) -> tuple[str, ...]:
+        """Counting everyone whole is what the policy means; truncating costs its one side."""
+        return ("keep", "error", "truncate")
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
         return tuple(

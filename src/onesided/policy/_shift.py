@@ -62,18 +62,21 @@ class Record:
 class GroupCount:
     """A count of units per group, as much of it as a policy must know.
 
-    max_groups: the most groups that one unit can be counted in.
+    max_groups: the most groups that one unit can be counted in. None is what the policy itself
+        assumes: presence counts every group and covers ``max_groups`` of them by its noise; any
+        other policy takes one group per unit, as in a histogram.
     counted: the kinds that are counted; None counts every kind.
     truncated: units in more groups are cut down to ``max_groups`` of them. What is kept may
         then change when something is dropped, and the policy has to price that.
     """
 
-    max_groups: int = 1
+    max_groups: int | None = None
     counted: frozenset[str] | None = None
     truncated: bool = False
 
     def __post_init__(self) -> None:
-        whole(self.max_groups, name="max_groups", least=1)
+        if self.max_groups is not None:
+            whole(self.max_groups, name="max_groups", least=1)
 
     def counts(self, kind: str) -> bool:
         """Whether records of ``kind`` can add to an answer."""
