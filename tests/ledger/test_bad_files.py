@@ -1,5 +1,6 @@
 """Files that are not ours, damaged, newer, read-only, moved, or on a full disk."""
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -118,6 +119,36 @@ def test_a_folder_in_place_of_a_file(tmp_path):
 def test_a_folder_that_does_not_exist(tmp_path):
     with pytest.raises(errors.LedgerUnavailableError, match="does not exist"):
         Ledger.open(tmp_path / "nowhere" / "ledger.db")
+
+
+def test_a_file_system_without_links(path, open_account, monkeypatch):
+    def no_link(source, target):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_link)
+    with Ledger.open(path) as ledger:
+        open_account(ledger).spend({EDGE: "1/10"}, label="count")
+        assert ledger.check().charges == 1
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
+
+
+def test_a_link_to_nowhere_and_an_odd_name(tmp_path, open_account):
+    link, target = tmp_path / "link.db", tmp_path / "100% odd?name#é 'x'.db"
+    link.symlink_to(target)
+    for where in (link, target):
+        with Ledger.open(where) as ledger:
+            open_account(ledger)
+            assert len(ledger.entries()) == 1
+    assert sorted(tmp_path.iterdir()) == sorted([link, target])
+
+
+def test_a_ledger_removed_while_open_does_not_come_back_empty(filled, open_ledger, open_account):
+    account = open_account(open_ledger(filled))
+    account._store._engine.dispose()
+    filled.unlink()
+    with pytest.raises(errors.LedgerUnavailableError, match="cannot be opened"):
+        account.spend({EDGE: "1/10"}, label="after")
+    assert not filled.exists()
 
 
 READ_ONLY = """

@@ -78,6 +78,20 @@ def test_an_answer_is_settled_the_same_way(account, break_commit):
     assert account.recall("weekly").payload == b"answer"
 
 
+def test_an_answer_that_could_not_be_stored_can_be_stored_again(account, break_commit):
+    receipt = account.spend({EDGE: "1/2"}, label="count", release_id="weekly")
+    break_commit(1, lands=False)
+    with pytest.raises(errors.LedgerUnavailableError) as caught:
+        account.store(receipt, b"answer", "text/plain")
+    assert "store it again before publishing" in caught.value.hint
+    assert "Nothing was drawn" not in caught.value.hint
+    break_commit(2, lands=False)
+    with pytest.raises(errors.LedgerUnavailableError, match="whether the answer was stored"):
+        account.store(receipt, b"answer", "text/plain")
+    account.store(receipt, b"answer", "text/plain")
+    assert account.recall("weekly").payload == b"answer"
+
+
 @pytest.fixture
 def server(postgres_place):
     engine = create_engine(postgres_place, isolation_level="AUTOCOMMIT")

@@ -91,7 +91,7 @@ def test_a_receipt_names_its_entry(account):
     assert receipt.release_id
     with pytest.raises(dataclasses.FrozenInstanceError):
         receipt.number = 3
-    assert pickle.loads(pickle.dumps(receipt)) == receipt  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(receipt)) == receipt
 
 
 def test_entries_show_charges_totals_and_the_chain(place, open_ledger, open_account):

@@ -1,11 +1,12 @@
 """Append-only guards, and the steps from one version to the next."""
 
+import secrets
 import sqlite3
 import subprocess
 import sys
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, make_url
 
 from onesided import errors
 from onesided.ledger import Ledger, _schema, _sqlite
@@ -63,6 +64,30 @@ def test_postgres_refuses_to_change_rows(postgres_place, open_account):
                 connection.exec_driver_sql(statement)
         engine.dispose()
         assert ledger.check().stored == 1
+
+
+def test_a_postgres_role_that_may_only_read_and_add_can_spend(postgres_place, open_account):
+    role = f"spender_{secrets.token_hex(4)}"
+    with Ledger.open(postgres_place):
+        pass
+    engine = create_engine(postgres_place)
+    with engine.begin() as connection:
+        (schema,) = connection.exec_driver_sql("SELECT current_schema()").one()
+        for statement in (
+            f"CREATE ROLE {role} LOGIN",
+            f"GRANT USAGE ON SCHEMA {schema} TO {role}",
+            f"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA {schema} TO {role}",
+        ):
+            connection.exec_driver_sql(statement)
+    theirs = make_url(postgres_place).set(username=role).render_as_string(hide_password=False)
+    with Ledger.open(theirs) as ledger:
+        account = open_account(ledger)
+        account.store(account.spend({EDGE: "1/10"}, label="count"), b"answer", "text/plain")
+        assert ledger.check().stored == 1
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"DROP OWNED BY {role}")
+        connection.exec_driver_sql(f"DROP ROLE {role}")
+    engine.dispose()
 
 
 def test_missing_guards_are_reported(filled):

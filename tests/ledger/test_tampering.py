@@ -1,4 +1,4 @@
-# ruff: noqa: S608 - column names come from our own list
+
 """Every edit, deletion, reordering or truncation is found, and the first bad row is named."""
 
 import shutil

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from onesided.ledger._store import Store, View
 
 TIMEOUT: Final = 60
+# A millisecond is the stores' own unit, and PostgreSQL takes 0 for "wait for ever".
+_LEAST_WAIT: Final = Fraction(1, 1000)
+_MOST_WAIT: Final = Fraction(24 * 60 * 60)
 _MEMORY: Final = frozenset({"", ":memory:"})
 
 
@@ -45,7 +49,7 @@ class Ledger:
         a file that is not ours, damaged or newer; LedgerUnavailableError if it cannot be
         reached; MissingDependencyError without psycopg.
         """
-        seconds = float(positive(timeout, name="timeout"))
+        seconds = float(min(max(positive(timeout, name="timeout"), _LEAST_WAIT), _MOST_WAIT))
         if where is None:
             return cls(_memory())
         if isinstance(where, str) and "://" in where:

@@ -10,11 +10,13 @@ could bring the journal back and undo an acknowledged charge.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sqlite3
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
@@ -25,6 +27,7 @@ from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableErr
 from onesided.ledger import _schema
 from onesided.ledger._store import Store, version_table_found
 
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 APPLICATION_ID: Final = 0x6F6E6531  # "one1"; SQLite keeps it in the file's header
 
 # INSERT OR REPLACE deletes without firing DELETE triggers, so an insertion may only ever come
@@ -134,7 +137,7 @@ def open_file(path: Path, *, timeout: float) -> Store:
     The path is looked at through SQLite only: opening and closing a file by hand would drop the
     locks that another connection of this process holds on it.
     """
-    path = path.expanduser().absolute()
+    path = path.expanduser().resolve()
     if not path.parent.is_dir():
         raise LedgerUnavailableError(
             f"the folder of ledger {path} does not exist.", hint="Make it first.", ledger=str(path)
@@ -142,7 +145,7 @@ def open_file(path: Path, *, timeout: float) -> Store:
     if not path.exists():
         _create_file(path, timeout=timeout)
     _refuse_empty(path)
-    engine = _engine(path, timeout=timeout)
+    engine = _engine(path, mode="rw", timeout=timeout)
     store = SqliteStore(engine, name=f"ledger {path}")
     try:
         store.identify()
@@ -160,7 +163,7 @@ def _create_file(path: Path, *, timeout: float) -> None:
     and both use the winner's.
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    engine = _engine(draft, timeout=timeout)
+    engine = _engine(draft, mode="rwc", timeout=timeout)
     try:
         with engine.begin() as connection:
             connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -186,11 +189,19 @@ def _name(draft: Path, path: Path) -> None:
         os.link(draft, path)
     except FileExistsError:
         return
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # Some file systems have no links: reserve the name, then fill it. Whoever looks in
+        # between sees an empty file and refuses it, which is safe.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o644))
+        draft.replace(path)
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _refuse_empty(path: Path) -> None:
@@ -204,9 +215,14 @@ def _refuse_empty(path: Path) -> None:
         )
 
 
-def _engine(path: Path, *, timeout: float) -> Engine:
+def _engine(path: Path, *, mode: str, timeout: float) -> Engine:
+    # Mode "rw" never makes a file: one that was removed while open must not come back empty.
     engine = create_engine(
-        URL.create("sqlite+pysqlite", database=str(path)),
+        URL.create(
+            "sqlite+pysqlite",
+            database=f"file:{quote(os.fsencode(path))}",
+            query={"mode": mode, "uri": "true"},
+        ),
         connect_args={"check_same_thread": False},
     )
     _configure(engine, timeout=timeout)

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,7 +25,19 @@ from onesided.ledger._rows import COLUMNS, Row, intact, tampered
 from onesided.ledger._schema import entries, payloads, versions
 
 T = TypeVar("T")
-_NOTHING = "Nothing was drawn and nothing was recorded."
+_NOTHING: Final = "Nothing was drawn and nothing was recorded."
+_ANSWER: Final = "The answer was not stored: store it again before publishing it."
+# By whether an answer was already drawn, that is, whether it was being stored.
+_UNKNOWN: Final = {
+    False: (
+        "whether the charge is on record is unknown, so it counts as spent",
+        "Nothing was drawn. Check the ledger once it can be reached; ask again under a new id.",
+    ),
+    True: (
+        "whether the answer was stored is unknown",
+        "Recall it before publishing; if it is not there, store it again with its receipt.",
+    ),
+}
 
 
 class View:
@@ -172,8 +184,8 @@ class Store(ABC):
                 pending = row
         except SQLAlchemyError as error:
             if pending is None:
-                raise self._unrecorded(error) from error
-            row = self._settle(pending, error)
+                raise self._unrecorded(error, drawn=payload is not None) from error
+            row = self._settle(pending, error, drawn=payload is not None)
         self.remember(row)
         return row
 
@@ -210,7 +222,7 @@ class Store(ABC):
         self._closed = True
         self._finalizer()
 
-    def _settle(self, row: Row, error: SQLAlchemyError) -> Row:
+    def _settle(self, row: Row, error: SQLAlchemyError, *, drawn: bool) -> Row:
         """What became of a commit that failed: look whether the row is there.
 
         Holding the writers' lock means that the failed transaction is over either way, so what
@@ -220,24 +232,22 @@ class Store(ABC):
             with self._transaction(write=True) as connection:
                 found = View(connection).at(row.number)
         except (SQLAlchemyError, LedgerError) as again:
+            meaning, hint = _UNKNOWN[drawn]
             raise LedgerUnavailableError(
-                f"the connection to {self.name} was lost while recording; "
-                "whether the charge is on record is unknown, so it counts as spent.",
-                hint="Nothing was drawn. Check the ledger once it can be reached; "
-                "ask again under a new id.",
+                f"the connection to {self.name} was lost while recording; {meaning}.",
+                hint=hint,
                 outcome="unknown",
                 number=row.number,
                 release_id=row.release_id,
             ) from again
         if found == row:
             return row
-        raise self._unrecorded(error) from error
+        raise self._unrecorded(error, drawn=drawn) from error
 
-    def _unrecorded(self, error: SQLAlchemyError) -> LedgerError:
+    def _unrecorded(self, error: SQLAlchemyError, *, drawn: bool) -> LedgerError:
         known = self.explain(error)
-        return type(known)(
-            known.reason, hint=f"{known.hint} {_NOTHING}", **(known.values | {"outcome": "none"})
-        )
+        hint = f"{known.hint} {_ANSWER if drawn else _NOTHING}"
+        return type(known)(known.reason, hint=hint, **(known.values | {"outcome": "none"}))
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
