@@ -3,8 +3,8 @@
     python benchmarks/session.py [--rows 10000000] [--rounds 5]
 
 10 million visits of a million people to 5,835 places, as a Parquet file. Each case is a fresh
-process per round; within a process the plain query and ours alternate, and the ratio of their medians is
-reported. Peak memory is the process's largest resident size, plain and ours in processes apart.
+process per round; within it the plain query and ours alternate, and the ratio of their medians is
+reported. Peak memory is a process's largest resident size, plain and ours in processes apart.
 """
 
 import argparse

@@ -205,7 +205,7 @@ def exp_neg_bounds(exponent: Fraction, *, bits: int) -> tuple[Fraction, Fraction
     if exponent > bits:
         return Fraction(0), Fraction(1, 2**bits)
     with decimal.localcontext() as context:
-        context.prec = bits + 8
+        context.prec = _digits(bits)
         context.rounding = decimal.ROUND_CEILING
         larger = Decimal(exponent.numerator) / Decimal(exponent.denominator)
         low = (-larger).exp().next_minus()
@@ -215,12 +215,17 @@ def exp_neg_bounds(exponent: Fraction, *, bits: int) -> tuple[Fraction, Fraction
     return Fraction(low), min(Fraction(high), Fraction(1))
 
 
+def _digits(bits: int) -> int:
+    """Decimal digits that resolve 2^-bits, with some to spare for the argument's own rounding."""
+    return bits * 302 // 1000 + 12
+
+
 def log_up(number: Fraction, *, bits: int = 64) -> Fraction:
     """A fraction at least ``ln number`` and above it by at most ``2^-bits``; ``number > 0``."""
     if number == 1:
         return Fraction(0)
     with decimal.localcontext() as context:
-        context.prec = bits + 8
+        context.prec = _digits(bits)
         context.rounding = decimal.ROUND_CEILING
         argument = Decimal(number.numerator) / Decimal(number.denominator)
         return Fraction(argument.ln().next_plus())

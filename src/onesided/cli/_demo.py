@@ -25,7 +25,8 @@ def demo(
     """
     check_target(out)
     console = Console()
-    with tempfile.TemporaryDirectory(prefix="onesided-city-") as folder:
+    with tempfile.TemporaryDirectory(prefix=".onesided-city-", dir=out.absolute().parent) as made:
+        folder = Path(made)
         visits, places = write_city(folder)
         console.print("Made a city with a week of visits; publishing its Wednesday.")
         perform(
@@ -40,8 +41,17 @@ def demo(
                 at_most=5,
                 out=out,
                 where="dayofweek(time) = 3",
-                ledger=str(Path(folder) / "ledger.db"),
+                ledger=str(folder / "ledger.db"),
                 title="Places with at most 5 infected visitors (made-up city)",
             )
         )
-    console.print(f"Open {out / 'report.html'} in a browser.", highlight=False)
+        for path in (visits, places, folder / "ledger.db"):
+            path.rename(out / path.name)
+    console.print(
+        f"Open {out / 'report.html'} in a browser. The city's data and the ledger are beside it:\n"
+        f"  onesided ledger show {out / 'ledger.db'}\n"
+        f"  onesided publish {out / 'visits.parquet'} --unit person --by place --policy presence "
+        f"--max-groups 3 --keys {out / 'places.parquet'} --epsilon 1 --at-most 5 --out mine/",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from onesided._numbers import text, whole
+from onesided._numbers import positive, text, whole
 from onesided.cli._files import read_policy, read_table
 from onesided.ledger import Ledger
 from onesided.policy import Policy
@@ -130,6 +130,7 @@ def _run(job: Job, step: Any) -> tuple[Publication, Curator, Path]:
     check_target(job.out)
     if job.at_most is not None:
         whole(job.at_most, name="threshold")
+    positive(job.epsilon, name="epsilon")
     policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
     data = read_table(job.data)
     keys = None if job.keys is None else read_table(job.keys)

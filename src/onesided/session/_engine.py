@@ -26,7 +26,7 @@ class Table:
     """A caller's table behind a narwhals lazy frame; never holds rows of its own."""
 
     def __init__(self, data: object) -> None:
-        frame: Any = nw.from_native(data, pass_through=True)  # type: ignore[call-overload]
+        frame: Any = nw.from_native(data, pass_through=True)
         if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
             raise DataError(
                 f"Cannot read a {type(data).__name__} as a table.",
@@ -245,7 +245,7 @@ def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
     return _with_values(frame, name, values, kind)
 
 
-def _with_values(frame: Lazy, name: str, values: list[Any], kind: type[nw.dtypes.DType]) -> Lazy:
+def _with_values(frame: Lazy, name: str, values: list[Any], kind: Any) -> Lazy:
     """Add a column of Python values in which None stays unknown."""
     if frame.implementation.is_pandas_like():
         import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already

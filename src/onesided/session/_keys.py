@@ -74,7 +74,7 @@ def _rows(keys: object, by: Sequence[str]) -> Iterable[Key]:
     """The keys as tuples of plain Python values."""
     if isinstance(keys, Mapping):
         return _from_columns({name: list(column) for name, column in keys.items()}, by)
-    frame = nw.from_native(keys, pass_through=True, allow_series=True)  # type: ignore[call-overload]
+    frame = nw.from_native(keys, pass_through=True, allow_series=True)
     if isinstance(frame, nw.Series):
         return ((value,) for value in frame.to_list())
     if isinstance(frame, nw.LazyFrame | nw.DataFrame):
