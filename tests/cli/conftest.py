@@ -8,12 +8,19 @@ from pathlib import Path
 import duckdb
 import pytest
 
+PUBLISH = [
+        "publish", "visits.parquet", "--unit", "person", "--by", "place", "--policy", "presence",
+        "--max-groups", "3", "--keys", "places.parquet", "--epsilon", "1", "--at-most", "5",
+        "--out", "out",
+    ]  # fmt: skip
+
 
 @dataclass
 class World:
     """A folder with visits and places, where commands are run."""
 
     folder: Path
+    words = PUBLISH
 
     def run(self, *words, **more):
         return subprocess.run(
@@ -27,15 +34,7 @@ class World:
         )
 
     def publish(self, *words, **more):
-        return self.run(*publish_words(self), *words, **more)
-
-
-def publish_words(world, out="out"):
-    return [
-        "publish", "visits.parquet", "--unit", "person", "--by", "place", "--policy", "presence",
-        "--max-groups", "3", "--keys", "places.parquet", "--epsilon", "1", "--at-most", "5",
-        "--out", out,
-    ]  # fmt: skip
+        return self.run(*PUBLISH, *words, **more)
 
 
 @pytest.fixture

@@ -1,0 +1,166 @@
+"""A person in the data who dies at the worst moment: no output may exist without its charge."""
+
+import json
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+STEPS = """
+import os, sys, signal
+from onesided.ledger import Account
+from onesided.mechanism import Counts
+from onesided.report import _folder
+
+def die(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def after(call):
+    def wrapped(*args, **kwargs):
+        call(*args, **kwargs)
+        die()
+    return wrapped
+
+where = sys.argv.pop(1)
+if where == "before the charge": Account.spend = die
+if where == "after the charge": Account.spend = after(Account.spend)
+if where == "while drawing": Counts.noisy = die
+if where == "before storing": Account.store = die
+if where == "after storing": Account.store = after(Account.store)
+if where == "before writing": _folder._write_tables = die
+if where == "after the tables": _folder._write_tables = after(_folder._write_tables)
+if where == "after the report": _folder.write = after(_folder.write)
+from onesided.cli import main
+main()
+"""
+PLACES = [
+    "before the charge",
+    "after the charge",
+    "while drawing",
+    "before storing",
+    "after storing",
+    "before writing",
+    "after the tables",
+    "after the report",
+]
+
+
+def charges(world):
+    ledger = world.folder / "visits.ledger.db"
+    if not ledger.exists():
+        return []
+    from onesided import Ledger
+
+    with Ledger.open(ledger) as opened:
+        opened.check()
+        return [entry for entry in opened.entries() if entry.kind == "spend"]
+
+
+def environment(world):
+    return {"PATH": "/usr/bin:/bin", "HOME": str(world.folder)}
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_killed_at_every_step_no_output_is_without_its_charge(world, where):
+    command = [sys.executable, "-c", STEPS, where, *world.words, "--id", "x"]
+    done = subprocess.run(
+        command, cwd=world.folder, capture_output=True, env=environment(world), check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert not (world.folder / "out").exists()
+    assert len(charges(world)) == (0 if where == "before the charge" else 1)
+    again = world.publish("--id", "x")
+    if where in ("after the charge", "while drawing", "before storing"):
+        assert again.returncode == 4  # charged, and the answer is lost: it is not drawn again
+        assert not (world.folder / "out").exists()
+    else:
+        assert again.returncode == 0, again.stderr
+        assert len(charges(world)) == 1
+
+
+def test_killed_at_random_no_output_is_without_its_charge(world, long_form):
+    # 200 kills in the long form; the short one samples the same interval with a fixed seed.
+    kills, dice = (200, random.Random(1)) if long_form else (8, random.Random(2))
+    start = time.monotonic()
+    assert world.publish("--out", "warm", "--ledger", "warm.db").returncode == 0
+    whole = time.monotonic() - start
+    published = 0
+    for number in range(kills):
+        command = [sys.executable, "-m", "onesided", *world.words]
+        child = subprocess.Popen(
+            command,
+            cwd=world.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment(world),
+        )
+        # Most of the time goes into imports; aim at the second half, where things happen.
+        time.sleep(whole * dice.uniform(0.4, 1.05))
+        child.send_signal(signal.SIGKILL if number % 4 else signal.SIGINT)
+        child.wait()
+        recorded = charges(world)
+        if (world.folder / "out").exists():
+            published += 1
+            stated = json.loads((world.folder / "out" / "guarantee.json").read_text())
+            assert [entry.number for entry in recorded] == [stated["ledger"]["entry"]]
+            assert len(list((world.folder / "out").iterdir())) == 5
+        for name in ("out", "visits.ledger.db"):
+            target = world.folder / name
+            shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        for left in world.folder.glob("visits.ledger.db-*"):
+            left.unlink()
+    sys.stdout.write(f"{kills} kills, {published} had published\n")
+
+
+def test_interrupting_publishes_nothing_and_says_so(world):
+    script = STEPS.replace("os.kill(os.getpid(), signal.SIGKILL)", "raise KeyboardInterrupt")
+    command = [sys.executable, "-c", script, "while drawing", *world.words]
+    done = subprocess.run(
+        command,
+        cwd=world.folder,
+        capture_output=True,
+        text=True,
+        env=environment(world),
+        check=False,
+    )
+    assert done.returncode == 130
+    assert "Nothing was published" in done.stderr
+    assert not (world.folder / "out").exists()
+    assert len(charges(world)) == 1
+
+
+def test_no_partial_folder_is_left_when_writing_fails(world):
+    script = STEPS.replace(
+        "os.kill(os.getpid(), signal.SIGKILL)", "raise OSError(28, 'No space left on device')"
+    )
+    command = [sys.executable, "-c", script, "after the tables", *world.words, "--id", "x"]
+    done = subprocess.run(
+        command,
+        cwd=world.folder,
+        capture_output=True,
+        text=True,
+        env=environment(world),
+        check=False,
+    )
+    assert done.returncode == 5
+    assert "No space left" in done.stderr
+    assert "--id" in done.stderr
+    assert [p.name for p in world.folder.iterdir() if p.is_dir()] == []
+    assert world.publish("--id", "x").returncode == 0
+
+
+def test_a_disk_that_is_full_while_recording_publishes_nothing(world):
+    def limit():
+        # Files may not grow beyond a few pages: the ledger's commit fails as on a full disk.
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, 6_000))
+
+    done = world.publish(preexec_fn=limit)
+    assert done.returncode == 4, done.stderr
+    assert not (world.folder / "out").exists()
+    assert "Traceback" not in done.stderr
