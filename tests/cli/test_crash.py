@@ -100,7 +100,7 @@ def test_killed_at_random_no_output_is_without_its_charge(world, long_form):
             env=environment(world),
         )
         # Most of the time goes into imports; aim at the second half, where things happen.
-        time.sleep(whole * dice.uniform(0.4, 1.05))
+        time.sleep(whole * dice.uniform(0.3, 0.95))
         child.send_signal(signal.SIGKILL if number % 4 else signal.SIGINT)
         child.wait()
         recorded = charges(world)

@@ -48,9 +48,6 @@ def run() -> NoReturn:
         if error.hint:
             errors.print(f"[bold]Hint:[/] {escape(error.hint)}")
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        errors.print("Interrupted. Nothing was published; what was charged stays charged.")
-        sys.exit(130)
     sys.exit(0)
 
 

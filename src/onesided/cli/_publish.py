@@ -114,7 +114,7 @@ def perform(job: Job) -> None:
     """Do the job, showing progress on the error stream and a summary at the end."""
     console, notices = Console(), Console(stderr=True)
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with _no_termination(), Progress(*columns, console=notices, transient=True) as progress:
+    with _interruptible(notices), Progress(*columns, console=notices, transient=True) as progress:
         task = progress.add_task(_STEPS[0], total=len(_STEPS))
 
         def step(number: int) -> None:
@@ -195,11 +195,14 @@ def _positions(keys: Any, by: tuple[str, ...]) -> tuple[Degrees, Degrees]:
 
 
 @contextmanager
-def _no_termination() -> Iterator[None]:
-    """Let a polite termination unwind like Ctrl-C, so that partial output is removed."""
+def _interruptible(notices: Console) -> Iterator[None]:
+    """On Ctrl-C or a polite termination, remove partial output and say what was kept."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
+    except KeyboardInterrupt:
+        notices.print("Interrupted. Nothing was published; what was charged stays charged.")
+        raise typer.Exit(130) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 
