@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,10 @@ def test_a_budget_that_another_process_just_spent(shared_place, open_ledger, ope
 def in_a_fork(action):
     """What ``action`` returns, or the name of what it raises, in a forked child."""
     reader, writer = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Other tests' machinery may run threads; this child touches nothing of theirs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if not child:
         try:
             os.close(reader)

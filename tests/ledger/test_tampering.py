@@ -1,4 +1,3 @@
-
 """Every edit, deletion, reordering or truncation is found, and the first bad row is named."""
 
 import shutil

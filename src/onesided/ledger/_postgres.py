@@ -41,10 +41,10 @@ class PostgresStore(Store):
 
     def lock(self, connection: Connection) -> None:
         """Queue behind other writers, and make sure that this commit waits for the disk."""
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
         connection.exec_driver_sql(
-            "SELECT set_config('synchronous_commit', 'on', true) "
-            "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+            f"SELECT pg_advisory_xact_lock({LOCK}), "
+            "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') "
+            "THEN set_config('synchronous_commit', 'on', true) END"
         )
 
     def explain(self, error: SQLAlchemyError) -> LedgerError:

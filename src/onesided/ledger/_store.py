@@ -25,6 +25,7 @@ from onesided.ledger._rows import COLUMNS, Row, intact, tampered
 from onesided.ledger._schema import entries, payloads, versions
 
 T = TypeVar("T")
+_LAST: Final = select(entries).order_by(entries.c.number.desc()).limit(1)
 _NOTHING: Final = "Nothing was drawn and nothing was recorded."
 _ANSWER: Final = "The answer was not stored: store it again before publishing it."
 # By whether an answer was already drawn, that is, whether it was being stored.
@@ -50,7 +51,9 @@ class View:
 
     def last(self) -> Row | None:
         """The last row. It must be intact, and no row that this process saw may be gone."""
-        found = self._one(select(entries).order_by(entries.c.number.desc()).limit(1))
+        if self.tip:
+            return self.tip  # one transaction sees one last row
+        found = self._one(_LAST)
         row = intact(found) if found else None
         seen = self._seen
         if seen is not None:
@@ -177,10 +180,10 @@ class Store(ABC):
         try:
             with self._transaction(write=True) as connection:
                 row = decide(View(connection, seen=seen))
-                connection.execute(insert(entries).values(**asdict(row)))
+                connection.execute(insert(entries), asdict(row))
                 if payload is not None:
                     charge, content = payload
-                    connection.execute(insert(payloads).values(charge=charge, content=content))
+                    connection.execute(insert(payloads), {"charge": charge, "content": content})
                 pending = row
         except SQLAlchemyError as error:
             if pending is None:
