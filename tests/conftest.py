@@ -1,6 +1,11 @@
 """Options and fixtures shared by all tests."""
 
+import hypothesis
 import pytest
+
+# No time limits in tests, and the same examples on every run: a failure can be reproduced.
+hypothesis.settings.register_profile("onesided", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("onesided")
 
 
 def pytest_addoption(parser):

@@ -48,8 +48,8 @@ def test_new_york_check_ins_by_place(world, where):
         f"select count(*) from '{world.folder}/out/release.parquet' r left join (select place, "
         f"count(distinct \"user\") as people from '{data}' where {where} group by place) t "
         "using (place) where r.upper < coalesce(t.people, 0)"
-    ).fetchone()
-    assert wrong == (0,)
+    ).fetchall()
+    assert wrong == [(0,)]
 
 
 def test_tokyo_traces_by_region(world):

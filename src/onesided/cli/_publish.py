@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +22,7 @@ from onesided.cli._files import read_policy, read_table
 from onesided.ledger import Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, check_target, write_folder
-from onesided.session import Count, Curator, Session
+from onesided.session import Count, Curator, Release, Session
 
 _LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _STEPS = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
@@ -125,7 +125,7 @@ def perform(job: Job) -> None:
     console.print(_summary(publication, place))
 
 
-def _run(job: Job, step: Any) -> tuple[Publication, Curator, Path]:
+def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, Path]:
     """Check, charge, draw and write."""
     check_target(job.out)
     if job.at_most is not None:
@@ -134,40 +134,47 @@ def _run(job: Job, step: Any) -> tuple[Publication, Curator, Path]:
     policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
     data = read_table(job.data)
     keys = None if job.keys is None else read_table(job.keys)
-    location = job.ledger or f"{job.data.stem}.ledger.db"
-    with Ledger.open(location) as ledger:
+    with Ledger.open(job.ledger or f"{job.data.stem}.ledger.db") as ledger:
         budget = job.budget or _stated_budget(ledger, policy) or job.epsilon
         session = Session(data, unit=job.unit, policy=policy, budget=budget, ledger=ledger)
-        question = Count(
-            by=job.by,
-            keys=keys,
-            epsilon=job.epsilon,
-            max_groups=None if job.policy == "presence" else job.max_groups,
-            on_excess=job.on_excess,  # type: ignore[arg-type]
-            counted=job.count,
-            where=job.where,
-            id=job.id,
-        )
+        question = _question(job, keys)
         session.plan(question)
         step(1)
         curator = session.inspect(question)
         step(2)
         release = session.run(question)
         step(3)
-        latitude, longitude = _positions(keys, job.by)
-        publication = Publication(
-            release=release,
-            policy=policy,
-            entries=ledger.entries()[-20:],
-            head=ledger.head(),
-            remaining=session.remaining,
-            title=job.title or f"Counts by {', '.join(job.by)}",
-            noun=job.by[0],
-            threshold=job.at_most,
-            latitude=latitude,
-            longitude=longitude,
-        )
+        publication = _publication(job, session, release, keys)
         return publication, curator, write_folder(publication, job.out)
+
+
+def _question(job: Job, keys: Any) -> Count:
+    return Count(
+        by=job.by,
+        keys=keys,
+        epsilon=job.epsilon,
+        max_groups=None if job.policy == "presence" else job.max_groups,
+        on_excess=job.on_excess,  # type: ignore[arg-type]
+        counted=job.count,
+        where=job.where,
+        id=job.id,
+    )
+
+
+def _publication(job: Job, session: Session, release: Release, keys: Any) -> Publication:
+    latitude, longitude = _positions(keys, job.by)
+    return Publication(
+        release=release,
+        policy=session.policy,
+        entries=session.ledger.entries()[-20:],
+        head=session.ledger.head(),
+        remaining=session.remaining,
+        title=job.title or f"Counts by {', '.join(job.by)}",
+        noun=job.by[0],
+        threshold=job.at_most,
+        latitude=latitude,
+        longitude=longitude,
+    )
 
 
 def _stated_budget(ledger: Ledger, policy: Policy) -> Fraction | None:
