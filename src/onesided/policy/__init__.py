@@ -1,39 +1,70 @@
 """Policies: who must be able to pass as whom, in which direction, and how well."""
 
+from onesided.policy._attributes import Attributes, attributes
 from onesided.policy._base import Policy
-from onesided.policy._guarantee import Guarantee
-from onesided.policy._kinds import (
-    KindPolicy,
+from onesided.policy._closure import Addition, Widened, implied_places
+from onesided.policy._compare import joint_records
+from onesided.policy._families import (
     addition_only,
     bounded,
     custom,
+    extended_sensitive,
+    proposition,
     removal_only,
     sensitive,
+    tiers,
     unbounded,
 )
+from onesided.policy._guarantee import Guarantee
+from onesided.policy._intersection import Intersection, together
+from onesided.policy._kinds import KindPolicy
+from onesided.policy._neighbourhood import Neighbourhood, neighbourhood
+from onesided.policy._paths import Path, data_distance, path, paths_from
 from onesided.policy._predicate import Predicate, Rule
 from onesided.policy._presence import Presence, presence
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._toml import from_toml
+from onesided.policy._values import Graph, Local, graph, local
 
 __all__ = [
     "ABSENT",
+    "Addition",
+    "Attributes",
     "Edge",
+    "Graph",
     "GroupCount",
     "Guarantee",
+    "Intersection",
     "KindPolicy",
+    "Local",
+    "Neighbourhood",
+    "Path",
     "Policy",
     "Predicate",
     "Presence",
     "Record",
     "Rule",
     "Shift",
+    "Widened",
     "addition_only",
+    "attributes",
     "bounded",
     "custom",
+    "data_distance",
+    "extended_sensitive",
     "from_toml",
+    "graph",
+    "implied_places",
+    "joint_records",
+    "local",
+    "neighbourhood",
+    "path",
+    "paths_from",
     "presence",
+    "proposition",
     "removal_only",
     "sensitive",
+    "tiers",
+    "together",
     "unbounded",
 ]

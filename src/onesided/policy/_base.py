@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from onesided._numbers import INFINITE, Loss
 
 if TYPE_CHECKING:
+    from onesided.policy._closure import Widened
     from onesided.policy._predicate import Rule
     from onesided.policy._shift import Edge, GroupCount, Record, Shift
 
@@ -56,6 +57,10 @@ class Policy(ABC):
         """
         return ("truncate", "error")
 
+    def ends(self, edge: Edge) -> tuple[str, str]:
+        """The kinds of record that moves along ``edge`` start from and lead to."""
+        return edge.source, edge.target
+
     @abstractmethod
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         """Per edge, the extreme shifts of a group-by count of units."""
@@ -91,6 +96,50 @@ class Policy(ABC):
                 edge = None if real == other else self.edge_between(real, other)
                 if edge is not None:
                     yield real, other, edge
+
+    def decides(self, other: Policy) -> bool | None:
+        """Whether this relaxes ``other``, as far as the family itself can tell; None if not."""
+        return True if self == other else None
+
+    def relaxes(
+        self, other: Policy, *, records: Iterable[tuple[Record, Record]] | None = None
+    ) -> bool:
+        """Whether every move of this policy is a move of ``other`` at no smaller distance.
+
+        If so, whatever keeps (ε, other) keeps (ε, self). ``records`` decides it over a finite
+        universe instead: pairs of how this policy and ``other`` see one and the same record
+        (:func:`onesided.policy.joint_records` lists them).
+        Errors: PolicyError if it depends on which records there are.
+        """
+        from onesided.policy._compare import relaxes  # noqa: PLC0415 - it knows all families
+
+        return relaxes(self, other, records=records)
+
+    def __and__(self, other: Policy) -> Policy:
+        """What two releases, one under each policy, protect together."""
+        from onesided.policy._intersection import intersect  # noqa: PLC0415 - it extends this
+
+        return intersect(self, other)
+
+    def closed_under(self, implications: Iterable[tuple[str, str]]) -> Widened:
+        """Widen the policy until no open fact implies a protected one.
+
+        ``implications``: pairs ``(fact, implied)``: wherever the first holds, so does the second.
+        Errors: PolicyError for facts that the policy does not know.
+        """
+        from onesided.policy._closure import closed_under  # noqa: PLC0415 - it knows all families
+
+        return closed_under(self, implications)
+
+    def drawn(self) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
+        """The boxes and arrows of the policy's picture; ends of arrows need no box of their own."""
+        return self.kinds, self.edges
+
+    def to_svg(self) -> str:
+        """A picture of the kinds and edges, as SVG text."""
+        from onesided.policy._picture import draw  # noqa: PLC0415 - pictures come last
+
+        return draw(self)
 
     def to_toml(self) -> str:
         """The policy as versioned text; ``onesided.policy.from_toml`` reads it back."""

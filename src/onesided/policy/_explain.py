@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from onesided._numbers import positive, round_up
 from onesided.policy._shift import ABSENT
 
 if TYPE_CHECKING:
+    from onesided.policy._attributes import Attributes
     from onesided.policy._base import Policy
+    from onesided.policy._intersection import Intersection
     from onesided.policy._kinds import KindPolicy
+    from onesided.policy._neighbourhood import Neighbourhood
     from onesided.policy._presence import Presence
+    from onesided.policy._values import Graph, Local
 
 
 def explain(policy: Policy, *, epsilon: object) -> str:
@@ -32,11 +37,10 @@ _COMMON = "This holds whatever else the observer knows about the other people in
 
 
 def kind_sentences(policy: KindPolicy, odds_text: str) -> list[str]:
-    """One sentence per edge and one per unprotected kind, then the family's own warning."""
+    """One sentence per edge and one per unprotected kind, then what the family invites."""
     lines = [
         f"Protected ({edge.name}): {_source(edge.source)} may pass as {_target(edge.target)}. "
-        f"Whatever is published is at most {_power(odds_text, str(edge.weight))} times as likely "
-        "as it would then have been."
+        f"{_likely(_power(odds_text, str(edge.weight)))}"
         for edge in policy.edges
     ]
     protected = {edge.source for edge in policy.edges}
@@ -45,9 +49,53 @@ def kind_sentences(policy: KindPolicy, odds_text: str) -> list[str]:
         for kind in policy.kinds
         if kind not in protected
     ]
+    lines += [
+        f"Not protected: that a record is {source} and not {target}. An observer may learn this "
+        "for certain."
+        for source, target in _told_apart(policy)
+    ]
     if ABSENT not in policy.kinds:
-        lines.append("How many records there are in total is treated as public.")
-    return [*lines, *_WARNINGS.get(policy.name, ()), _COMMON]
+        lines.append(_PUBLIC_NUMBER)
+    return [*lines, *_warnings(policy, protected), _COMMON]
+
+
+def _told_apart(policy: KindPolicy) -> list[tuple[str, str]]:
+    """Protected kinds that no chain of moves lets pass as some other kind that is there."""
+    targets: dict[str, set[str]] = {}
+    for edge in policy.edges:
+        targets.setdefault(edge.source, set()).add(edge.target)
+    apart = []
+    for source in targets:
+        reached, todo = {source}, [source]
+        while todo:
+            new = targets.get(todo.pop(), set()) - reached
+            reached |= new
+            todo += new
+        apart += [
+            (source, kind)
+            for kind in policy.kinds
+            if source != ABSENT and kind not in (reached | {ABSENT})
+        ]
+    return apart
+
+
+def _warnings(policy: KindPolicy, protected: set[str]) -> list[str]:
+    """What the policy invites if it is used naively."""
+    lines = []
+    hidden = sorted(protected - {ABSENT})
+    exposed = [kind for kind in policy.kinds if kind not in protected and kind != ABSENT]
+    if hidden and exposed:
+        lines.append(
+            f"Warning: never publish all {' or '.join(exposed)} records. Whoever is missing from "
+            f"them is then known to be {' or '.join(hidden)} (an exclusion attack). A sample, or "
+            "counts with noise, avoids it."
+        )
+    if not hidden:
+        lines.append(
+            "Warning: this protects those who are NOT in the data. Publishing a share of the "
+            "records in the clear would satisfy it. Use addition_only to protect people in it."
+        )
+    return lines
 
 
 def presence_sentences(policy: Presence, odds_text: str) -> list[str]:
@@ -91,13 +139,134 @@ def _leak(kind: str) -> str:
     return f"that a record is {kind}, and what it holds"
 
 
-_WARNINGS: dict[str, tuple[str, ...]] = {
-    "removal_only": (
-        "Warning: this protects those who are NOT in the data. Publishing a share of the records "
-        "in the clear would satisfy it. Use addition_only to protect people who are in it.",
-    ),
-    "sensitive": (
-        "Warning: never publish all open records. Whoever is missing from them is then known to "
-        "be sensitive (an exclusion attack). A sample, or counts with noise, avoids it.",
-    ),
+def graph_sentences(policy: Graph, odds_text: str) -> list[str]:
+    """Neighbours, values further away, and values that nobody can pass as."""
+    protected = {source for source, _, _ in policy.arrows.listed}
+    lone = [str(value) for value in policy.arrows.values if value not in protected]
+    one_way = sum(pair[::-1] not in policy.arrows.weights for pair in policy.arrows.weights)
+    lines = [
+        f"Protected ({edge.name}): {_GRAPH_ENDS[edge.source]} may pass as "
+        f"{_GRAPH_ENDS[edge.target.split()[0]]}. {_likely(_power(odds_text, str(edge.weight)))}"
+        for edge in policy.edges
+    ]
+    lines.append(
+        "Less protected: values further apart. Along a path the odds multiply, one factor per "
+        "step; where no path leads, an observer may learn for certain that it is the one and not "
+        "the other."
+    )
+    if one_way:
+        lines.append(
+            f"Not protected: the way back along {one_way} of the edges, which go one way only. An "
+            "observer may learn for certain that someone is at the end and not at the start."
+        )
+    if lone:
+        lines.append(
+            f"Not protected: {_some(lone)}. An observer may learn for certain who is there. "
+            "Warning: do not publish them in full; whoever is missing is then known to be "
+            "elsewhere (an exclusion attack)."
+        )
+    return [*lines, *([] if ABSENT in policy.kinds else [_PUBLIC_NUMBER]), _COMMON]
+
+
+def local_sentences(policy: Local, odds_text: str) -> list[str]:
+    """Every pair of answers, and the answers that are not protected."""
+    protected = {edge.source for edge in policy.edges}
+    exposed = [kind for kind in policy.kinds if kind not in protected]
+    lines = [
+        f"Protected ({edge.name}): who would truly answer {edge.source!r} may pass as one who "
+        f"would answer {edge.target!r}. {_likely(_power(odds_text, str(edge.weight)))}"
+        for edge in policy.edges
+    ]
+    if exposed:
+        lines.append(
+            f"Not protected: {_some(exposed)}. An observer may learn for certain that this is the "
+            "true answer. Warning: if everyone whose true answer this is says so, whoever does "
+            "not is known to have another (an exclusion attack)."
+        )
+    return [*lines, "Each person's answer is hidden before it is sent; nobody need be trusted."]
+
+
+def near_sentences(policy: Neighbourhood, odds_text: str) -> list[str]:
+    """Points nearby, points further away, and comings and goings."""
+    distance = f"{policy.radius}{policy.space.unit}"
+    lines = [
+        f"Protected (point -> point nearby): where someone is may pass as any other point within "
+        f"{distance}. {_likely(odds_text)}",
+        "Less protected: points further away. For every further radius the odds are multiplied "
+        "once more, so an observer may learn the wider area nearly for certain.",
+    ]
+    if not policy.sources:
+        return [*lines, _PUBLIC_NUMBER, _COMMON]
+    near = f"within {distance} of one of {len(policy.sources)} sources"
+    return [
+        *lines,
+        f"Protected (point by a source -> absent): someone {near} may pass as not being there. "
+        f"{_likely(odds_text)}",
+        f"Protected (absent -> point by a source): not being there may pass as being {near}. "
+        f"{_likely(odds_text)}",
+        "Less protected: that someone far from every source is there at all.",
+        _COMMON,
+    ]
+
+
+def attribute_sentences(policy: Attributes, odds_text: str) -> list[str]:
+    """Each attribute's sensitive values, and what stays open."""
+    lines = [
+        f"Protected (sensitive values -> any values): {name} "
+        + ("with any value" if values == ("*",) else f"where it is {_some(values)}")
+        + f" may pass as any other {name}. {_likely(odds_text)}"
+        for name, values in policy.sensitive
+        if values
+    ]
+    return [
+        *lines,
+        "All sensitive values of one person are hidden together, at these odds.",
+        "Not protected: every other value. An observer may learn for certain that someone has it.",
+        "Warning: leaving blanks only where a value is sensitive, and publishing the rest, tells "
+        "that it is sensitive (an exclusion attack).",
+        _PUBLIC_NUMBER,
+        _COMMON,
+    ]
+
+
+def joint_sentences(policy: Intersection, odds_text: str) -> list[str]:
+    """What several policies protect together, and that each alone protects more."""
+    names = ", ".join(f"'{part.name}'" for part in policy.parts)
+    lines = [
+        f"Part {place}: '{part.name}'"
+        + "".join(f"; {rule.kind} where {rule.condition}" for rule in part.rules)
+        + "."
+        for place, part in enumerate(policy.parts, start=1)
+    ]
+    lines += [
+        f"Protected ({edge.name}): under each of {names}, {edge.source} may pass as {edge.target}. "
+        f"{_likely(_power(odds_text, str(edge.weight)))}"
+        for edge in policy.edges
+    ]
+    return [
+        *lines,
+        "This is what releases under these policies protect together; their losses add up. Each "
+        "release on its own protects more, but what only one of the policies protects can be "
+        "told by a release under another: an observer may learn it for certain.",
+        _COMMON,
+    ]
+
+
+_PUBLIC_NUMBER = "How many records there are in total is treated as public."
+_GRAPH_ENDS = {
+    "value": "a value",
+    "neighbour": "each of its neighbours on the graph",
+    ABSENT: "not being in the data",
 }
+
+
+def _likely(odds_text: str) -> str:
+    return (
+        f"Whatever is published is at most {odds_text} times as likely as it would then have been."
+    )
+
+
+def _some(values: Sequence[str]) -> str:
+    """A list that stays short."""
+    shown = ", ".join(repr(value) for value in values[:6])
+    return shown if len(values) <= 6 else f"{shown} and {len(values) - 6} more"

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Final
 
-from onesided._numbers import Number, positive
 from onesided.errors import PolicyError
 from onesided.policy._base import Policy
-from onesided.policy._predicate import Predicate, Rule
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
-
-RECORD: Final = "record"
-SENSITIVE: Final = "sensitive"
-OPEN: Final = "open"
+from onesided.policy._predicate import Rule
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, check_counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +26,7 @@ class KindPolicy(Policy):
     _edges: tuple[Edge, ...]
     _rules: tuple[Rule, ...] = ()
     _default: str = ""
+    _given: tuple[tuple[str, object], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_kinds(self._kinds)
@@ -69,12 +64,7 @@ class KindPolicy(Policy):
 
         Cutting a record down to ``max_groups`` looks at that record alone, so it changes nothing.
         """
-        unknown = (query.counted or frozenset()) - set(self._kinds)
-        if unknown:
-            raise PolicyError(
-                f"The policy {self.name!r} has no kind {min(unknown)!r} to count.",
-                hint=f"Its kinds are {', '.join(self._kinds)}.",
-            )
+        check_counted(self, query)
         most = query.max_groups or 1
         return {
             edge: (
@@ -103,21 +93,30 @@ class KindPolicy(Policy):
         return None
 
     def parameters(self) -> dict[str, object]:
-        if self._name == SENSITIVE:
-            return {"predicate": self._rules[0].predicate.text, "sql": self._rules[0].predicate.sql}
         if self._name != "custom":
-            return {}
+            return deepcopy(dict(self._given))
         return {
             "kinds": list(self._kinds),
             "edges": [[edge.source, edge.target, str(edge.weight)] for edge in self._edges],
-            "rules": [[rule.kind, rule.predicate.text] for rule in self._rules],
+            "rules": [_stored(rule) for rule in self._rules],
             "default": self.default_kind,
         }
+
+    def decides(self, other: Policy) -> bool | None:
+        from onesided.policy._compare import decide_kinds  # noqa: PLC0415 - it knows this class
+
+        return decide_kinds(self, other) if isinstance(other, KindPolicy) else None
 
     def sentences(self, odds: str) -> list[str]:
         from onesided.policy._explain import kind_sentences  # noqa: PLC0415 - words come last
 
         return kind_sentences(self, odds)
+
+
+def _stored(rule: Rule) -> list[str]:
+    """A rule for TOML; an expression is marked, because text cannot rebuild it."""
+    mark = [] if rule.predicate.sql else ["expression"]
+    return [rule.kind, rule.predicate.text, *mark]
 
 
 def _check_kinds(kinds: Sequence[str]) -> None:
@@ -149,74 +148,3 @@ def _check_edges(name: str, kinds: Sequence[str], edges: Sequence[Edge]) -> None
         raise PolicyError(
             "An edge is given twice, or joins absent to absent.", hint="Give each edge once."
         )
-
-
-def bounded() -> KindPolicy:
-    """Bounded differential privacy: any record may pass as any other; their number is public."""
-    return KindPolicy("bounded", (RECORD,), (Edge(RECORD, RECORD),))
-
-
-def unbounded() -> KindPolicy:
-    """Unbounded differential privacy: a record may pass as absent, and absence as a record."""
-    return KindPolicy("unbounded", (RECORD, ABSENT), (Edge(RECORD, ABSENT), Edge(ABSENT, RECORD)))
-
-
-def addition_only() -> KindPolicy:
-    """A record may pass as absent; absence is not hidden (one-sided note, Definition 1)."""
-    return KindPolicy("addition_only", (RECORD, ABSENT), (Edge(RECORD, ABSENT),))
-
-
-def removal_only() -> KindPolicy:
-    """Absence may pass as a record; *presence is not hidden* (one-sided note, Definition 2).
-
-    A sample of records in the clear satisfies this. Prefer ``addition_only``.
-    """
-    return KindPolicy("removal_only", (RECORD, ABSENT), (Edge(ABSENT, RECORD),))
-
-
-def sensitive(predicate: object) -> KindPolicy:
-    """One-sided DP: a sensitive record may pass as any other, sensitive or open (OSDP, Def. 3.2).
-
-    ``predicate``: SQL text or a narwhals expression, true where a row is sensitive. Null counts
-    as sensitive, and a unit is sensitive if any of its rows is. Open records are not protected.
-    """
-    return KindPolicy(
-        SENSITIVE,
-        (SENSITIVE, OPEN),
-        (Edge(SENSITIVE, SENSITIVE), Edge(SENSITIVE, OPEN)),
-        (Rule(SENSITIVE, Predicate.of(predicate)),),
-        OPEN,
-    )
-
-
-def custom(
-    *,
-    kinds: Sequence[str],
-    edges: Iterable[Sequence[object]],
-    rules: Iterable[tuple[str, object]] = (),
-    default: str = "",
-) -> KindPolicy:
-    """Your own relation: ``edges`` are ``(source, target)`` or ``(source, target, weight)``.
-
-    ``rules`` are ``(kind, predicate)`` pairs in order of precedence, strictest first; ``default``
-    is the kind of all other units. Use the kind ``"absent"`` where records may come or go.
-    """
-    return KindPolicy(
-        "custom",
-        tuple(kinds),
-        tuple(_edge(edge) for edge in edges),
-        tuple(Rule(kind, Predicate.of(condition)) for kind, condition in rules),
-        default,
-    )
-
-
-def _edge(parts: Sequence[object]) -> Edge:
-    """An edge from its parts; the weight may be left out."""
-    if isinstance(parts, str) or len(parts) not in (2, 3):
-        raise PolicyError(
-            f"An edge must be (source, target) or (source, target, weight), got {parts!r}.",
-            hint='For example ("sensitive", "open").',
-        )
-    source, target, *rest = parts
-    weight: Number = rest[0] if rest else 1  # type: ignore[assignment]
-    return Edge(str(source), str(target), Fraction(positive(weight, name="weight of an edge")))

@@ -44,13 +44,42 @@ class Predicate:
             hint='Write SQL such as "age < 18", or narwhals.col("age") < 18.',
         )
 
+    def negated(self) -> Predicate:
+        """Where this is false; unknown stays unknown, so null counts as true here too."""
+        if self.expression is not None:
+            opposite = ~self.expression
+            return Predicate(repr(opposite), sql=False, expression=opposite)
+        return Predicate(f"NOT ({self.text})", sql=self.sql)
+
     def __str__(self) -> str:
         return self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A unit is of ``kind`` if ``predicate`` is true or null for any of its rows."""
+    """A unit is of ``kind`` if every condition is true or null for some row of its own.
+
+    ``also``: further conditions, each of which some row must meet -- the same row or another.
+    """
 
     kind: str
-    predicate: Predicate
+    condition: Predicate
+    also: tuple[Predicate, ...] = ()
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """All the conditions."""
+        return (self.condition, *self.also)
+
+    @property
+    def predicate(self) -> Predicate:
+        """The one condition.
+
+        Errors: PolicyError if there are several: whoever reads one would protect too few.
+        """
+        if self.also:
+            raise PolicyError(
+                f"The kind {self.kind!r} needs {len(self.predicates)} conditions to hold.",
+                hint="Count under one of the policies that were combined; or count all kinds.",
+            )
+        return self.condition

@@ -43,6 +43,9 @@ class Presence(Policy):
     def edges(self) -> tuple[Edge, ...]:
         return (_EDGE,)
 
+    def ends(self, edge: Edge) -> tuple[str, str]:  # noqa: ARG002 - there is one kind
+        return UNIT, UNIT
+
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         """Dropping groups lowers counts and raises none -- unless units are cut down.
 
@@ -73,6 +76,13 @@ class Presence(Policy):
 
     def parameters(self) -> dict[str, object]:
         return {"max_groups": self.max_groups}
+
+    def decides(self, other: Policy) -> bool | None:
+        """Exact among presence policies: each drops up to its own number of groups."""
+        return self.max_groups <= other.max_groups if isinstance(other, Presence) else None
+
+    def drawn(self) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
+        return (), self.edges
 
     def sentences(self, odds: str) -> list[str]:
         from onesided.policy._explain import presence_sentences  # noqa: PLC0415 - words come last

@@ -1,0 +1,140 @@
+"""Attributes with sensitive values of their own: asymmetric differential privacy per attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from onesided.errors import PolicyError
+from onesided.policy._base import Policy
+from onesided.policy._shift import Edge, GroupCount, Record, Shift, check_counted
+
+RECORD: Final = "record"
+ANY: Final = "*"
+_EDGE: Final = Edge("sensitive values", "any values")
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes(Policy):
+    """A record is a value per attribute; its sensitive values may become any, all at once.
+
+    Values that are not sensitive stay, and are not protected. As a group of a count, a value is
+    written ``"attribute=value"``, or as the value alone if the policy has a single attribute.
+    """
+
+    sensitive: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __post_init__(self) -> None:
+        if not any(values for _, values in self.sensitive):
+            raise PolicyError(
+                "No attribute has a sensitive value, so the policy protects nobody.",
+                hint='For example attributes({"diagnosis": ["hiv"], "income": "*"}).',
+            )
+
+    @property
+    def name(self) -> str:
+        return "attributes"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return (RECORD,)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        return (_EDGE,)
+
+    def ends(self, edge: Edge) -> tuple[str, str]:  # noqa: ARG002 - there is one kind
+        return RECORD, RECORD
+
+    @property
+    def excess_modes(self) -> tuple[str, ...]:
+        return ("error", "truncate")
+
+    def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
+        """Each attribute that can change leaves one group and enters one.
+
+        Keeping ``max_groups`` groups of a record by a public order exchanges no more of them than
+        its values change.
+        """
+        check_counted(self, query)
+        able = sum(1 for _, values in self.sensitive if values)
+        counted = query.counts(RECORD)
+        most = min(query.max_groups or 1, able) if counted else 0
+        return {_EDGE: (Shift(rise=most, fall=most),)}
+
+    def is_sensitive(self, attribute: str, value: str) -> bool:
+        """Whether the attribute's value may become any other."""
+        values = dict(self.sensitive).get(attribute, ())
+        return ANY in values or value in values
+
+    def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
+        """Every record with one value for each attribute that ``groups`` name.
+
+        Errors: PolicyError if they name more than ``max_groups`` attributes.
+        """
+        domain: dict[str, list[str]] = {}
+        for group in groups:
+            domain.setdefault(self.split(group)[0], []).append(group)
+        if len(domain) > max_groups:
+            raise PolicyError(
+                f"A record has {len(domain)} attributes here, so it is in that many groups.",
+                hint=f"Use max_groups={len(domain)}, or groups of fewer attributes.",
+            )
+        return tuple(Record(RECORD, frozenset(chosen)) for chosen in product(*domain.values()))
+
+    def edge_between(self, real: Record, other: Record) -> Edge | None:
+        here, there = dict(self._pairs(real)), dict(self._pairs(other))
+        if here == there or here.keys() != there.keys():
+            return None
+        changed = [name for name, value in here.items() if there[name] != value]
+        return _EDGE if all(self.is_sensitive(name, here[name]) for name in changed) else None
+
+    def _pairs(self, record: Record) -> Iterator[tuple[str, str]]:
+        values = record.value if isinstance(record.value, frozenset) else frozenset()
+        return (self.split(group) for group in values)
+
+    def split(self, group: str) -> tuple[str, str]:
+        """The attribute and value that a group's name stands for."""
+        name, separator, value = group.partition("=")
+        return (name, value) if separator else (self.sensitive[0][0], group)
+
+    def parameters(self) -> dict[str, object]:
+        return {"sensitive": {name: list(values) for name, values in self.sensitive}}
+
+    def decides(self, other: Policy) -> bool | None:
+        """Exact among these: each attribute's sensitive values, one by one."""
+        if not isinstance(other, Attributes):
+            return None
+        return all(
+            other.is_sensitive(name, value) for name, values in self.sensitive for value in values
+        )
+
+    def drawn(self) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
+        return (), self.edges
+
+    def sentences(self, odds: str) -> list[str]:
+        from onesided.policy._explain import attribute_sentences  # noqa: PLC0415 - words come last
+
+        return attribute_sentences(self, odds)
+
+
+def attributes(sensitive: Mapping[str, Iterable[str]]) -> Attributes:
+    """Protect some values of some attributes (ADP-2021, Definitions 7 to 9).
+
+    ``sensitive``: attribute -> its sensitive values, or ``"*"`` for all of them.
+    Errors: PolicyError if nothing is sensitive, or names hold "=".
+    """
+    listed = {
+        str(name): tuple(
+            sorted({values} if isinstance(values, str) else {str(value) for value in values})
+        )
+        for name, values in sensitive.items()
+    }
+    for name in listed:
+        if not name or "=" in name:
+            raise PolicyError(
+                f"An attribute cannot be called {name!r}.", hint="Leave '=' out of its name."
+            )
+    return Attributes(tuple(sorted(listed.items())))

@@ -1,0 +1,204 @@
+"""The families over kinds that publications name, each by one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Final
+
+from onesided._numbers import INFINITE, Infinite, Loss, Number, from_text, positive, text
+from onesided.errors import PolicyError
+from onesided.policy._kinds import KindPolicy
+from onesided.policy._predicate import Predicate, Rule
+from onesided.policy._shift import ABSENT, Edge
+
+RECORD: Final = "record"
+SENSITIVE: Final = "sensitive"
+OPEN: Final = "open"
+PROTECTED: Final = "protected"
+
+
+def bounded() -> KindPolicy:
+    """Bounded differential privacy: any record may pass as any other; their number is public."""
+    return KindPolicy("bounded", (RECORD,), (Edge(RECORD, RECORD),))
+
+
+def unbounded() -> KindPolicy:
+    """Unbounded differential privacy: a record may pass as absent, and absence as a record."""
+    return KindPolicy("unbounded", (RECORD, ABSENT), (Edge(RECORD, ABSENT), Edge(ABSENT, RECORD)))
+
+
+def addition_only() -> KindPolicy:
+    """A record may pass as absent; absence is not hidden (one-sided note, Definition 1)."""
+    return KindPolicy("addition_only", (RECORD, ABSENT), (Edge(RECORD, ABSENT),))
+
+
+def removal_only() -> KindPolicy:
+    """Absence may pass as a record; *presence is not hidden* (one-sided note, Definition 2).
+
+    A sample of records in the clear satisfies this. Prefer ``addition_only``.
+    """
+    return KindPolicy("removal_only", (RECORD, ABSENT), (Edge(ABSENT, RECORD),))
+
+
+def sensitive(predicate: object) -> KindPolicy:
+    """One-sided DP: a sensitive record may pass as any other, sensitive or open (OSDP, Def. 3.2).
+
+    ``predicate``: SQL text or a narwhals expression, true where a row is sensitive. Null counts
+    as sensitive, and a unit is sensitive if any of its rows is. Open records are not protected.
+    """
+    condition = Predicate.of(predicate)
+    return KindPolicy(
+        "sensitive",
+        (SENSITIVE, OPEN),
+        (Edge(SENSITIVE, SENSITIVE), Edge(SENSITIVE, OPEN)),
+        (Rule(SENSITIVE, condition),),
+        OPEN,
+        _given(condition),
+    )
+
+
+def extended_sensitive(predicate: object) -> KindPolicy:
+    """Extended OSDP: sensitive records may pass as absent, absence as any record (Def. 10.1).
+
+    The definition lets a record be added only where the data hold a sensitive one already. That
+    clause is left out: with it, parallel composition (Theorem 10.2) fails (docs/publications.md).
+    """
+    condition = Predicate.of(predicate)
+    return KindPolicy(
+        "extended_sensitive",
+        (SENSITIVE, OPEN, ABSENT),
+        (Edge(SENSITIVE, ABSENT), Edge(ABSENT, SENSITIVE), Edge(ABSENT, OPEN)),
+        (Rule(SENSITIVE, condition),),
+        OPEN,
+        _given(condition),
+    )
+
+
+def proposition(predicate: object) -> KindPolicy:
+    """A record may pass as another if ``p(real) -> p(other)`` is true (ADP-2022, Def. IV.1).
+
+    ``predicate``: the proposition p, true where a row is *open*. Where it is false or null, the
+    row is protected and may pass as anything; an open record may pass as any open one. A unit
+    is open only if all its rows are. The definition prints "= False"; that is an erratum.
+    """
+    condition = Predicate.of(predicate)
+    return KindPolicy(
+        "proposition",
+        (PROTECTED, OPEN),
+        (Edge(PROTECTED, PROTECTED), Edge(PROTECTED, OPEN), Edge(OPEN, OPEN)),
+        (Rule(PROTECTED, condition.negated()),),
+        OPEN,
+        _given(condition),
+    )
+
+
+def _given(condition: Predicate) -> tuple[tuple[str, object], ...]:
+    return (("predicate", condition.text), ("sql", condition.sql))
+
+
+def tiers(given: Mapping[str, object]) -> KindPolicy:
+    """Each tier with its own ε; its records may pass as anything, in any tier (personalised).
+
+    ``given``: tier -> ``(ε, predicate)``, strictest (smallest ε) first; the last tier is -> ``ε``
+    alone and holds everyone else. The session's ε multiplies these. ``INFINITE`` as the last ε
+    leaves that tier unprotected. A null in a predicate counts as true.
+    Errors: PolicyError unless tiers are ordered and all but the last have a predicate.
+    """
+    parts = [(name, *_tier(name, value)) for name, value in given.items()]
+    for place, (name, epsilon, condition) in enumerate(parts):
+        last = place == len(parts) - 1
+        if (condition is None) != last:
+            raise PolicyError(
+                f"The tier {name!r} {'must not' if last else 'needs to'} have a predicate.",
+                hint="All tiers but the last are (epsilon, predicate); the last is its epsilon.",
+                tier=name,
+            )
+        if place and epsilon < parts[place - 1][1]:
+            raise PolicyError(
+                f"The tier {name!r} is stricter than the one before it.",
+                hint="List the tiers strictest first: whoever fits two belongs to the stricter.",
+                tier=name,
+            )
+    names = [name for name, _, _ in parts]
+    return KindPolicy(
+        "tiers",
+        tuple(names),
+        tuple(
+            Edge(name, target, epsilon)
+            for name, epsilon, _ in parts
+            if not isinstance(epsilon, Infinite)
+            for target in names
+        ),
+        tuple(Rule(name, condition) for name, _, condition in parts if condition is not None),
+        names[-1] if names else "",
+        (("tiers", [_stored_tier(*part) for part in parts]),),
+    )
+
+
+def _tier(name: str, value: object) -> tuple[Loss, Predicate | None]:
+    """A tier's ε and predicate."""
+    parts = list(value) if isinstance(value, tuple | list) else [value]
+    if len(parts) not in (1, 2):
+        raise PolicyError(
+            f"The tier {name!r} must be (epsilon, predicate) or its epsilon, got {value!r}.",
+            hint='For example ("1/2", "level = \'strict\'").',
+            tier=name,
+        )
+    epsilon = parts[0]
+    loss = (
+        INFINITE
+        if isinstance(epsilon, Infinite)
+        else positive(epsilon, name=f"epsilon of the tier {name!r}")
+    )
+    return loss, Predicate.of(parts[1]) if len(parts) == 2 else None
+
+
+def _stored_tier(name: str, epsilon: Loss, condition: Predicate | None) -> list[str]:
+    mark = [] if condition is None or condition.sql else ["expression"]
+    return [name, text(epsilon), *([] if condition is None else [condition.text]), *mark]
+
+
+def read_tiers(rows: Sequence[Sequence[str]]) -> KindPolicy:
+    """Tiers from their stored form."""
+    given: dict[str, object] = {}
+    for name, epsilon, *condition in rows:
+        if name in given:
+            raise PolicyError(
+                f"The tier {name!r} is given twice.", hint="Give each tier once.", tier=name
+            )
+        given[name] = (from_text(epsilon), *condition)
+    return tiers(given)
+
+
+def custom(
+    *,
+    kinds: Sequence[str],
+    edges: Iterable[Sequence[object]],
+    rules: Iterable[tuple[str, object]] = (),
+    default: str = "",
+) -> KindPolicy:
+    """Your own relation: ``edges`` are ``(source, target)`` or ``(source, target, weight)``.
+
+    ``rules`` are ``(kind, predicate)`` pairs in order of precedence, strictest first; ``default``
+    is the kind of all other units. Use the kind ``"absent"`` where records may come or go.
+    """
+    return KindPolicy(
+        "custom",
+        tuple(kinds),
+        tuple(_edge(edge) for edge in edges),
+        tuple(Rule(kind, Predicate.of(condition)) for kind, condition in rules),
+        default,
+    )
+
+
+def _edge(parts: Sequence[object]) -> Edge:
+    """An edge from its parts; the weight may be left out."""
+    if isinstance(parts, str) or len(parts) not in (2, 3):
+        raise PolicyError(
+            f"An edge must be (source, target) or (source, target, weight), got {parts!r}.",
+            hint='For example ("sensitive", "open").',
+        )
+    source, target, *rest = parts
+    weight: Number = rest[0] if rest else 1  # type: ignore[assignment]
+    return Edge(str(source), str(target), Fraction(positive(weight, name="weight of an edge")))

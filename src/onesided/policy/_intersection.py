@@ -1,0 +1,227 @@
+"""What releases under different policies protect together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain, product
+
+from onesided._numbers import Loss
+from onesided.errors import PolicyError
+from onesided.policy._base import Policy
+from onesided.policy._guarantee import Guarantee
+from onesided.policy._predicate import Rule
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, check_counted
+
+
+@dataclass(frozen=True, slots=True)
+class Intersection(Policy):
+    """A move must be a move of every part, and is as long as in the part where it is longest.
+
+    Kinds are combinations of the parts' kinds; a record that is absent is absent to all.
+
+    Why the longest: let a release keep (ε1, A) and another (ε2, B). Along a move of both, losses
+    add up to ``ε1 dA + ε2 dB <= (ε1 + ε2) max(dA, dB)``, so together they keep
+    ``(ε1 + ε2, A & B)``; and no smaller distance would do for all ε1 and ε2. It is also the
+    strictest policy that relaxes both. :func:`together` keeps the exact sum, edge by edge.
+    OSDP's minimum relaxation (Def. 3.6) and ADP-2022's composition (Theorem VIII.6) are cases.
+    """
+
+    parts: tuple[Policy, ...]
+
+    def __post_init__(self) -> None:
+        if not self.edges:
+            raise PolicyError(
+                f"No move is allowed by all of {_names(self.parts)}: together they protect nobody.",
+                hint="Releases under these policies cannot be relied on together.",
+            )
+
+    @property
+    def name(self) -> str:
+        return "intersection"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(self.combinations)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        return tuple(self.joins)
+
+    @cached_property
+    def joins(self) -> Mapping[Edge, tuple[Edge, ...]]:
+        """Each edge, and the parts' edges that it stands for."""
+        found: dict[Edge, tuple[Edge, ...]] = {}
+        kinds = self.combinations
+        for joint in product(*(part.edges for part in self.parts)):
+            pairs = zip(self.parts, joint, strict=True)
+            ends = tuple(zip(*(part.ends(edge) for part, edge in pairs), strict=True))
+            if all(_label(end) in kinds for end in ends):
+                source = _label([edge.source for edge in joint])
+                target = _label([edge.target for edge in joint])
+                found[Edge(source, target, max(edge.weight for edge in joint))] = joint
+        return found
+
+    def ends(self, edge: Edge) -> tuple[str, str]:
+        joint = self.joins[edge]
+        pairs = [part.ends(one) for part, one in zip(self.parts, joint, strict=True)]
+        return _label([pair[0] for pair in pairs]), _label([pair[1] for pair in pairs])
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """A unit's kind under each part decides its kind: rules combine in order of precedence."""
+        choices = [[*part.rules, None] for part in self.parts]
+        combined = []
+        for chosen in product(*choices):
+            conditions = tuple(chain.from_iterable(r.predicates for r in chosen if r is not None))
+            if conditions:
+                distinct = tuple(dict.fromkeys(conditions))
+                combined.append(Rule(self._kind_of(chosen), distinct[0], distinct[1:]))
+        return tuple(combined)
+
+    @property
+    def default_kind(self) -> str:
+        return self._kind_of([None] * len(self.parts))
+
+    @property
+    def excess_modes(self) -> tuple[str, ...]:
+        first, *others = (part.excess_modes for part in self.parts)
+        shared = tuple(mode for mode in first if all(mode in modes for modes in others))
+        return shared or ("error",)
+
+    def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
+        """A move of all parts keeps within the shifts of each; only counted kinds matter."""
+        check_counted(self, query)
+        whole = GroupCount(max_groups=query.max_groups, truncated=query.truncated)
+        parts = [part.shifts(whole) for part in self.parts]
+        result = {}
+        for edge, joint in self.joins.items():
+            limits = [shifts[one] for shifts, one in zip(parts, joint, strict=True)]
+            source, target = (query.counts(kind) for kind in self.ends(edge))
+            many = {
+                Shift(
+                    rise=min(s.rise for s in chosen) if target else 0,
+                    fall=min(s.fall for s in chosen) if source else 0,
+                )
+                for chosen in product(*limits)
+            }
+            result[edge] = tuple(sorted(many, key=lambda s: (s.rise, s.fall)))
+        return result
+
+    def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
+        """Every combination of the parts' records that hold the same groups."""
+        lists = [part.records(groups, max_groups=max_groups) for part in self.parts]
+        kinds = self.combinations
+        return tuple(
+            Record(_label([r.kind for r in chosen]), chosen[0].value)
+            for chosen in product(*lists)
+            if len({r.value for r in chosen}) == 1 and _label([r.kind for r in chosen]) in kinds
+        )
+
+    def views(self, record: Record) -> tuple[Record, ...]:
+        """The record as each part sees it."""
+        return tuple(Record(kind, record.value) for kind in self.combinations[record.kind])
+
+    def edge_between(self, real: Record, other: Record) -> Edge | None:
+        steps = zip(self.parts, self.views(real), self.views(other), strict=True)
+        joint = [part.edge_between(here, there) for part, here, there in steps]
+        found = [edge for edge in joint if edge is not None]
+        if len(found) < len(joint):
+            return None
+        source, target = _label([e.source for e in found]), _label([e.target for e in found])
+        return Edge(source, target, max(edge.weight for edge in found))
+
+    def parameters(self) -> dict[str, object]:
+        return {"parts": [{"family": p.name, "parameters": p.parameters()} for p in self.parts]}
+
+    def sentences(self, odds: str) -> list[str]:
+        from onesided.policy._explain import joint_sentences  # noqa: PLC0415 - words come last
+
+        return joint_sentences(self, odds)
+
+    @cached_property
+    def combinations(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of the kinds and what they combine; a record is absent to all parts or to none."""
+        return {
+            _label(chosen): chosen
+            for chosen in product(*(part.kinds for part in self.parts))
+            if len({kind == ABSENT for kind in chosen}) == 1
+        }
+
+    def _kind_of(self, chosen: Sequence[Rule | None]) -> str:
+        pairs = zip(self.parts, chosen, strict=True)
+        return _label([part.default_kind if rule is None else rule.kind for part, rule in pairs])
+
+
+def intersect(first: Policy, second: Policy) -> Policy:
+    """``first & second``; order and repetition make no difference to the result."""
+    if not isinstance(second, Policy):
+        return NotImplemented
+    flat = [
+        part
+        for policy in (first, second)
+        for part in (policy.parts if isinstance(policy, Intersection) else (policy,))
+    ]
+    distinct = {part.identity: part for part in flat}
+    parts = sorted(distinct.values(), key=lambda part: (part.name, part.identity))
+    return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
+
+
+def together(*releases: tuple[Policy, Mapping[str, Loss]]) -> Guarantee:
+    """What several releases, each with its loss per edge of its own policy, promise together.
+
+    Stated for the intersection of their policies, as the exact sum along each of its edges. An
+    edge that a release does not name costs it nothing.
+    Errors: PolicyError for no release, an edge its policy does not have, or no move in common.
+    """
+    totals: dict[str, dict[str, Loss]] = {}
+    joint: Policy | None = None
+    for policy, losses in releases:
+        _check_names(policy, losses)
+        joint = policy if joint is None else joint & policy
+        for part, name, loss in _spread(policy, losses):
+            own = totals.setdefault(part, {})
+            own[name] = own.get(name, Fraction(0)) + loss
+    if joint is None:
+        raise PolicyError("There are no releases.", hint="Give (policy, {edge name: loss}) pairs.")
+    return Guarantee(joint.name, _sums(joint, totals), {})
+
+
+def _spread(policy: Policy, losses: Mapping[str, Loss]) -> Iterator[tuple[str, str, Loss]]:
+    """A policy's losses by identity and edge."""
+    for name, loss in losses.items():
+        yield policy.identity, name, loss
+
+
+def _sums(joint: Policy, totals: Mapping[str, Mapping[str, Loss]]) -> dict[str, Loss]:
+    parts = joint.parts if isinstance(joint, Intersection) else (joint,)
+    sources: Mapping[Edge, tuple[Edge, ...]] = (
+        joint.joins if isinstance(joint, Intersection) else {edge: (edge,) for edge in joint.edges}
+    )
+    result: dict[str, Loss] = {}
+    for edge, chosen in sources.items():
+        total: Loss = Fraction(0)
+        for part, one in zip(parts, chosen, strict=True):
+            total = total + totals.get(part.identity, {}).get(one.name, Fraction(0))
+        result[edge.name] = total
+    return result
+
+
+def _check_names(policy: Policy, losses: Mapping[str, Loss]) -> None:
+    unknown = set(losses) - {edge.name for edge in policy.edges}
+    if unknown:
+        raise PolicyError(
+            f"The policy {policy.name!r} has no edge {min(unknown)!r}.",
+            hint=f"Its edges are {', '.join(edge.name for edge in policy.edges)}.",
+        )
+
+
+def _label(kinds: Sequence[str]) -> str:
+    """One name for a combination; absence is absence."""
+    return ABSENT if set(kinds) == {ABSENT} else " & ".join(kinds)
+
+
+def _names(parts: Sequence[Policy]) -> str:
+    return ", ".join(f"'{part.name}'" for part in parts)

@@ -1,0 +1,148 @@
+"""A policy as a picture: kinds as boxes, moves as arrows, in SVG text and nothing else.
+
+Colours are from the Okabe-Ito palette and never carry meaning alone: what is protected also has a
+solid frame and what is not a dashed one, with the words beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from onesided.policy._base import Policy
+    from onesided.policy._shift import Edge
+
+Spot: TypeAlias = tuple[float, float]
+_INK: Final = "#1a1a1a"
+_PROTECTED: Final = ("#dbeaf5", "#0072b2", "")
+_OPEN: Final = ("#fdf1d9", "#b36b00", ' stroke-dasharray="6 4"')
+_HEIGHT: Final = 40.0
+_STYLE: Final = 'font-family="system-ui, sans-serif" font-size="14"'
+
+
+def draw(policy: Policy) -> str:
+    """The picture; arrows go from the real record to what it must be able to pass as."""
+    boxes, edges = policy.drawn()
+    ends = (end for edge in edges for end in (edge.source, edge.target))
+    names = list(dict.fromkeys((*boxes, *ends)))
+    sources = {edge.source for edge in edges}
+    width = max(90.0, 24 + 8.2 * max(len(name) for name in names))
+    spots, (across, down) = _layout(names, width)
+    title = escape(f"Policy '{policy.name}'")
+    body = [_arrow(edge, edges, spots, width, across) for edge in edges]
+    body += [_box(name, spots[name], width, protected=name in sources) for name in names]
+    legend = "Arrows: what is real must be able to pass as what they point to."
+    across = max(across, 7.2 * len(legend))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across:.0f} {down + 64:.0f}" '
+            f'width="{across:.0f}" height="{down + 64:.0f}" role="img" {_STYLE} fill="{_INK}">',
+            f"<title>{title}</title>",
+            '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="9" '
+            f'markerHeight="9" orient="auto"><path d="M0 0 10 5 0 10z" fill="{_INK}"/></marker>'
+            "</defs>",
+            '<rect width="100%" height="100%" fill="white"/>',
+            f'<text x="12" y="24" font-weight="600">{title}</text>',
+            f'<g transform="translate(0 36)">{"".join(body)}</g>',
+            f'<text x="12" y="{down + 52:.0f}" font-size="12">{legend}</text>',
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _layout(names: Sequence[str], width: float) -> tuple[dict[str, Spot], Spot]:
+    """Two side by side, more around an ellipse; and the size of the whole."""
+    margin_x, margin_y = width / 2 + 40, _HEIGHT / 2 + 56
+    if len(names) <= 2:
+        gap = width + 170
+        spots = {name: (margin_x + place * gap, margin_y) for place, name in enumerate(names)}
+        return spots, (2 * margin_x + (len(names) - 1) * gap, 2 * margin_y)
+    round_x = max(width * 0.95, 30.0 * len(names)) + 30
+    round_y = max(110.0, 26.0 * len(names))
+    spots = {}
+    for place, name in enumerate(names):
+        angle = 2 * math.pi * place / len(names) - math.pi / 2
+        spots[name] = (
+            margin_x + round_x * (1 + math.cos(angle)),
+            margin_y + round_y * (1 + math.sin(angle)),
+        )
+    down = max(y for _, y in spots.values()) + margin_y - 20
+    return spots, (2 * (margin_x + round_x), down)
+
+
+def _box(name: str, spot: Spot, width: float, *, protected: bool) -> str:
+    fill, frame, dash = _PROTECTED if protected else _OPEN
+    x, y = spot[0] - width / 2, spot[1] - _HEIGHT / 2
+    word = "protected" if protected else "not protected"
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_HEIGHT:.0f}" rx="8" '
+        f'fill="{fill}" stroke="{frame}" stroke-width="2"{dash}/>'
+        f'<text x="{spot[0]:.1f}" y="{spot[1] - 1:.1f}" text-anchor="middle">{escape(name)}</text>'
+        f'<text x="{spot[0]:.1f}" y="{spot[1] + 14:.1f}" text-anchor="middle" font-size="11" '
+        f'fill="{frame}">{word}</text>'
+    )
+
+
+def _arrow(
+    edge: Edge, edges: Sequence[Edge], spots: dict[str, Spot], width: float, across: float
+) -> str:
+    """One move; ways there and back bend apart, a loop stands outside its box."""
+    label = "" if edge.weight == 1 else str(edge.weight)
+    if edge.source == edge.target:
+        return _loop(spots[edge.source], width, label, right=spots[edge.source][0] > across / 2)
+    there_and_back = any((e.source, e.target) == (edge.target, edge.source) for e in edges)
+    (x1, y1), (x2, y2) = spots[edge.source], spots[edge.target]
+    length = math.hypot(x2 - x1, y2 - y1)
+    bend = 26.0 if there_and_back else 0.0
+    mid = ((x1 + x2) / 2 - (y2 - y1) / length * bend, (y1 + y2) / 2 + (x2 - x1) / length * bend)
+    start, end = _border((x1, y1), mid, width), _border((x2, y2), mid, width)
+    line = f"M{start[0]:.1f} {start[1]:.1f}Q{mid[0]:.1f} {mid[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
+    # Not at the middle, where the diagonals of a crowded picture cross.
+    share = 0.38
+    at = tuple(
+        (1 - share) ** 2 * a + 2 * share * (1 - share) * m + share**2 * b
+        for a, m, b in zip(start, mid, end, strict=True)
+    )
+    return _line(line) + _weight((at[0], at[1]), label)
+
+
+def _loop(spot: Spot, width: float, label: str, *, right: bool) -> str:
+    side = 1 if right else -1
+    x, y = spot[0] + side * (width / 2 - 26), spot[1] - _HEIGHT / 2
+    path = (
+        f"M{x - side * 14:.1f} {y:.1f}C{x - side * 22:.1f} {y - 42:.1f} "
+        f"{x + side * 30:.1f} {y - 42:.1f} {x + side * 14:.1f} {y:.1f}"
+    )
+    return _line(path) + _weight((x + side * 4, y - 32), label)
+
+
+def _line(path: str) -> str:
+    return (
+        f'<path d="{path}" fill="none" stroke="{_INK}" stroke-width="1.5" marker-end="url(#tip)"/>'
+    )
+
+
+def _weight(spot: Spot, label: str) -> str:
+    """An edge's weight on a white ground, so that lines below it stay legible."""
+    if not label:
+        return ""
+    wide = 8.0 * len(label) + 8
+    return (
+        f'<rect x="{spot[0] - wide / 2:.1f}" y="{spot[1] - 9:.1f}" width="{wide:.1f}" height="18" '
+        f'rx="4" fill="white"/><text x="{spot[0]:.1f}" y="{spot[1] + 4.5:.1f}" '
+        f'text-anchor="middle" font-size="12">{escape(label)}</text>'
+    )
+
+
+def _border(centre: Spot, towards: Spot, width: float) -> Spot:
+    """Where a line from the centre of a box leaves it."""
+    dx, dy = towards[0] - centre[0], towards[1] - centre[1]
+    scale = min(
+        (width / 2 + 2) / abs(dx) if dx else math.inf,
+        (_HEIGHT / 2 + 2) / abs(dy) if dy else math.inf,
+    )
+    return centre[0] + dx * scale, centre[1] + dy * scale
