@@ -263,3 +263,19 @@ def test_names_of_result_columns_are_taken():
     data = pl.DataFrame({"person": [1], "upper": ["a"]})
     with pytest.raises(errors.ParameterError, match="result column"):
         session(data).count(by="upper", keys=["a"], epsilon=1, max_groups=1)
+
+
+def test_what_nobody_needs_hidden_is_told_exactly_and_costs_nothing():
+    policy = od.policy.custom(
+        kinds=["secret", "free"],
+        edges=[("secret", "secret")],
+        rules=[("secret", "person = 1")],
+        default="free",
+    )
+    asked = session(policy=policy)
+    release = asked.count(**ASK, epsilon=1, counted="free")
+    assert release.frame["upper"].to_list() == release.frame["lower"].to_list() == [2, 0]
+    assert release.interval.lower_certain
+    assert release.interval.upper_certain
+    assert release.entry is None
+    assert asked.spent == {"secret -> secret": 0}

@@ -28,7 +28,7 @@ class Release:
 
     keys: the groups. estimate: the best guess. lower, upper: bounds; a certain side is never
     wrong about the data named in ``guarantee.about``, the other holds per group with the
-    confidence asked for. entry: its number in the ledger.
+    confidence asked for. entry: its number in the ledger; None if it cost nothing.
     """
 
     keys: PublicKeys
@@ -36,7 +36,7 @@ class Release:
     mechanism: Counts
     confidence: Number
     guarantee: Guarantee
-    entry: int
+    entry: int | None
     interval: Interval
     _make_frame: FrameMaker = field(repr=False, compare=False)
 
