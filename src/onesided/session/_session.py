@@ -134,7 +134,7 @@ class Session:
                 noisy = decode(stored.payload, ready.keys.rows, ready.plan.mechanism, same=same)
                 return self._release(ready, noisy, stored.number)
         if not any(ready.plan.charge.values()):
-            # Nothing that the policy protects can change these counts: they may be told as they are.
+            # No move of the policy can change these counts: they may be told as they are.
             exact = ready.plan.mechanism.noisy(self._count(ready), noise=self._noise)
             return self._release(ready, exact, None)
         self._account.require(ready.plan.charge)
