@@ -1,0 +1,232 @@
+"""Which counts are at most a threshold, certified for free; a noisy count where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onesided._numbers import Loss, Number, rate, whole
+from onesided.errors import DataError, ParameterError
+from onesided.mechanism._base import counts_of
+from onesided.mechanism._paid import paid_loss, paid_rate
+from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
+from onesided.policy import Policy, Shift
+
+Thresholds = int | tuple[int, ...]
+
+
+class Answer(NamedTuple):
+    """One answer of a stream: certainly at most the threshold, or a noisy count above it.
+
+    ``value`` is None when certified; otherwise it is above the threshold, and never below the
+    true count (which may itself be at most the threshold: not certified means unknown).
+    """
+
+    certified: bool
+    value: int | None
+
+
+class SparseAnswers(NamedTuple):
+    """What became of each query: certified, answered with a value, or (neither) not reached."""
+
+    certified: BoolArray
+    answered: BoolArray
+    values: IntArray
+    """The noisy count where ``answered``; 0 elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Certify "at most t" for free; publish ``count + G`` when that exceeds t; stop after enough.
+
+    Promise: along a move that lowers the counts of all queries asked by ``fall`` in total, each
+    by at most ``per_key``, the loss is exactly ``upper_rate * min(fall, max_answers * per_key)``,
+    however each query was chosen from the answers before it. ``certified`` is never wrong.
+    ``max_answers=None`` never stops and loses ``upper_rate * fall``: right when a unit can be in
+    few of the queries, ε/ℓ0 instead of ε/c.
+    Direction: falls are hidden; a move that raises a count has infinite loss.
+    Units: rate in nats per count; thresholds, counts and values in units of the count. One
+    threshold for all queries, or one for each; thresholds are public, and may be chosen from
+    earlier answers but never from the data.
+    The whole stream counts as one release: asking for the same count twice lowers it twice.
+
+    Proof. Fix a transcript. It fixes which queries were asked, and its probability is a product
+    over them, for each query draws its own noise and the stop depends on the transcript alone.
+    Certified: ``Pr[f + G <= t]`` only grows when f falls by d, a factor of at most 1. Answered z:
+    ``Pr[G = z - f] / Pr[G = z - f + d] = e^(rate d)``. So the ratio is at most e^(rate times the
+    sum of d over answered queries), which is at most ``min(fall, max_answers * per_key)``.
+    Equality: every fallen count is answered with a value far above its threshold.
+
+    Source: ADP-2021 Algorithm 2 (rate ε/c), ADP-2022 Algorithm 1 (SALap: ``max_answers=1``); on
+    integers, where ``z <= t`` certifies at the best rate possible. Errors: ParameterError.
+    """
+
+    thresholds: Thresholds
+    upper_rate: Loss
+    max_answers: int | None
+    per_key: int
+
+    def __init__(
+        self,
+        thresholds: int | Sequence[int],
+        *,
+        upper_rate: Loss | Number,
+        max_answers: int | None = None,
+        per_key: int = 1,
+    ) -> None:
+        object.__setattr__(self, "thresholds", _thresholds(thresholds))
+        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
+        object.__setattr__(self, "max_answers", _limit(max_answers))
+        object.__setattr__(self, "per_key", whole(per_key, name="per_key", least=1))
+
+    @classmethod
+    def for_policy(
+        cls,
+        policy: Policy,
+        *,
+        thresholds: int | Sequence[int],
+        epsilon: Number,
+        max_answers: int | None = None,
+        max_groups: int | None = None,
+        counted: Iterable[str] | None = None,
+    ) -> SparseVector:
+        """The least noise that keeps ``(epsilon, policy)`` for counts of units by group.
+
+        Each group may be asked for once. Under presence the rate is
+        ``epsilon / min(max_answers, max_groups)``.
+        Errors: UnprotectableError if some move raises a count, for then nothing can be certain.
+        """
+        upper = paid_rate(
+            policy,
+            epsilon=epsilon,
+            answers=_limit(max_answers),
+            max_groups=max_groups,
+            counted=counted,
+            what="a certified 'at most'",
+        )
+        return cls(thresholds, upper_rate=upper, max_answers=max_answers)
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> SparseAnswers:
+        """Ask for all of ``values``, in their order; what a stream asked for them would answer.
+
+        Errors: DataError unless ``values`` is a one-dimensional array of counts, as many as there
+        are thresholds if each has its own.
+        """
+        counts = counts_of(values)
+        thresholds = np.asarray(self.thresholds, dtype=np.int64)
+        if thresholds.ndim and thresholds.size != counts.size:
+            raise DataError(
+                f"There are {thresholds.size} thresholds for {counts.size} counts.",
+                hint="Give one threshold, or one for each count.",
+            )
+        source = SecureNoise() if noise is None else noise
+        noisy = counts + source.geometric(self.upper_rate, counts.size)
+        return decide(noisy, thresholds, left=self.max_answers)
+
+    def stream(self, *, noise: Noise | None = None) -> SparseStream:
+        """Ask one query at a time; see :class:`SparseStream`."""
+        return SparseStream(self, noise=noise)
+
+    def answers(self, counts: Iterable[int], *, noise: Noise | None = None) -> Iterator[Answer]:
+        """The answers for an iterable of counts, one by one; ends when the stream stops.
+
+        Lazy: the next count is taken only after the answer to the one before was handed out, so
+        a generator may choose its queries from the answers it has seen.
+        """
+        stream, queries = self.stream(noise=noise), iter(counts)
+        while not stream.stopped:
+            count = next(queries, None)
+            if count is None:
+                return
+            yield stream.ask(count)
+
+    def loss(self, shift: Shift) -> Loss:
+        """``upper_rate * min(fall, max_answers * per_key)``; INFINITE if any count rises."""
+        return paid_loss(self.upper_rate, shift, answers=self.max_answers, per_key=self.per_key)
+
+
+class SparseStream:
+    """A sparse vector asked query by query, each chosen from the answers so far.
+
+    Safe for several threads. It cannot be copied or pickled: two copies would answer twice.
+    """
+
+    def __init__(self, mechanism: SparseVector, *, noise: Noise | None = None) -> None:
+        self._mechanism = mechanism
+        self._noise = SecureNoise() if noise is None else noise
+        self._lock = Lock()
+        self._asked = 0
+        self._answered = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether all answers have been given, or all thresholds used."""
+        limit, thresholds = self._mechanism.max_answers, self._mechanism.thresholds
+        used_up = isinstance(thresholds, tuple) and self._asked >= len(thresholds)
+        return used_up or (limit is not None and self._answered >= limit)
+
+    def ask(self, count: int, *, threshold: int | None = None) -> Answer:
+        """The answer for one true count; ``threshold`` takes the place of the mechanism's own.
+
+        Errors: ParameterError once the stream has stopped, or for a threshold below 0; DataError
+        for a count that is none. Nothing is drawn then, and nothing is used up.
+        """
+        counts = counts_of(np.asarray([count]))
+        with self._lock:
+            if self.stopped:
+                raise ParameterError(
+                    f"The stream has stopped after {self._asked} queries and {self._answered} "
+                    "answers above the threshold.",
+                    hint="Open a new stream; it is charged as a release of its own.",
+                )
+            limit = self._mechanism.max_answers
+            left = None if limit is None else limit - self._answered
+            level = np.array([self._next_threshold(threshold)], dtype=np.int64)
+            noisy = counts + self._noise.geometric(self._mechanism.upper_rate, 1)
+            certified, answered, values = decide(noisy, level, left=left)
+            self._asked += 1
+            self._answered += int(answered[0])
+        return Answer(bool(certified[0]), int(values[0]) if answered[0] else None)
+
+    def _next_threshold(self, given: int | None) -> int:
+        if given is not None:
+            return whole(given, name="threshold")
+        own = self._mechanism.thresholds
+        return own[self._asked] if isinstance(own, tuple) else own
+
+    def __reduce__(self) -> NoReturn:
+        raise ParameterError(
+            "A stream cannot be copied or pickled: two copies would answer twice.",
+            hint="Open a new stream; it is charged as a release of its own.",
+        )
+
+
+def decide(noisy: IntArray, thresholds: IntArray, *, left: int | None) -> SparseAnswers:
+    """Split noisy counts into certified, answered and not reached. The only place that decides.
+
+    ``left``: how many may still be answered; None is no limit.
+    """
+    above = noisy > thresholds
+    if left is None:
+        return SparseAnswers(~above, above, np.where(above, noisy, 0))
+    reached = np.cumsum(above) - above < left
+    answered = above & reached
+    return SparseAnswers(~above & reached, answered, np.where(answered, noisy, 0))
+
+
+def _limit(max_answers: int | None) -> int | None:
+    return None if max_answers is None else whole(max_answers, name="max_answers", least=1)
+
+
+def _thresholds(given: object) -> Thresholds:
+    """One public threshold, or a tuple of them; each a whole number of at least 0."""
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return tuple(whole(one, name="threshold") for one in given)
+    return whole(given, name="threshold")
