@@ -20,6 +20,7 @@ from onesided.session._engine import Lazy, Table
 from onesided.session._keys import PublicKeys, check_types, check_values, public_keys
 from onesided.session._query import Count, OnExcess, Plan
 from onesided.session._release import CONTENT_TYPE, Release, bounds, decode, encode
+from onesided.session._rowwise import require_rowwise
 
 RESULT_COLUMNS: Final = ("estimate", "lower", "upper", "lower_certain", "upper_certain")
 
@@ -65,6 +66,8 @@ class Session:
         total = positive(budget, name="budget")
         self.policy, self.unit = policy, unit
         self._noise = noise
+        for rule in policy.rules:
+            require_rowwise(rule.predicate)
         self._table = Table(data)
         if unit is not None:
             self._table.require(unit)
@@ -210,7 +213,7 @@ class Session:
             keys=keys,
             query=query,
             excess=excess,
-            where=None if question.where is None else Predicate.of(question.where),
+            where=None if question.where is None else _condition(question.where),
             plan=Plan(mechanism, charge, self.remaining, guarantee),
         )
 
@@ -348,6 +351,13 @@ class _Ready:
         kinds = f"{', '.join(sorted(self.query.counted))} " if self.query.counted else ""
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"count of {kinds}units{by}"
+
+
+def _condition(given: object) -> Predicate:
+    """A condition that looks at one row alone."""
+    predicate = Predicate.of(given)
+    require_rowwise(predicate)
+    return predicate
 
 
 def _about(excess: str, most: int | None) -> str:

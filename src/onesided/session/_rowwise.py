@@ -1,0 +1,244 @@
+"""Conditions must look at one row alone.
+
+A condition such as ``age > avg(age)`` makes one person's kind depend on everybody else, and every
+promise of a policy is made person by person. So conditions may use comparisons and a closed list
+of functions that are known to look at one row; anything else is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from onesided.errors import PolicyError
+from onesided.policy import Predicate
+
+_SQL: Final = frozenset(
+    [
+        "abs",
+        "age",
+        "cast",
+        "ceil",
+        "ceiling",
+        "coalesce",
+        "concat",
+        "contains",
+        "date",
+        "date_diff",
+        "date_part",
+        "date_trunc",
+        "datediff",
+        "datepart",
+        "datetrunc",
+        "day",
+        "dayname",
+        "dayofmonth",
+        "dayofweek",
+        "dayofyear",
+        "decade",
+        "ends_with",
+        "epoch",
+        "extract",
+        "floor",
+        "greatest",
+        "hour",
+        "if",
+        "ifnull",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "isodow",
+        "isoyear",
+        "lcase",
+        "least",
+        "left",
+        "length",
+        "len",
+        "like_escape",
+        "list_contains",
+        "list_value",
+        "lower",
+        "lpad",
+        "ltrim",
+        "make_date",
+        "make_timestamp",
+        "md5",
+        "microsecond",
+        "millisecond",
+        "minute",
+        "mod",
+        "month",
+        "monthname",
+        "nullif",
+        "position",
+        "power",
+        "prefix",
+        "quarter",
+        "regexp_full_match",
+        "regexp_like",
+        "regexp_matches",
+        "replace",
+        "right",
+        "round",
+        "rpad",
+        "rtrim",
+        "second",
+        "sign",
+        "split_part",
+        "sqrt",
+        "starts_with",
+        "strftime",
+        "strpos",
+        "strptime",
+        "substr",
+        "substring",
+        "suffix",
+        "time",
+        "time_bucket",
+        "timestamp",
+        "trim",
+        "trunc",
+        "try_cast",
+        "ucase",
+        "upper",
+        "week",
+        "weekday",
+        "weekofyear",
+        "year",
+        "yearweek",
+        "decimal",
+        "numeric",
+        "varchar",
+        "char",
+    ]
+)
+_SQL_WORDS: Final = frozenset(
+    [
+        "all",
+        "and",
+        "any",
+        "between",
+        "case",
+        "else",
+        "end",
+        "from",
+        "in",
+        "is",
+        "like",
+        "ilike",
+        "not",
+        "or",
+        "similar",
+        "then",
+        "to",
+        "when",
+    ]
+)
+_NARWHALS: Final = frozenset(
+    [
+        "col",
+        "lit",
+        "when_then",
+        "when",
+        "then",
+        "otherwise",
+        "all_horizontal",
+        "any_horizontal",
+        "min_horizontal",
+        "max_horizontal",
+        "sum_horizontal",
+        "mean_horizontal",
+        "concat_str",
+        "coalesce",
+        "is_in",
+        "is_null",
+        "is_nan",
+        "is_finite",
+        "is_between",
+        "is_close",
+        "fill_null",
+        "fill_nan",
+        "cast",
+        "abs",
+        "round",
+        "floor",
+        "ceil",
+        "exp",
+        "log",
+        "sqrt",
+        "clip",
+        "replace_strict",
+        "contains",
+        "starts_with",
+        "ends_with",
+        "len_chars",
+        "to_lowercase",
+        "to_uppercase",
+        "replace",
+        "replace_all",
+        "strip_chars",
+        "zfill",
+        "to_date",
+        "to_datetime",
+        "date",
+        "year",
+        "month",
+        "day",
+        "hour",
+        "minute",
+        "second",
+        "millisecond",
+        "microsecond",
+        "nanosecond",
+        "ordinal_day",
+        "weekday",
+        "truncate",
+        "offset_by",
+        "to_string",
+        "convert_time_zone",
+        "replace_time_zone",
+        "timestamp",
+        "total_minutes",
+        "total_seconds",
+        "total_milliseconds",
+    ]
+)
+
+
+def require_rowwise(predicate: Predicate) -> None:
+    """Refuse a condition that may look at other rows.
+
+    Errors: PolicyError naming the function or word that is not known to look at one row.
+    """
+    found = _sql_suspect(predicate.text) if predicate.sql else _narwhals_suspect(predicate.text)
+    if found:
+        raise PolicyError(
+            f"The condition {predicate.text!r} uses {found!r}, which is not known to look at one "
+            "row alone.",
+            hint="A condition about other rows would let one person's data decide how another is "
+            "treated. Compute the column first, from public facts, or use plain comparisons.",
+            word=found,
+        )
+
+
+def _sql_suspect(text: str) -> str | None:
+    """The first word of SQL that could reach beyond the row."""
+    bare = re.sub(r"'(?:[^']|'')*'", "''", text)
+    bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", bare, flags=re.DOTALL)
+    bare = re.sub(r'"(?:[^"]|"")*"', " quoted ", bare).lower()
+    for word in re.findall(r"\b(select|over|qualify|window|lambda|random|columns)\b|(;)", bare):
+        return word[0] or word[1]
+    for name in re.findall(r"([a-z_]\w*)\s*\(", bare):
+        if name not in _SQL and name not in _SQL_WORDS:
+            return str(name)
+    return None
+
+
+def _narwhals_suspect(text: str) -> str | None:
+    """The first call in a printed expression that could reach beyond the row."""
+    if "strategy=" in text and re.search(r"strategy=(?!None)", text):
+        return "fill_null(strategy=...)"
+    for name in re.findall(r"([A-Za-z_]\w*)\(", text):
+        if name not in _NARWHALS and not re.fullmatch(r"__\w+__", name):
+            return str(name)
+    return None
