@@ -142,7 +142,8 @@ def _leak(kind: str) -> str:
 def graph_sentences(policy: Graph, odds_text: str) -> list[str]:
     """Neighbours, values further away, and values that nobody can pass as."""
     protected = {source for source, _, _ in policy.arrows.listed}
-    lone = [str(value) for value in policy.arrows.values if value not in protected]
+    open_values = [value for value in policy.arrows.values if value not in protected]
+    lone = [str(value) for value in open_values if value != ABSENT]
     one_way = sum(pair[::-1] not in policy.arrows.weights for pair in policy.arrows.weights)
     lines = [
         f"Protected ({edge.name}): {_GRAPH_ENDS[edge.source]} may pass as "
@@ -165,6 +166,8 @@ def graph_sentences(policy: Graph, odds_text: str) -> list[str]:
             "Warning: do not publish them in full; whoever is missing is then known to be "
             "elsewhere (an exclusion attack)."
         )
+    if ABSENT in open_values:
+        lines.append("Not protected: not being in the data. An observer may learn it for certain.")
     return [*lines, *([] if ABSENT in policy.kinds else [_PUBLIC_NUMBER]), _COMMON]
 
 

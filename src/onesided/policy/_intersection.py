@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain, combinations, product
 
 from onesided._numbers import Loss
 from onesided.errors import PolicyError
 from onesided.policy._base import Policy
 from onesided.policy._guarantee import Guarantee
+from onesided.policy._placing import possible_pairs
 from onesided.policy._predicate import Rule
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, check_counted
+from onesided.policy._shift import Edge, GroupCount, Record, Shift, check_counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,10 @@ class Intersection(Policy):
         combined = []
         for chosen in product(*choices):
             conditions = tuple(chain.from_iterable(r.predicates for r in chosen if r is not None))
-            if conditions:
+            kind = self._kind_of(chosen)
+            if conditions and kind in self.combinations:
                 distinct = tuple(dict.fromkeys(conditions))
-                combined.append(Rule(self._kind_of(chosen), distinct[0], distinct[1:]))
+                combined.append(Rule(kind, distinct[0], distinct[1:]))
         return tuple(combined)
 
     @property
@@ -143,11 +145,15 @@ class Intersection(Policy):
 
     @cached_property
     def combinations(self) -> Mapping[str, tuple[str, ...]]:
-        """Names of the kinds and what they combine; a record is absent to all parts or to none."""
+        """Names of the kinds, and what they combine: only what one record can be to all parts."""
+        allowed = {
+            (i, j): possible_pairs(one, two)
+            for (i, one), (j, two) in combinations(enumerate(self.parts), 2)
+        }
         return {
             _label(chosen): chosen
             for chosen in product(*(part.kinds for part in self.parts))
-            if len({kind == ABSENT for kind in chosen}) == 1
+            if all((chosen[i], chosen[j]) in pairs for (i, j), pairs in allowed.items())
         }
 
     def _kind_of(self, chosen: Sequence[Rule | None]) -> str:
@@ -164,8 +170,8 @@ def intersect(first: Policy, second: Policy) -> Policy:
         for policy in (first, second)
         for part in (policy.parts if isinstance(policy, Intersection) else (policy,))
     ]
-    distinct = {part.identity: part for part in flat}
-    parts = sorted(distinct.values(), key=lambda part: (part.name, part.identity))
+    distinct = {part.to_toml(): part for part in flat}
+    parts = [distinct[text] for text in sorted(distinct)]
     return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
 
 
@@ -219,8 +225,8 @@ def _check_names(policy: Policy, losses: Mapping[str, Loss]) -> None:
 
 
 def _label(kinds: Sequence[str]) -> str:
-    """One name for a combination; absence is absence."""
-    return ABSENT if set(kinds) == {ABSENT} else " & ".join(kinds)
+    """One name for a combination; where all parts say the same, that is its name."""
+    return kinds[0] if len(set(kinds)) == 1 else " & ".join(kinds)
 
 
 def _names(parts: Sequence[Policy]) -> str:
