@@ -16,6 +16,7 @@ import time
 from onesided.ledger import Ledger
 
 BUDGET = 10**9
+READY = b"ready\n"
 
 
 def open_account(ledger):
@@ -27,6 +28,7 @@ def open_account(ledger):
 def spend_for_ever(where, out):
     with Ledger.open(where) as ledger:
         account = open_account(ledger)
+        os.write(out, READY)
         while True:
             receipt = account.spend({"edge": 1}, label="crash")
             os.write(out, f"spent {receipt.number}\n".encode())
@@ -34,8 +36,12 @@ def spend_for_ever(where, out):
             os.write(out, f"stored {receipt.number}\n".encode())
 
 
-def run_once(where, delay):
-    """What the child acknowledged before it was killed ``delay`` seconds after its start."""
+def run_once(where, delay, *, ready):
+    """What the child acknowledged before it was killed.
+
+    It dies ``delay`` seconds after its start or, with ``ready``, after it opened its account: on
+    a busy machine opening alone can take longer than the delay.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -45,6 +51,8 @@ def run_once(where, delay):
         finally:
             os._exit(1)
     os.close(writer)
+    if ready:
+        os.read(reader, len(READY))
     time.sleep(delay)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
@@ -52,7 +60,8 @@ def run_once(where, delay):
         lines = pipe.read().splitlines()
     if os.WIFEXITED(status):
         raise SystemExit("the child failed by itself")
-    return [line.split() for line in lines]
+    words = [line.split() for line in lines]
+    return [told for told in words if len(told) == 2]
 
 
 def main(where, kills, seed):
@@ -63,7 +72,8 @@ def main(where, kills, seed):
     spent, stored = set(), set()
     for kill in range(kills):
         # Some deaths fall into opening and creating, most into spending and storing.
-        for word, number in run_once(where, chance.uniform(0, 0.25)):
+        found = run_once(where, chance.uniform(0, 0.25), ready=kill % 4 != 0)
+        for word, number in found:
             (spent if word == "spent" else stored).add(int(number))
         if kill % 20 == 19 or kill == kills - 1:
             look(where, spent, stored)
