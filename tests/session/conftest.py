@@ -7,9 +7,12 @@ import pyarrow as pa
 import pytest
 
 
+# Older versions of DuckDB close a relation's connection when nobody else holds it.
+CONNECTION = duckdb.connect()
+
+
 def _duckdb(columns):
-    table = pl.DataFrame(columns, strict=False).to_arrow()
-    return duckdb.connect().from_arrow(table)
+    return CONNECTION.from_arrow(pl.DataFrame(columns, strict=False).to_arrow())
 
 
 ENGINES = {

@@ -168,7 +168,7 @@ class Table:
         """Pairs whose group is a public key, with the key's rank."""
         columns: dict[str, list[Any]] = {**keys.columns(), _ORDER: keys.order().tolist()}
         small = self._small(columns, like=keys.names)
-        same = [nw.col(name).cast(_joinable(self.schema[name])) for name in keys.names]
+        same = [_join_key(name, self.schema[name]) for name in keys.names]
         return pairs.with_columns(*same).join(small.with_columns(*same), on=list(keys.names))
 
     def _small(self, columns: Mapping[str, list[Any]], *, like: Sequence[str] = ()) -> Lazy:
@@ -276,6 +276,8 @@ def _ranked(pairs: Lazy, unit: str) -> Lazy:
         return pairs.with_columns(rank.alias(_LENGTH))
     # PyArrow has no windows: sort, and count on from each unit's first row.
     rows = pairs.collect().sort(unit, _ORDER).with_row_index(_LENGTH)
+    if rows.is_empty():
+        return rows.lazy()
     first = (nw.col(unit) != nw.col(unit).shift(1)).fill_null(True)  # noqa: FBT003
     start = nw.when(first).then(nw.col(_LENGTH)).otherwise(0).cum_max()
     return rows.with_columns((nw.col(_LENGTH) - start + 1).alias(_LENGTH)).lazy()
@@ -295,6 +297,13 @@ def _joinable(dtype: nw.dtypes.DType) -> nw.dtypes.DType:
     if isinstance(dtype, nw.Categorical | nw.Enum | nw.Object):
         return nw.String()
     return dtype
+
+
+def _join_key(name: str, dtype: nw.dtypes.DType) -> nw.Expr:
+    """A key column as a type that every engine joins on; moments in time as whole numbers."""
+    if isinstance(dtype, nw.Datetime):
+        return nw.col(name).dt.timestamp("ns" if dtype.time_unit == "ns" else "us")
+    return nw.col(name).cast(_joinable(dtype))
 
 
 def _duckdb_table(relation: Any, columns: Mapping[str, list[Any]]) -> Any:
