@@ -168,7 +168,8 @@ class Table:
         """Pairs whose group is a public key, with the key's rank."""
         columns: dict[str, list[Any]] = {**keys.columns(), _ORDER: keys.order().tolist()}
         small = self._small(columns, like=keys.names)
-        same = [_join_key(name, self.schema[name]) for name in keys.names]
+        pandas = self._frame.implementation.is_pandas_like()
+        same = [_join_key(name, self.schema[name], pandas=pandas) for name in keys.names]
         return pairs.with_columns(*same).join(small.with_columns(*same), on=list(keys.names))
 
     def _small(self, columns: Mapping[str, list[Any]], *, like: Sequence[str] = ()) -> Lazy:
@@ -299,9 +300,12 @@ def _joinable(dtype: nw.dtypes.DType) -> nw.dtypes.DType:
     return dtype
 
 
-def _join_key(name: str, dtype: nw.dtypes.DType) -> nw.Expr:
-    """A key column as a type that every engine joins on; moments in time as whole numbers."""
-    if isinstance(dtype, nw.Datetime):
+def _join_key(name: str, dtype: nw.dtypes.DType, *, pandas: bool) -> nw.Expr:
+    """A key column as a type that its engine joins on.
+
+    Older pandas cannot join Arrow-backed moments, so there they become whole numbers.
+    """
+    if pandas and isinstance(dtype, nw.Datetime):
         return nw.col(name).dt.timestamp("ns" if dtype.time_unit == "ns" else "us")
     return nw.col(name).cast(_joinable(dtype))
 
