@@ -10,6 +10,7 @@ from importlib.metadata import version
 from onesided import errors, mechanism, noise, policy, verify
 from onesided._numbers import INFINITE
 from onesided.ledger import Ledger
+from onesided.monitor import Monitor
 from onesided.policy import Guarantee, Shift
 from onesided.session import Count, Plan, Release, Session
 
@@ -20,6 +21,7 @@ __all__ = [
     "Count",
     "Guarantee",
     "Ledger",
+    "Monitor",
     "Plan",
     "Release",
     "Session",

@@ -1,0 +1,134 @@
+"""What one step publishes, as arrays, as bytes in the store, and as words."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from onesided.errors import LedgerFormatError
+from onesided.monitor._rules import Rules
+from onesided.noise import BoolArray, IntArray
+
+CERTIFIED: Final = "certified"
+UNKNOWN: Final = "unknown"
+RESTING: Final = "resting"
+_HEAD: Final = struct.Struct("<QQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Which places are certified, which were answered with a value; the others rest."""
+
+    certified: BoolArray
+    positions: IntArray
+    values: IntArray
+
+    def encode(self) -> bytes:
+        """The same bytes for the same answer."""
+        parts = (
+            _HEAD.pack(self.certified.size, self.positions.size),
+            np.packbits(self.certified).tobytes(),
+            self.positions.astype("<i8").tobytes(),
+            self.values.astype("<i8").tobytes(),
+        )
+        return zlib.compress(b"".join(parts), 1)
+
+
+def decode(payload: bytes, *, size: int) -> Answer:
+    """The answer that was stored.
+
+    Errors: LedgerFormatError if it is not one for ``size`` places.
+    """
+    try:
+        raw = zlib.decompress(payload)
+        places, answered = _HEAD.unpack_from(raw)
+    except (zlib.error, struct.error):
+        raw, places, answered = b"", -1, 0
+    bits = (size + 7) // 8
+    if places != size or len(raw) != _HEAD.size + bits + 16 * answered:
+        raise LedgerFormatError(
+            "a stored answer of the monitor cannot be read.",
+            hint="The state is damaged. Restore a copy, or start a new monitor.",
+        )
+    packed = np.frombuffer(raw, np.uint8, bits, _HEAD.size)
+    numbers = np.frombuffer(raw, "<i8", 2 * answered, _HEAD.size + bits).astype(np.int64)
+    certified = np.unpackbits(packed, count=size).astype(np.bool_)
+    return Answer(certified, numbers[:answered], numbers[answered:])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorRelease:
+    """What one step published: for each place "certified", "unknown" or "resting".
+
+    certified: certainly at most the threshold, at ``time``, counting different people in the
+        window of all batches accepted so far. unknown: a noisy count above the threshold was
+        drawn; ``values`` holds it, and the true count is certainly not above it. resting: nothing
+        was asked, because records that an earlier answer used are still in the window.
+    number: of the step, from 1. batch: the id of the batch that led to it. time: the clock, the
+        latest time of any batch so far. head: the hash that this step adds to the chain.
+    """
+
+    number: int
+    batch: str
+    time: str
+    rules: Rules
+    answer: Answer
+    head: str
+
+    @property
+    def places(self) -> tuple[object, ...]:
+        """The public places, in their given order; every column below is as long."""
+        return tuple(row[0] for row in self.rules.keys.rows)
+
+    @property
+    def certified(self) -> BoolArray:
+        """Which places certainly have at most the threshold."""
+        return self.answer.certified
+
+    @property
+    def unknown(self) -> BoolArray:
+        """Which places were answered with a noisy count."""
+        found = np.zeros(self.rules.size, dtype=np.bool_)
+        found[self.answer.positions] = True
+        return found
+
+    @property
+    def resting(self) -> BoolArray:
+        """Which places were not asked about."""
+        return ~(self.certified | self.unknown)
+
+    @property
+    def values(self) -> IntArray:
+        """The noisy count where ``unknown``; 0 elsewhere."""
+        found = np.zeros(self.rules.size, dtype=np.int64)
+        found[self.answer.positions] = self.answer.values
+        return found
+
+    @property
+    def status(self) -> list[str]:
+        """The status of each place as a word."""
+        words = np.full(self.rules.size, RESTING, dtype=object)
+        words[self.certified] = CERTIFIED
+        words[self.answer.positions] = UNKNOWN
+        found: list[str] = words.tolist()
+        return found
+
+    def at_most(self) -> list[object]:
+        """The places that are certified."""
+        return [self.rules.keys.rows[i][0] for i in np.flatnonzero(self.certified)]
+
+    def columns(self) -> Mapping[str, list[object]]:
+        """A table with one row per place: place, status, at_most (None while resting)."""
+        upper = np.full(self.rules.size, None, dtype=object)
+        upper[self.certified] = self.rules.thresholds[self.certified]
+        upper[self.answer.positions] = self.answer.values
+        return {
+            self.rules.keys.names[0]: list(self.places),
+            "status": list(self.status),
+            "at_most": upper.tolist(),
+        }

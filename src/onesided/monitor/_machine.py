@@ -1,0 +1,151 @@
+"""The state machine: window, marks, and one step. No storage here.
+
+Why a step costs so little, and why a rest ends when it does: docs/monitor.md.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+
+from onesided.errors import DataError
+from onesided.monitor._answer import Answer
+from onesided.monitor._batch import Batch, Person
+from onesided.monitor._rules import Rules
+from onesided.monitor._time import NEVER
+from onesided.noise import BoolArray, IntArray, Noise
+
+
+class Window:
+    """How many different people were at each place within the window.
+
+    A person counts at a place while the latest of their visits there is in the window.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.counts: IntArray = np.zeros(size, dtype=np.int64)
+        self._latest: dict[tuple[int, Person], int] = {}
+        self._leaving: list[tuple[int, int, Person]] = []
+        self._type = ""
+
+    def refuse_other_type(self, batch: Batch) -> None:
+        """Refuse persons as text beside persons as numbers: nobody could tell who is who."""
+        if self._latest and batch.person_type not in ("", self._type):
+            raise DataError(
+                f"Batch {batch.id!r} names persons by {batch.person_type}, the batches before it "
+                f"by {self._type}.",
+                hint="Cast the column to one type in every batch. Nothing was drawn or stored.",
+            )
+
+    def add(self, batch: Batch) -> None:
+        """Take in the rows of a batch."""
+        self._type = batch.person_type or self._type
+        for place, person, time in batch.rows:
+            last = self._latest.get((place, person))
+            if last is None:
+                self.counts[place] += 1
+            elif time <= last:
+                continue
+            self._latest[place, person] = time
+            heappush(self._leaving, (time, place, person))
+
+    def expire(self, cutoff: int | None) -> None:
+        """Let go of every visit that is not after ``cutoff``."""
+        while cutoff is not None and self._leaving and self._leaving[0][0] <= cutoff:
+            time, place, person = heappop(self._leaving)
+            if self._latest.get((place, person)) == time:
+                del self._latest[place, person]
+                self.counts[place] -= 1
+
+
+class Machine:
+    """Everything between two steps: the clock, the window and the marks.
+
+    The clock is the latest time of any batch so far. An answer above the threshold marks all
+    batches in the window, the newest of which bears the clock's own time; so a mark is the clock
+    at the answer, and it is gone when a batch of that time has expired. That is public: which
+    records a batch holds, or whether any, changes no mark.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.clock: int | None = None
+        self.steps = 0
+        self._window = Window(rules.size)
+        # The clock at each place's last m answers, oldest first.
+        self._marks: IntArray = np.full((rules.charges, rules.size), NEVER, dtype=np.int64)
+        self._answered = 0
+
+    def refuse(self, batch: Batch) -> None:
+        """Errors: DataError for a batch that has expired already. Changes nothing."""
+        self._window.refuse_other_type(batch)
+        if self.clock is None or self.rules.window is None:
+            return
+        cutoff = self.clock - self.rules.window
+        if batch.time <= cutoff:
+            said = self.rules.scale.text
+            raise DataError(
+                f"Batch {batch.id!r} of {said(batch.time)} comes too late: the clock stands at "
+                f"{said(self.clock)}, and what is not after {said(cutoff)} has expired.",
+                hint="It can no longer change an answer. Check the clocks if it should be current. "
+                "Nothing was drawn or stored.",
+                time=said(batch.time),
+                clock=said(self.clock),
+            )
+
+    def step(self, batch: Batch, *, noise: Noise) -> Answer:
+        """Take in a batch, let go of what has expired, and answer for every place."""
+        self.refuse(batch)
+        self.advance(batch)
+        asked = ~self.resting
+        left = self._left
+        if left == 0:
+            asked[:] = False
+        positions = np.flatnonzero(asked)
+        noisy = self.rules.mechanism.noisy(self._window.counts[positions], noise=noise)
+        above = noisy > self.rules.thresholds[positions]
+        reached: BoolArray = np.ones(positions.size, dtype=np.bool_)
+        if left is not None:
+            reached &= np.cumsum(above) - above < left
+        certified = np.zeros(self.rules.size, dtype=np.bool_)
+        certified[positions[~above & reached]] = True
+        picked = above & reached
+        answer = Answer(certified, positions[picked], noisy[picked])
+        self.mark(answer, clock=self.clock or 0)
+        return answer
+
+    @property
+    def resting(self) -> BoolArray:
+        """The places that have used up a batch which is still in the window."""
+        cutoff = self.rules.cutoff(self.clock or 0)
+        still: BoolArray = self._marks[0] > (NEVER if cutoff is None else cutoff)
+        return still
+
+    def advance(self, batch: Batch) -> None:
+        """Move the clock and the window."""
+        self.clock = batch.time if self.clock is None else max(self.clock, batch.time)
+        self.steps += 1
+        self._window.add(batch)
+        self._window.expire(self.rules.cutoff(self.clock))
+
+    def mark(self, answer: Answer, *, clock: int) -> None:
+        """Charge what an answer used."""
+        used = answer.positions
+        self._marks[:-1, used] = self._marks[1:, used]
+        self._marks[-1, used] = clock
+        self._answered += used.size
+
+    def resume(self, batch: Batch) -> None:
+        """Take in a stored batch that is still in the window; see :meth:`set_clock`."""
+        self._window.add(batch)
+
+    def set_clock(self, clock: int, *, steps: int) -> None:
+        """Stand where the stored steps ended."""
+        self.clock, self.steps = clock, steps
+        self._window.expire(self.rules.cutoff(clock))
+
+    @property
+    def _left(self) -> int | None:
+        limit = self.rules.max_answers
+        return None if limit is None else limit - self._answered

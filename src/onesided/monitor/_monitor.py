@@ -1,0 +1,357 @@
+"""The monitor that people use: rules, a paid-up ledger, a stored state, and steps."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from onesided._numbers import Number
+from onesided.errors import (
+    DataError,
+    LedgerError,
+    LedgerFormatError,
+    ParameterError,
+    PolicyMismatchError,
+)
+from onesided.ledger import Account, Ledger
+from onesided.ledger._rows import canonical
+from onesided.monitor._answer import MonitorRelease
+from onesided.monitor._batch import Columns, OnUnknown, read_batch
+from onesided.monitor._guarantees import Guarantees
+from onesided.monitor._journal import Header, Journal, MemoryJournal
+from onesided.monitor._recorder import Recorder
+from onesided.monitor._rules import FORMAT, Rules, rules_for
+from onesided.monitor._time import duration
+from onesided.noise import Noise, SecureNoise
+from onesided.policy import Policy
+
+Clock = Callable[[], object]
+_TIMEOUT: Final = 60.0
+
+
+def _system_clock() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+class Monitor:
+    """A stream of batches to certified statuses; never says "at most t" wrongly.
+
+    keys: the public places. at_most: the threshold, one or one per place.
+    window: how long a visit counts ("14d", a timedelta, or a whole number for times that are
+        whole numbers); None keeps everything, for one designated time.
+    epsilon: hides any ``policy.max_groups`` visits of a person, over the whole life of the
+        monitor; :meth:`guarantees` says what follows for a person.
+    charges: m, how many answers above the threshold may use a record before its place rests.
+    max_answers: c, for a designated time only: the most such answers in all.
+    state: a path, an SQLAlchemy URL of PostgreSQL, or None for memory. ledger: a ledger or where
+        it is; by default ``<state>.ledger.db`` beside the state. The whole of ``epsilon`` is
+        charged there once, before the first draw.
+    clock, ahead: a batch later than the clock's now plus ``ahead`` is refused; the system's clock
+        by default, for windows in units of time. Nothing else depends on it.
+
+    Promise: as :meth:`guarantees`. An answer is drawn once, stored, then returned; after a crash
+    it is returned again. Errors: those of bad input, before anything is drawn or charged;
+    PolicyMismatchError for a state or ledger made for something else; BudgetExceededError.
+    """
+
+    def __init__(
+        self,
+        keys: object,
+        *,
+        at_most: int | Sequence[int],
+        window: object,
+        epsilon: Number,
+        policy: Policy,
+        charges: int = 1,
+        max_answers: int | None = None,
+        state: str | Path | None = None,
+        ledger: Ledger | str | Path | None = None,
+        budget: Number | None = None,
+        person: str = "person",
+        place: str = "place",
+        time: str = "time",
+        on_unknown: OnUnknown = "error",
+        clock: Clock | None = None,
+        ahead: object = "5m",
+        noise: Noise | None = None,
+    ) -> None:
+        self._rules = rules_for(
+            keys,
+            place=place,
+            at_most=at_most,
+            window=window,
+            epsilon=epsilon,
+            policy=policy,
+            charges=charges,
+            max_answers=max_answers,
+        )
+        self._columns = Columns(person=person, place=place, time=time)
+        self._on_unknown = on_unknown
+        self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
+        self._ahead = _ahead(ahead, dated=self._rules.scale.dated)
+        self._journal = _open(state)
+        try:
+            self._ledger = _ledger(ledger, state)
+            header = self._header()
+            if not header.paid:
+                header = self._pay(header, budget)
+            self._check_paid(header, budget)
+        except BaseException:
+            self._journal.close()
+            raise
+        self._recorder = Recorder(
+            self._rules,
+            journal=self._journal,
+            noise=SecureNoise() if noise is None else noise,
+            salt=header.charge_id,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def step(
+        self,
+        batch: object = None,
+        *,
+        id: str,  # noqa: A002 - the batch's public name
+        time: object = None,
+    ) -> MonitorRelease:
+        """Take in a batch and publish a status for every place.
+
+        batch: a frame or a mapping of columns (person, place and, if rows have times of their
+            own, time); None if there was nobody. id: public, accepted once; the same batch again
+            gives the same answer again. time: public, the end of the period that it covers.
+        Late batches count as long as they are in the window, in any order; they do not move the
+        clock. Errors, which change nothing: DataError for a batch that has expired, is ahead of
+        the clock, or has an id that was used otherwise, and for rows that cannot be read.
+        """
+        at = time
+        if at is None and self._rules.window is None:
+            at = 0
+        read = read_batch(
+            batch,
+            rules=self._rules,
+            columns=self._columns,
+            id=id,
+            time=at,
+            on_unknown=self._on_unknown,
+        )
+        if self._clock is not None and self._recorder.accepted(read.id) is None:
+            self._refuse_future(read.time)
+        return self._recorder.step(read)
+
+    def guarantees(self) -> Guarantees:
+        """Whose guarantee it is: per visit, per person and window, for ever."""
+        return Guarantees(self._rules)
+
+    @property
+    def last(self) -> MonitorRelease | None:
+        """The latest answer, as it was published; None before the first step."""
+        return self._recorder.last()
+
+    def history(self, *, after: int = 0) -> Iterator[MonitorRelease]:
+        """Everything that was published after that step, again, in order."""
+        return self._recorder.history(after=after)
+
+    def accepted(self, id: str) -> str | None:  # noqa: A002
+        """When the batch was accepted, by this machine's clock; None if it was not."""
+        return self._recorder.accepted(id)
+
+    def check(self) -> int:
+        """Recompute the chain of all steps; returns how many. Errors: TamperedLedgerError."""
+        return self._recorder.check()
+
+    @property
+    def rules(self) -> Rules:
+        """The public rules."""
+        return self._rules
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where the monitor's charge is on record."""
+        return self._ledger
+
+    def close(self) -> None:
+        """Let go of the state and, if the monitor opened it, of the ledger."""
+        self._journal.close()
+
+    def _refuse_future(self, time: int) -> None:
+        if self._clock is None or self._rules.window is None:
+            return
+        scale = self._rules.scale
+        now = scale.ticks(self._clock(), name="the clock's now")
+        if time > now + self._ahead:
+            raise DataError(
+                f"The batch is of {scale.text(time)}, but the clock says {scale.text(now)}.",
+                hint="A batch from the future would end the current window before its time. If "
+                "the clock is wrong, set it right and send the batch again. "
+                "Nothing was drawn or stored.",
+                time=scale.text(time),
+                now=scale.text(now),
+            )
+
+    def _header(self) -> Header:
+        """The stored header, or a new unpaid one. Errors: another policy, another version."""
+        config = canonical(dict(self._rules.config()))
+        with self._journal.write() as transaction:
+            found = transaction.header()
+            if found is None:
+                found = Header(
+                    version=FORMAT, config=config, charge_id=f"monitor {secrets.token_hex(8)}"
+                )
+                transaction.write_header(found)
+        _refuse_other_version(found, self._journal.name)
+        _refuse_other_rules(json.loads(found.config), self._rules.config(), self._journal.name)
+        return found
+
+    def _pay(self, header: Header, budget: Number | None) -> Header:
+        """Charge the whole life of the monitor, before anything is drawn."""
+        account = self._account(budget)
+        detail = dict(self._rules.config())
+        try:
+            receipt = account.spend(
+                self._rules.charge,
+                label=f"monitor of {self._rules.size:,} places",
+                detail=detail,
+                release_id=header.charge_id,
+            )
+            account.store(receipt, header.config.encode(), "application/json")
+        except LedgerError as error:
+            # A crash came after the charge, or another process opens the same state just now.
+            if error.values.get("state") not in ("charged", "stored"):
+                raise
+        paid = replace(header, paid=True)
+        with self._journal.write() as transaction:
+            transaction.write_header(paid)
+        return paid
+
+    def _check_paid(self, header: Header, budget: Number | None) -> None:
+        """Errors: PolicyMismatchError if the given ledger never charged this monitor."""
+        try:
+            charged = self._account(budget).recall(header.charge_id)
+        except LedgerError as error:
+            if error.values.get("state") != "lost":
+                raise
+            return
+        if charged is None:
+            raise PolicyMismatchError(
+                f"{self._journal.name} was charged in another ledger than the one given.",
+                hint="Give the ledger that it was started with.",
+                charge_id=header.charge_id,
+            )
+
+    def _account(self, budget: Number | None) -> Account:
+        policy, charge = self._rules.policy, self._rules.charge
+        held = next(
+            (one for one in self._ledger.accounts() if one.policy_id == policy.identity), None
+        )
+        granted: Mapping[str, Fraction | Number]
+        if budget is None:
+            granted = held.budget if held else charge
+        else:
+            weights = {edge.name: edge.weight for edge in policy.edges}
+            total = _positive(budget)
+            granted = {edge: total * weight for edge, weight in weights.items()}
+        return self._ledger.account(
+            policy_id=policy.identity,
+            policy_toml=policy.to_toml(),
+            policy_name=policy.name,
+            budget=granted,
+        )
+
+
+def _positive(budget: Number) -> Fraction:
+    from onesided._numbers import positive  # noqa: PLC0415 - used once
+
+    return positive(budget, name="budget")
+
+
+def _ahead(ahead: object, *, dated: bool) -> int:
+    if dated:
+        return duration(ahead, name="ahead")
+    return ahead if isinstance(ahead, int) and not isinstance(ahead, bool) else 0
+
+
+def _open(state: object) -> Journal:
+    """The store of that name. Errors: those of opening it."""
+    if state is None:
+        return MemoryJournal()
+    if isinstance(state, MemoryJournal):
+        return state
+    if not isinstance(state, str | Path):
+        raise ParameterError(
+            f"state must be a path, a URL or None, got {state!r}.",
+            hint='Give a path such as "state.db".',
+            value=state,
+        )
+    from onesided.monitor import _sql  # noqa: PLC0415 - SQLAlchemy loads on use
+
+    if isinstance(state, str) and "://" in state:
+        return _sql.open_database(_url(state), timeout=_TIMEOUT)
+    return _sql.open_file(Path(state), timeout=_TIMEOUT)
+
+
+def _url(state: str):  # type: ignore[no-untyped-def]  # noqa: ANN202 - SQLAlchemy loads on use
+    from sqlalchemy.engine import make_url  # noqa: PLC0415
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+
+    try:
+        url = make_url(state)
+    except (ArgumentError, ValueError):
+        url = None
+    if url is None or url.get_backend_name() not in {"postgresql", "postgres"}:
+        raise ParameterError(
+            "the monitor's state URL cannot be used.",
+            hint='Give a path for SQLite, or "postgresql+psycopg://user@host/database".',
+        )
+    return url
+
+
+def _ledger(ledger: Ledger | str | Path | None, state: object) -> Ledger:
+    if isinstance(ledger, Ledger):
+        return ledger
+    if ledger is not None:
+        return Ledger.open(ledger)
+    if isinstance(state, str) and "://" in state:
+        return Ledger.open(state)
+    if isinstance(state, str | Path):
+        path = Path(state)
+        return Ledger.open(path.with_name(f"{path.stem}.ledger.db"))
+    return Ledger.open(None)
+
+
+def _refuse_other_version(header: Header, name: str) -> None:
+    if header.version != FORMAT:
+        raise LedgerFormatError(
+            f"{name} has version {header.version}; this library writes version {FORMAT}.",
+            hint="Install the release of onesided that fits. Nothing was changed.",
+            version=header.version,
+            known=FORMAT,
+        )
+
+
+def _refuse_other_rules(held: Mapping[str, str], asked: Mapping[str, str], name: str) -> None:
+    differing = [key for key in asked if held.get(key) != asked[key]]
+    if differing:
+        said = "; ".join(f"{key} {held.get(key)} (asked: {asked[key]})" for key in differing)
+        raise PolicyMismatchError(
+            f"{name} was made for {said}.",
+            hint="A monitor's rules never change. Open it with the same ones, or start another "
+            "state, which is charged anew.",
+            differing=tuple(differing),
+        )

@@ -1,0 +1,181 @@
+"""What a monitor was set up to do: public, fixed for its life, and compared when it resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from onesided._numbers import INFINITE, Loss, Number, positive, rate, text, whole
+from onesided.errors import ParameterError, UnprotectableError
+from onesided.mechanism import Counts
+from onesided.monitor._time import Scale, read_window
+from onesided.noise import IntArray
+from onesided.policy import GroupCount, Policy
+from onesided.session._keys import PublicKeys, public_keys
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """Places, thresholds, window and price. Make them with :func:`rules_for`.
+
+    window: in ticks of ``scale``; None keeps everything (one designated time).
+    charges: m, how many answers above the threshold may use one record. fall: how many visits of
+    one person ε covers at once (ℓ0). max_answers: c, in all, for a designated time only.
+    rate: nats per person of the noise above each count.
+    """
+
+    keys: PublicKeys
+    thresholds: IntArray
+    scale: Scale
+    window: int | None
+    charges: int
+    fall: int
+    max_answers: int | None
+    policy: Policy
+    epsilon: Fraction
+    rate: Loss
+
+    @property
+    def size(self) -> int:
+        """How many places there are."""
+        return len(self.keys.rows)
+
+    @property
+    def paid(self) -> int:
+        """The most answers that ``fall`` visits of one person can be charged: min(c, m ℓ0)."""
+        most = self.charges * self.fall
+        return most if self.max_answers is None else min(self.max_answers, most)
+
+    @cached_property
+    def mechanism(self) -> Counts:
+        """Noise above the count, none below."""
+        return Counts(self.rate, INFINITE)
+
+    @cached_property
+    def positions(self) -> dict[object, int]:
+        """Where each place stands among the keys."""
+        return {row[0]: position for row, position in self.keys.places().items()}
+
+    @property
+    def charge(self) -> dict[str, Fraction]:
+        """What the monitor costs in its whole life, per edge of the policy."""
+        return {edge.name: self.epsilon * edge.weight for edge in self.policy.edges}
+
+    def cutoff(self, clock: int) -> int | None:
+        """What is not after this has expired; None if nothing ever does."""
+        return None if self.window is None else clock - self.window
+
+    def config(self) -> Mapping[str, str]:
+        """What must be the same when a stored state is opened again, as text."""
+        same = self.thresholds.size > 0 and bool((self.thresholds == self.thresholds[0]).all())
+        levels = str(int(self.thresholds[0])) if same else _digest(self.thresholds.tolist())
+        return {
+            "policy": self.policy.identity,
+            "policy name": self.policy.name,
+            "epsilon": text(self.epsilon),
+            "places": _digest([repr(row) for row in self.keys.rows]),
+            "number of places": str(self.size),
+            "threshold": levels,
+            "window": "none" if self.window is None else str(self.window),
+            "times": "dates" if self.scale.dated else "numbers",
+            "charges": str(self.charges),
+            "max_answers": str(self.max_answers or "none"),
+            "rate": text(self.rate),
+        }
+
+
+def rules_for(
+    keys: object,
+    *,
+    place: str,
+    at_most: int | Sequence[int],
+    window: object,
+    epsilon: Number,
+    policy: Policy,
+    charges: int,
+    max_answers: int | None,
+) -> Rules:
+    """Check every parameter, and derive the largest rate that keeps ``(epsilon, policy)``.
+
+    Errors: ParameterError, KeysError, PolicyError; UnprotectableError if a move raises a count.
+    """
+    names = public_keys(keys, (place,))
+    scale, length = read_window(window)
+    uses = whole(charges, name="charges", least=1, most=1000)
+    limit = None if max_answers is None else whole(max_answers, name="max_answers", least=1)
+    if limit is not None and length is not None:
+        raise ParameterError(
+            f"max_answers={limit} has no meaning with a sliding window: a stream has no last "
+            "answer.",
+            hint="Leave it out (the noise covers max_groups visits then), or use window=None for "
+            "one designated time.",
+            value=limit,
+        )
+    budget, fall = positive(epsilon, name="epsilon"), _fall(policy)
+    paid = uses * fall if limit is None else min(limit, uses * fall)
+    least = min(edge.weight for edge in policy.edges)
+    return Rules(
+        keys=names,
+        thresholds=_thresholds(at_most, len(names.rows)),
+        scale=scale,
+        window=length,
+        charges=uses,
+        fall=fall,
+        max_answers=limit,
+        policy=policy,
+        epsilon=budget,
+        rate=rate(budget * least / paid, name="the rate that follows from epsilon"),
+    )
+
+
+def _fall(policy: Policy) -> int:
+    """How many visits one move of the policy can drop; it may add none."""
+    if not isinstance(policy, Policy):
+        raise ParameterError(
+            f"policy must be a policy, got {policy!r}.",
+            hint="Use onesided.policy.presence(max_groups=...).",
+            value=policy,
+        )
+    if policy.rules:
+        raise UnprotectableError(
+            f"The policy '{policy.name}' decides by row conditions who is protected; a monitor "
+            "protects every visit.",
+            hint="Use presence(max_groups=...), or addition_only() to protect visit by visit.",
+        )
+    shifts = [shift for many in policy.shifts(GroupCount()).values() for shift in many]
+    if any(shift.rise for shift in shifts):
+        raise UnprotectableError(
+            f"Under the policy '{policy.name}' a visit may have to pass as one elsewhere, which "
+            "raises that count, so no 'at most' can be certain.",
+            hint="Use a policy whose moves only lower counts: presence or addition_only.",
+        )
+    return max(shift.fall for shift in shifts)
+
+
+def _thresholds(given: object, size: int) -> IntArray:
+    """One whole number of at least 0 per place."""
+    plain = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(plain, Sequence) or isinstance(plain, str):
+        level = whole(plain, name="at_most")
+        return np.full(size, level, dtype=np.int64)
+    if len(plain) != size:
+        raise ParameterError(
+            f"There are {len(plain)} thresholds for {size} places.",
+            hint="Give one for all places, or one for each.",
+            thresholds=len(plain),
+            places=size,
+        )
+    return np.array([whole(level, name="at_most") for level in plain], dtype=np.int64)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
