@@ -128,11 +128,6 @@ def test_stuck_sources_do_not_hang():
         NotPrivateScriptedNoise([0] * 10_000).bernoulli(Fraction(1, 2**3000), 1)
 
 
-def test_permutations_throw_repeated_keys_away():
-    script = [5, 5, 9, 3, 2, 1]
-    assert NotPrivateScriptedNoise(script).permutation(3).tolist() == [2, 1, 0]
-
-
 def words(source, count=4):
     return source.uniform(2**62, count).tolist()
 
@@ -273,6 +268,7 @@ def test_a_failing_cipher_is_an_error(size):
         ("two_sided", (Fraction(1, 1000), 1)),
         ("bernoulli", ("1/3",)),
         ("uniform", (2**33 + 1,)),
+        ("permutation", ()),
     ],
 )
 def test_memory_above_the_output_is_bounded(name, arguments):

@@ -3,7 +3,6 @@
 import importlib.util
 import math
 from fractions import Fraction
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -156,17 +155,6 @@ def test_uniform_of_large_bounds(below, noise):
     assert draws.max() < below
     counts = np.bincount((draws.astype(float) / below * 64).astype(int), minlength=64)[:64]
     assert stats.chisquare(counts).pvalue > laws.FALSE_ALARM
-
-
-def test_permutations_of_four_are_equally_likely(noise):
-    orders = {order: i for i, order in enumerate(permutations(range(4)))}
-    counts = np.zeros(24)
-    for _ in range(12_000):
-        counts[orders[tuple(noise.permutation(4).tolist())]] += 1
-    assert stats.chisquare(counts).pvalue > laws.FALSE_ALARM
-    biased = np.full(24, 500.0)
-    biased[:12] *= 1.1
-    assert stats.chisquare(counts, biased * counts.sum() / biased.sum()).pvalue < laws.FALSE_ALARM
 
 
 def test_many_rates_follow_each_its_own_law(noise):

@@ -104,21 +104,3 @@ def below(bound: int, size: int, bits: Bits) -> IntArray:
             hint="The source of random bits is stuck. Nothing was released.",
         )
     return out
-
-
-def shuffled(length: int, bits: Bits) -> IntArray:
-    """0 .. length - 1, each order equally likely.
-
-    Sorts 64-bit keys. Given that all keys differ each order is equally likely, by symmetry;
-    keys that do not all differ are thrown away together.
-    """
-    for _ in range(_ROUNDS):
-        keys = bits.words(length)
-        order = np.argsort(keys)
-        keys = keys[order]
-        if bool((keys[1:] != keys[:-1]).all()):
-            return order.astype(np.int64, copy=False)
-    raise NoiseError(
-        f"{_ROUNDS} times some of {length} random words were the same.",
-        hint="The source of random bits is stuck. Nothing was released.",
-    )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onesided import _numbers
 from onesided._numbers import Infinite, Loss, Number
 from onesided.errors import ParameterError
-from onesided.noise import _bernoulli, _geometric
+from onesided.noise import _bernoulli, _geometric, _shuffle
 from onesided.noise._bits import Bits, NotPrivateScriptedBits, NotPrivateSeededBits
 from onesided.noise._protocol import BoolArray, IntArray, Rates
 from onesided.noise._secure import SecureBits
@@ -85,7 +85,7 @@ class ExactNoise:
 
         Read as ranks (the rank of item ``i`` is the ``i``-th entry) it is just as uniform.
         """
-        return _bernoulli.shuffled(_size(length, name="length"), self._bits)
+        return _shuffle.shuffled(_size(length, name="length"), self._bits)
 
     def _draw(self, rates: list[Loss], codes: IntArray | None, size: int) -> IntArray:
         out = np.empty(size, dtype=np.int64)
