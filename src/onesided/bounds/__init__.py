@@ -1,0 +1,42 @@
+"""What no mechanism can pass, and what the best one reaches: the papers' formulas, cited."""
+
+from onesided.bounds._exclusion import exclusion_freedom, suppress_freedom
+from onesided.bounds._noise_error import NoiseError, exponential_noise, laplace_noise
+from onesided.bounds._one_sided import (
+    delta_needed_dp,
+    epsilon_needed_adp,
+    epsilon_needed_dp,
+    power_bound,
+    true_positive_adp,
+    true_positive_dp,
+)
+from onesided.bounds._optimal import geometric_matrix, post_processing
+from onesided.bounds._sampling import (
+    laplace_error,
+    sampling_crossing,
+    sampling_error,
+    sampling_loses,
+)
+from onesided.bounds._virtual import attainable_power, virtual_power
+
+__all__ = [
+    "NoiseError",
+    "attainable_power",
+    "delta_needed_dp",
+    "epsilon_needed_adp",
+    "epsilon_needed_dp",
+    "exclusion_freedom",
+    "exponential_noise",
+    "geometric_matrix",
+    "laplace_error",
+    "laplace_noise",
+    "post_processing",
+    "power_bound",
+    "sampling_crossing",
+    "sampling_error",
+    "sampling_loses",
+    "suppress_freedom",
+    "true_positive_adp",
+    "true_positive_dp",
+    "virtual_power",
+]
