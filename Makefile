@@ -19,7 +19,7 @@ lint: $(READY)
 	$(RUN)/mypy
 
 bench: $(READY)
-	$(RUN)/python benchmarks/all.py
+	for script in benchmarks/*.py; do echo "## $$script"; $(RUN)/python $$script || exit 1; done
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

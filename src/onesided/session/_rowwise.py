@@ -227,7 +227,7 @@ def _sql_suspect(text: str) -> str | None:
     bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", bare, flags=re.DOTALL)
     bare = re.sub(r'"(?:[^"]|"")*"', " quoted ", bare).lower()
     for word in re.findall(r"\b(select|over|qualify|window|lambda|random|columns)\b|(;)", bare):
-        return word[0] or word[1]
+        return str(word[0] or word[1])
     for name in re.findall(r"([a-z_]\w*)\s*\(", bare):
         if name not in _SQL and name not in _SQL_WORDS:
             return str(name)
