@@ -1,0 +1,241 @@
+"""Top-k, sparse vector, ALap, AGeo and their two-sided competitors; and broken selections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from onesided import policy as policies
+from onesided._numbers import INFINITE
+from onesided.mechanism import (
+    AdaptiveGapSparseVector,
+    AGeo,
+    ALap,
+    DiscreteLaplace,
+    GapSparseVector,
+    GapTopK,
+    MeasuredTopK,
+    SparseVector,
+    TopK,
+)
+from onesided.policy import GroupCount, Policy, Record
+from onesided.verify._case import Case, shipped
+from onesided.verify._universe import Universe
+from onesided.verify.zoo import selection as zoo
+
+_ABC = Universe(groups=("a", "b", "c"), units=2)
+_ONE = Universe(groups=("a", "b", "c"), units=1)
+_AB = Universe(units=1)
+_SELECTED = "reached as selected counts go far above the others"
+_HALF = "reached by more queries only"
+
+
+def cases() -> Iterator[Case]:
+    """The sound first."""
+    yield from _top_k()
+    yield from _sparse_vector()
+    yield from _asymmetric()
+    yield from _competitors()
+    yield from _broken_top_k()
+    yield from _broken_sparse_vector()
+    yield from _wrong_direction()
+
+
+def _top_k() -> Iterator[Case]:
+    for groups in (1, 2, 3):
+        policy = policies.presence(max_groups=groups)
+        for k in (1, 2, 3):
+            mechanism = TopK.for_policy(policy, k=k, epsilon=6)
+            yield shipped(mechanism, policy, universe=_ABC, loose=_SELECTED, tail=1e-11)
+    added, wide = policies.addition_only(), GroupCount(max_groups=3)
+    yield shipped(
+        TopK.for_policy(added, k=2, epsilon=6, max_groups=3),
+        added,
+        wide,
+        universe=_ABC,
+        loose=_SELECTED,
+    )
+
+
+def _sparse_vector() -> Iterator[Case]:
+    for groups, answers in ((1, None), (3, 1), (3, 2), (2, None), (3, None)):
+        policy = policies.presence(max_groups=groups)
+        mechanism = SparseVector.for_policy(policy, thresholds=1, epsilon=6, max_answers=answers)
+        yield shipped(mechanism, policy, universe=_ABC, loose=_HALF)
+        adaptive = zoo.Adaptive(mechanism)
+        yield shipped(
+            adaptive, policy, name="SparseVector (adaptive stream)", universe=_ABC, loose=_HALF
+        )
+    each = SparseVector([0, 1, 2], upper_rate=4, max_answers=1)
+    yield shipped(each, policies.presence(max_groups=3), universe=_ABC, loose=_HALF)
+
+
+def _asymmetric() -> Iterator[Case]:
+    single, both = Universe(groups=("a",)), policies.unbounded()
+    for policy, query in (
+        (policies.addition_only(), GroupCount(max_groups=1)),
+        (policies.removal_only(), GroupCount(max_groups=1)),
+        (both, GroupCount(max_groups=1)),
+    ):
+        geometric = AGeo.for_policy(policy, epsilon=1, most=2)
+        yield shipped(geometric, policy, query, universe=single, loose="clamping hides some")
+        laplace = ALap.for_policy(policy, epsilon=2, largest="0.1", grid="0.1")
+        yield shipped(laplace, policy, query, universe=single)
+
+
+def _competitors() -> Iterator[Case]:
+    for policy, groups in _symmetric():
+        query = GroupCount(max_groups=groups)
+        worlds = {
+            "three": Universe(groups=("a", "b", "c"), units=1, max_groups=groups),
+            "two": Universe(units=1, max_groups=min(groups, 2)),
+        }
+        yield shipped(
+            DiscreteLaplace(2), policy, query, universe=worlds["two"], loose="more groups"
+        )
+        for mechanism, world in (
+            (GapTopK(1, noise_rate=4), "three"),
+            (GapTopK(2, noise_rate=4), "three"),
+            (MeasuredTopK(GapTopK(1, noise_rate=4), measure_rate=4), "two"),
+            (GapSparseVector(0, threshold_rate=3, query_rate=4, max_answers=1), "two"),
+            (GapSparseVector([0, 1], threshold_rate=3, query_rate=4, max_answers=2), "two"),
+            (_adaptive_gap(1), "two"),
+            (_adaptive_gap(2), "two"),
+        ):
+            yield shipped(
+                mechanism,
+                policy,
+                query,
+                universe=worlds[world],
+                loose=_HALF,
+                tail=1e-10,
+                unseen=1e-3,
+            )
+    falls = policies.presence(max_groups=2)
+    bare = GapSparseVector.for_policy(falls, thresholds=0, epsilon=8, max_answers=2)
+    yield shipped(bare, falls, universe=_AB, loose=_HALF)
+
+
+def _symmetric() -> tuple[tuple[Policy, int], ...]:
+    return (
+        (policies.bounded(), 1),
+        (policies.unbounded(), 1),
+        (policies.unbounded(), 3),
+    )
+
+
+def _adaptive_gap(answers: int) -> AdaptiveGapSparseVector:
+    return AdaptiveGapSparseVector(0, threshold_rate=4, query_rate=8, max_answers=answers, margin=1)
+
+
+def _broken_top_k() -> Iterator[Case]:
+    one, two, three = (policies.presence(max_groups=n) for n in (1, 2, 3))
+    pair = TopK.for_policy(two, k=2, epsilon=6)
+    yield _broken(
+        pair, TopK(2, upper_rate=6), two, "ε where ε/k is due", "ADP-2021 Algorithm 1, half read"
+    )
+    yield _broken(
+        TopK.for_policy(one, k=1, epsilon=3),
+        _wrong(zoo.ties_by_truth, rate=3),
+        one,
+        "ties broken by the true counts",
+        "stable sorts of data that were sorted",
+    )
+    yield _broken(
+        TopK.for_policy(three, k=1, epsilon=3),
+        _wrong(zoo.ties_by_others, rate=3),
+        three,
+        "ties broken by unselected noisy counts",
+        "partial sorts",
+        universe=_ABC,
+    )
+    yield _broken(
+        TopK.for_policy(three, k=1, epsilon=3),
+        _wrong(zoo.runner_up, rate=3),
+        three,
+        "the best unselected value is published unpaid",
+        "free gap taken over to one-sided noise",
+    )
+    yield _broken(
+        TopK.for_policy(one, k=1, epsilon=3),
+        _wrong(zoo.true_values, rate=3),
+        one,
+        "noisy winners, true values",
+        "report noisy max misread",
+    )
+    yield _broken(
+        GapTopK(1, noise_rate=1),
+        _wrong(zoo.plain_gaps, rate=1),
+        policies.unbounded(),
+        "plain gaps with ties by position",
+        "free gap (Ding et al. 2020) on whole numbers",
+        query=GroupCount(max_groups=2),
+        universe=Universe(
+            groups=("a", "b", "c", "d"),
+            units=1,
+            values=(Record("record", frozenset("ab")), Record("absent")),
+        ),
+        tail=1e-8,
+    )
+
+
+def _broken_sparse_vector() -> Iterator[Case]:
+    one, three = policies.presence(max_groups=1), policies.presence(max_groups=3)
+    once = SparseVector.for_policy(three, thresholds=0, epsilon=4, max_answers=1)
+    high = SparseVector.for_policy(three, thresholds=2, epsilon=4, max_answers=1)
+    single = SparseVector.for_policy(one, thresholds=1, epsilon=3, max_answers=1)
+    lyu = "Lyu, Su and Li 2017, Algorithm "
+    for right, policy, run, flaw, seen in (
+        (once, three, zoo.never_stops, "stop rule ignored", lyu + "6"),
+        (once, three, zoo.shared_noise, "one draw of noise for all queries", "a hoisted draw"),
+        (high, three, zoo.certified_value, "publishes certified values too", "debug output"),
+        (single, one, zoo.true_answer, "answers the true count", "threshold alerts"),
+        (single, one, zoo.fresh_answer, "answers with fresh noise, unpaid", lyu + "3, in spirit"),
+        (single, one, zoo.rounded_first, "count rounded before the noise", "binned counts"),
+    ):
+        yield _broken(right, _wrong(run, right=right), policy, flaw, seen)
+    twice = SparseVector.for_policy(three, thresholds=0, epsilon=4, max_answers=2)
+    forgot = SparseVector(0, upper_rate=4, max_answers=2)
+    yield _broken(twice, forgot, three, "ε where ε/c is due", lyu + "4")
+
+
+def _wrong_direction() -> Iterator[Case]:
+    rises = policies.unbounded()
+    for mechanism in (TopK(1, upper_rate=3), SparseVector(0, upper_rate=3, max_answers=1)):
+        claimed = DiscreteLaplace(3)
+        yield _broken(
+            claimed,
+            mechanism,
+            rises,
+            "a symmetrised policy",
+            "noise above the truth only",
+            query=GroupCount(max_groups=1),
+            universe=Universe(units=1, max_groups=1),
+        )
+    yield _broken(
+        AGeo(1, INFINITE, most=2),
+        _wrong(zoo.cut_noise, rate=1),
+        policies.addition_only(),
+        "the noise is cut at the end, not the answer",
+        "ADP-2022 Definition VIII.1, misprint",
+        query=GroupCount(max_groups=1),
+        universe=Universe(groups=("a",)),
+    )
+
+
+def _wrong(run: Callable[..., Any], **options: Any) -> zoo.Wrong:
+    return zoo.Wrong(partial(run, **options))
+
+
+def _broken(right: Any, wrong: Any, policy: Policy, flaw: str, seen: str, **options: Any) -> Case:
+    query = options.pop("query", GroupCount())
+    claims = {
+        edge: max(right.loss(shift) for shift in shifts)
+        for edge, shifts in policy.shifts(query).items()
+    }
+    world = options.pop("universe", _ONE)
+    name = type(right).__name__
+    return Case(
+        name, policy, wrong, claims, query=query, universe=world, flaw=flaw, seen=seen, **options
+    )
