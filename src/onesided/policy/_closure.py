@@ -254,14 +254,10 @@ def _presence(policy: Presence, chains: Chains) -> Widened:
         for group in groups
     }
     most = policy.max_groups
-    sizes = sorted((len(many) for many in together.values()), reverse=True)
-    spare = max(0, most - len(groups))
-    chosen = list(islice(combinations(together.values(), min(most, len(groups))), _MOST_SETS + 1))
-    needed = (
-        max((len(frozenset().union(*many)) for many in chosen), default=0)
-        if len(chosen) <= _MOST_SETS
-        else sum(sizes[:most])
-    ) + spare
+    needed = max(
+        _largest_union(list(together.values()), size) + most - size
+        for size in range(min(most, len(groups)) + 1)
+    )
     if needed <= most:
         return Widened(policy, ())
     added = [
@@ -274,6 +270,14 @@ def _presence(policy: Presence, chains: Chains) -> Widened:
         for chain in ends.values()
     ]
     return Widened(Presence(needed), tuple(added))
+
+
+def _largest_union(sets: Sequence[frozenset[str]], size: int) -> int:
+    """The most elements in a union of ``size`` of the sets; a bound where there are too many."""
+    chosen = list(islice(combinations(sets, size), _MOST_SETS + 1))
+    if len(chosen) > _MOST_SETS:
+        return sum(sorted((len(one) for one in sets), reverse=True)[:size])
+    return max(len(frozenset().union(*many)) for many in chosen)
 
 
 def _require(chains: Chains, known: set[str], policy: Policy) -> None:

@@ -152,8 +152,9 @@ def _named(error: PolicyError) -> Iterator[re.Pattern[str]]:
 def _key_pattern(key: str) -> re.Pattern[str]:
     """A key where it is set, on its own or as a table's header."""
     name = rf"""["']?{re.escape(key)}["']?"""
+    path = r"""(?:[\w"'-]+\s*\.\s*)*"""
     return re.compile(
-        rf"^\s*(?:{name}\s*[=.]|\[+\s*(?:[^\]]*\.)?\s*{name}\s*\]+)|[{{,]\s*{name}\s*="
+        rf"^\s*(?:{path}{name}\s*[=.]|\[+\s*{path}{name}\s*\]+)|[{{,]\s*{path}{name}\s*="
     )
 
 

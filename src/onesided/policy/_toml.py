@@ -26,7 +26,7 @@ def _from_predicate(make: Callable[[str], Policy]) -> Callable[[dict[str, Any]],
     """A family of one predicate; an expression cannot come back from its printed form."""
 
     def build(given: dict[str, Any]) -> Policy:
-        _require_sql(given.get("sql", True))
+        _require_sql(given.get("sql", True), key="sql")
         return make(given["predicate"])
 
     return build
@@ -34,20 +34,21 @@ def _from_predicate(make: Callable[[str], Policy]) -> Callable[[dict[str, Any]],
 
 def _custom(given: dict[str, Any]) -> Policy:
     rules = given.pop("rules", [])
-    _require_sql(all(len(rule) == 2 for rule in rules))
+    _require_sql(all(len(rule) == 2 for rule in rules), mark="expression")
     return _families.custom(**given, rules=[(kind, condition) for kind, condition in rules])
 
 
 def _tiers(given: dict[str, Any]) -> Policy:
-    _require_sql(all(len(row) in (2, 3) for row in given["tiers"]))
+    _require_sql(all(len(row) < 4 for row in given["tiers"]), mark="expression")
     return _families.read_tiers(given["tiers"])
 
 
-def _require_sql(sql: object) -> None:
+def _require_sql(sql: object, **where: object) -> None:
     if not sql:
         raise PolicyError(
             "This policy was made from a narwhals expression, which text cannot rebuild.",
             hint="Write its predicate as SQL to store the policy in a file.",
+            **where,
         )
 
 
@@ -101,8 +102,11 @@ def from_toml(text: str) -> Policy:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        place = str(error).replace(
+            "end of document", f"line {text.count(chr(10)) + 1}, the end of the document"
+        )
         raise PolicyError(
-            f"The policy is not valid TOML: {error}.", hint="See docs/policies.md for examples."
+            f"The policy is not valid TOML: {place}.", hint="See docs/policies.md for examples."
         ) from None
     try:
         _check_version(document)
@@ -125,7 +129,7 @@ def _build(document: Mapping[str, Any], *, where: str = "policy") -> Policy:
         raise PolicyError(
             f"Unknown policy family {family!r}.",
             hint=f"Known: {', '.join(sorted(_FAMILIES))}.",
-            key="family",
+            given=family,
         )
     if not isinstance(parameters, dict):
         raise PolicyError(
