@@ -1,19 +1,42 @@
 """Attempts to falsify our own promises, by running the shipped code against every noise."""
 
-from onesided.verify._catalogue import Case, Verdict, cases, run
+from onesided.verify._audit import AuditReport, EachCount, audit
+from onesided.verify._case import Case, Verdict, program, shipped
 from onesided.verify._enumerate import PathNoise, paths
-from onesided.verify._exact import ExactReport, Finding, exact
+from onesided.verify._exact import estimate, exact
+from onesided.verify._laws import Agreement, agrees, geometric_law, power, two_sided_law
+from onesided.verify._markdown import markdown
+from onesided.verify._own import CheckResult, own_checks
+from onesided.verify._progress import Estimate
+from onesided.verify._report import ExactReport, Finding
+from onesided.verify._run_all import verdicts
 from onesided.verify._universe import Universe
+from onesided.verify.cases import catalogue
 
 __all__ = [
+    "Agreement",
+    "AuditReport",
     "Case",
+    "CheckResult",
+    "EachCount",
+    "Estimate",
     "ExactReport",
     "Finding",
     "PathNoise",
     "Universe",
     "Verdict",
-    "cases",
+    "agrees",
+    "audit",
+    "catalogue",
+    "estimate",
     "exact",
+    "geometric_law",
+    "markdown",
+    "own_checks",
     "paths",
-    "run",
+    "power",
+    "program",
+    "shipped",
+    "two_sided_law",
+    "verdicts",
 ]

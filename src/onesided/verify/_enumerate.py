@@ -2,144 +2,202 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from itertools import permutations
-from typing import Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from onesided._numbers import INFINITE, Infinite, Loss, Number, probability, rate, whole
+from onesided._numbers import Loss, Number, whole
 from onesided.errors import ParameterError
 from onesided.noise import BoolArray, IntArray
 from onesided.noise._protocol import Rates
+from onesided.verify._support import Request, Support, request_of, support
+from onesided.verify._watch import PATIENCE, Watch
 
 Result = TypeVar("Result")
 MAX_PATHS: Final = 20_000_000
-_MAX_DEPTH: Final = 10_000
+MAX_DRAWS: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
-    """The values of one draw and their probabilities; what is missing from 1 was cut off."""
-
-    values: tuple[object, ...]
-    weights: tuple[float, ...]
+class _PathTooUnlikely(BaseException):
+    """This path is less likely than the floor. Not an Exception: no program may swallow it."""
 
 
-@lru_cache(maxsize=256)
-def geometric_support(rate_: Loss, tail: float) -> Support:
-    """Values 0, 1, ... of a geometric until at most ``tail`` is left over."""
-    if isinstance(rate_, Infinite):
-        return Support((0,), (1.0,))
-    step = float(rate_)
-    last = max(0, math.ceil(-math.log(tail) / step) - 1)
-    share = -math.expm1(-step)
-    values = range(last + 1)
-    return Support(tuple(values), tuple(share * math.exp(-step * k) for k in values))
+@dataclass(slots=True)
+class _Node:
+    """One call for noise on the current path: what was asked, and which outcome is taken."""
 
-
-@lru_cache(maxsize=256)
-def two_sided_support(upper: Loss, lower: Loss, tail: float) -> Support:
-    """Values of ``G_upper - G_lower`` until at most ``tail`` is left over on each side."""
-    if isinstance(lower, Infinite):
-        return geometric_support(upper, tail)
-    if isinstance(upper, Infinite):
-        down = geometric_support(lower, tail)
-        return Support(tuple(-int(v) for v in down.values), down.weights)  # type: ignore[call-overload]
-    a, b = float(upper), float(lower)
-    peak = math.expm1(-a) * math.expm1(-b) / -math.expm1(-a - b)
-    most, least = math.ceil(-math.log(tail) / a), math.ceil(-math.log(tail) / b)
-    values = range(-least, most + 1)
-    weights = tuple(peak * math.exp(-a * k if k >= 0 else b * k) for k in values)
-    return Support(tuple(values), weights)
+    request: Request
+    support: Support
+    count: int
+    before: float
+    index: int = 0
 
 
 class PathNoise:
-    """Answers draws along one path; :func:`paths` walks them all. For verification only."""
+    """Answers calls for noise along one path; :class:`Walk` takes it down all of them.
 
-    def __init__(self, choices: list[int], *, tail: float) -> None:
-        self.choices = choices
-        self.sizes: list[int] = []
+    For verification only. ``weight`` is the probability of the outcomes given so far; a path
+    less likely than ``tail`` ends, and its probability is added to ``lost``.
+    """
+
+    def __init__(self, *, tail: float) -> None:
         self.weight = 1.0
+        self.lost = 0.0
+        self.branches = 1
         self._tail = tail
-
-    def _pick(self, support: Support) -> object:
-        place = len(self.sizes)
-        if place == len(self.choices):
-            self.choices.append(0)
-        if place >= _MAX_DEPTH:
-            raise ParameterError(
-                f"One run made more than {_MAX_DEPTH} draws, so it cannot be enumerated.",
-                hint="Bound the number of draws, or use a smaller universe.",
-            )
-        self.sizes.append(len(support.values))
-        self.weight *= support.weights[self.choices[place]]
-        return support.values[self.choices[place]]
+        self._nodes: list[_Node] = []
+        self._place = 0
 
     def geometric(self, rate: Rates, size: int) -> IntArray:
-        return _ints(self._pick(geometric_support(r, self._tail)) for r in _each(rate, size))
+        return self._ints(("geometric", request_of(rate), size))
 
     def two_sided(self, upper: Rates, lower: Rates, size: int) -> IntArray:
-        pairs = zip(_each(upper, size), _each(lower, size), strict=True)
-        return _ints(self._pick(two_sided_support(a, b, self._tail)) for a, b in pairs)
+        return self._ints(("two_sided", request_of(upper), request_of(lower), size))
 
-    def bernoulli(self, probability_: Fraction | Number, size: int) -> BoolArray:
-        return self._flips(float(probability(probability_, name="probability")), size)
+    def bernoulli(self, probability: Fraction | Number, size: int) -> BoolArray:
+        return self._flips(("bernoulli", probability, size))
 
-    def bernoulli_exp(self, rate_: Loss | Number, size: int) -> BoolArray:
-        exact = rate(rate_, name="rate")
-        return self._flips(0.0 if exact == INFINITE else math.exp(-float(exact)), size)  # type: ignore[arg-type]
+    def bernoulli_exp(self, rate: Loss | Number, size: int) -> BoolArray:
+        return self._flips(("bernoulli_exp", rate, size))
 
     def uniform(self, below: int, size: int) -> IntArray:
-        count = whole(below, name="below", least=1, most=4096)
-        support = Support(tuple(range(count)), (1 / count,) * count)
-        return _ints(self._pick(support) for _ in range(size))
+        return self._ints(("uniform", below, size))
 
     def permutation(self, length: int) -> IntArray:
-        orders = tuple(permutations(range(whole(length, name="length", most=7))))
-        picked = self._pick(Support(orders, (1 / len(orders),) * len(orders)))
-        return np.array(picked, dtype=np.int64)
+        return self._ints(("permutation", length))
 
-    def _flips(self, chance: float, size: int) -> BoolArray:
-        sides = [(value, p) for value, p in ((True, chance), (False, 1 - chance)) if p > 0]
-        support = Support(tuple(v for v, _ in sides), tuple(p for _, p in sides))
-        return np.array([self._pick(support) for _ in range(size)], dtype=np.bool_)
+    def restart(self) -> None:
+        """Back to the beginning, to follow the same choices again."""
+        self.weight, self._place = 1.0, 0
+
+    def advance(self) -> bool:
+        """Turn to the next path; False if there is none. Forgets calls that were not repeated."""
+        del self._nodes[self._place :]
+        while self._nodes:
+            node = self._nodes[-1]
+            node.index += 1
+            if node.index < node.count:
+                return True
+            self._nodes.pop()
+        return False
+
+    def choose(self, pick: Callable[[int], int]) -> None:
+        """From now on take the outcome ``pick(number of outcomes)`` of each new call."""
+        self._nodes.clear()
+        self._pick, self.branches = pick, 1
+
+    _pick: Callable[[int], int] | None = None
+
+    def _ints(self, request: Request) -> IntArray:
+        drawn: IntArray = self._draw(request)
+        return drawn
+
+    def _flips(self, request: Request) -> BoolArray:
+        drawn: BoolArray = self._draw(request)
+        return drawn
+
+    def _draw(self, request: Request) -> Any:
+        place = self._place
+        if place == len(self._nodes):
+            self._nodes.append(self._new(request))
+        node = self._nodes[place]
+        if node.request != request:
+            raise ParameterError(
+                f"Run again with the same noise, the program asked for {request[0]} where it had "
+                f"asked for {node.request[0]}, or with other arguments.",
+                hint="The program must take all of its chance, and nothing else that changes, "
+                "from the noise it is given.",
+            )
+        self._place = place + 1
+        self.weight = node.before * float(node.support.weights[node.index])
+        return node.support.values[node.index].copy()
+
+    def _new(self, request: Request) -> _Node:
+        if self._place >= MAX_DRAWS:
+            raise ParameterError(
+                f"One run made more than {MAX_DRAWS} draws, so it cannot be enumerated.",
+                hint="Bound the number of draws: a program that may draw for ever, or as often as "
+                "a secret says, cannot be checked and can be told by its running time.",
+            )
+        found = support(request, self._tail)
+        count = found.above(self._tail / self.weight) if self.weight else 0
+        self.lost += self.weight * found.lost_beyond(count)
+        if count == 0:
+            raise _PathTooUnlikely
+        self.branches *= count
+        index = self._pick(count) if self._pick else 0
+        return _Node(request, found, count, self.weight, index)
+
+
+class Walk(Generic[Result]):
+    """Run ``program`` once for every sequence of outcomes; iterate to get ``(result, weight)``.
+
+    After the walk, ``lost`` bounds the probability of all paths that were not taken: outcomes
+    less likely than ``tail``, counted as they were cut. ``count`` is the number of runs.
+    Errors: ParameterError after ``limit`` paths, for a run that does not end within ``patience``
+    seconds (in the main thread), or that takes chance from elsewhere.
+    """
+
+    def __init__(
+        self,
+        program: Callable[[PathNoise], Result],
+        *,
+        tail: float,
+        limit: int = MAX_PATHS,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._program, self._tail, self._limit = program, tail, limit
+        self._patience = patience
+        self.count, self.lost = 0, 0.0
+
+    def __iter__(self) -> Iterator[tuple[Result, float]]:
+        noise, program = PathNoise(tail=self._tail), self._program
+        with Watch(lambda: self.count, patience=self._patience):
+            while self.count < self._limit:
+                self.count += 1
+                noise.restart()
+                try:
+                    result = program(noise)
+                except _PathTooUnlikely:
+                    pass
+                else:
+                    yield result, noise.weight
+                if not noise.advance():
+                    self.lost = min(1.0, noise.lost)
+                    return
+        raise ParameterError(
+            f"More than {self._limit:,} paths: the universe is too large to enumerate.",
+            hint="Use fewer groups or units, larger rates, or a coarser tail.",
+        )
+
+    def probe(self, dives: int, seed: int) -> float:
+        """An estimate of the number of paths from ``dives`` random ones (Knuth 1975)."""
+        generator = np.random.default_rng(seed)
+        noise, total = PathNoise(tail=self._tail), 0
+        with Watch(lambda: self.count, patience=self._patience):
+            for _ in range(dives):
+                self.count += 1
+                noise.choose(lambda count: int(generator.integers(count)))
+                noise.restart()
+                with suppress(_PathTooUnlikely):
+                    self._program(noise)
+                total += noise.branches
+        return total / dives
 
 
 def paths(
     program: Callable[[PathNoise], Result], *, tail: float, limit: int = MAX_PATHS
 ) -> Iterator[tuple[Result, float]]:
-    """Run ``program`` once for every sequence of draws; yield each result with its probability.
-
-    Errors: ParameterError after ``limit`` paths.
-    """
-    choices: list[int] = []
-    for _ in range(limit):
-        noise = PathNoise(choices, tail=tail)
-        result = program(noise)
-        yield result, noise.weight
-        del choices[len(noise.sizes) :]
-        while choices and choices[-1] + 1 == noise.sizes[len(choices) - 1]:
-            choices.pop()
-        if not choices:
-            return
-        choices[-1] += 1
-    raise ParameterError(
-        f"More than {limit:,} paths: the universe is too large to enumerate.",
-        hint="Use fewer groups or units, larger rates, or a coarser tail.",
-    )
+    """Each result of ``program`` with the probability of the noise that led to it."""
+    return iter(Walk(program, tail=whole_tail(tail), limit=whole(limit, name="limit", least=1)))
 
 
-def _each(rates: Rates, size: int) -> Iterator[Loss]:
-    """One exact rate per draw."""
-    many = isinstance(rates, Sequence) and not isinstance(rates, str)
-    for place in range(size):
-        yield rate(rates[place] if many else rates, name="rate")  # type: ignore[index]
-
-
-def _ints(values: Iterator[object]) -> IntArray:
-    return np.array(list(values), dtype=np.int64)
+def whole_tail(tail: float) -> float:
+    """``tail`` if it can be a probability to cut at."""
+    if not 0 < tail <= 0.5:
+        raise ParameterError(f"tail must lie in (0, 1/2], got {tail!r}.", hint="Use 1e-12.")
+    return float(tail)

@@ -3,80 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from types import MappingProxyType
+from functools import partial
+from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
-from onesided._numbers import Loss, Number, exact as exact_number, round_up
 from onesided.errors import ParameterError
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
-from onesided.verify._enumerate import paths
+from onesided.verify._enumerate import MAX_PATHS, Walk, whole_tail
+from onesided.verify._progress import Estimate, Progress, progress_of
+from onesided.verify._report import ExactReport, Finding, Pair, Table, compare
 from onesided.verify._universe import Data, Universe
+from onesided.verify._watch import PATIENCE
+from onesided.verify._workers import spread
 
 TAIL: Final = 1e-12
-_ROUNDING: Final = 1e-9
+_DIVES: Final = 40
+_SETS_PROBED: Final = 8
+_TOO_COARSE: Final = 0.5
 
 Program = Callable[[Data, Noise], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The worst that was found along one edge: ``log Pr[M(X) = output] / Pr[M(Y) = output]``.
-
-    ``loss`` is never above the truth: probability that was not enumerated is counted against
-    the finding. ``impossible`` says that Y was never seen to give the output at all.
-    """
-
-    loss: float
-    real: Data
-    other: Data
-    output: Hashable
-    impossible: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ExactReport:
-    """What the exact check found, edge by edge, each in its own direction.
-
-    ``outside`` is the most probability that any data set's enumeration left out; a larger loss
-    could hide only there.
-    """
-
-    findings: Mapping[Edge, Finding]
-    outside: float
-    data_sets: int
-    noise_paths: int
-
-    @property
-    def loss(self) -> float:
-        """The worst directed loss per unit of edge weight."""
-        return max((f.loss / float(e.weight) for e, f in self.findings.items()), default=0.0)
-
-    @property
-    def worst(self) -> tuple[Edge, Finding] | None:
-        """The edge and finding behind :attr:`loss`."""
-        pairs = self.findings.items()
-        return max(pairs, key=lambda pair: pair[1].loss / float(pair[0].weight), default=None)
-
-    def keeps(self, epsilon: Number) -> bool:
-        """Whether no edge loses more than ``epsilon`` times its weight."""
-        promised = exact_number(epsilon, name="epsilon")
-        return all(
-            finding.loss <= round_up(promised * edge.weight) + _ROUNDING
-            for edge, finding in self.findings.items()
-        )
-
-    def keeps_shift_losses(self, losses: Mapping[Edge, Loss]) -> bool:
-        """Whether no edge loses more than the loss claimed for it."""
-        return all(
-            finding.loss <= round_up(losses.get(edge, Fraction(0))) + _ROUNDING
-            for edge, finding in self.findings.items()
-        )
 
 
 def exact(
@@ -86,113 +36,176 @@ def exact(
     *,
     query: GroupCount | None = None,
     tail: float = TAIL,
+    limit: int = MAX_PATHS,
+    patience: float = PATIENCE,
+    processes: int = 1,
+    progress: Progress = False,
 ) -> ExactReport:
     """Run ``program`` on every noise path of every data set; report the worst directed loss.
 
     program: a mechanism (its ``release`` is run on the counts that ``query`` describes), or any
-        function ``(data, noise)`` where ``data`` is a tuple of records and ``noise`` a Noise.
-    tail: probability at which each unbounded draw is cut off; what is cut is reported.
-    Errors: ParameterError if there are too many paths, or if ``tail`` is not in (0, 1/2].
+        function ``(data, noise)`` where ``data`` is a tuple of records and ``noise`` a Noise. It
+        may ask for noise as often as it likes and let later calls depend on earlier ones.
+    tail: paths less likely than this are left out; what that can hide is reported.
+    limit: the most paths for one data set. patience: seconds that one run may take.
+    processes: how many to use; above 1 the program must be picklable.
+    progress: True for an estimate and a bar on stderr, or a function ``(done, total)``.
+    Errors: ParameterError if there are too many paths or data sets, if a run does not end or
+        draws without bound, if the program takes chance from elsewhere, or if so much was cut
+        that nothing follows.
     """
-    if not 0 < tail <= 0.5:
-        raise ParameterError(f"tail must lie in (0, 1/2], got {tail!r}.", hint="Use 1e-12.")
-    world = Universe() if universe is None else universe
-    run, fingerprint = _runner(program, world, query or GroupCount())
-    tables = _Tables(run, fingerprint, tail)
-    worst: dict[Edge, Finding] = {}
-    for real, other, edge in world.moves(policy):
-        found = _compare(real, other, tables.of(real), tables.of(other))
-        if edge not in worst or found.loss > worst[edge].loss:
-            worst[edge] = found
+    task = _Task(program, universe or Universe(), query or GroupCount(), tail, limit, patience)
+    moves = _distinct_moves(task, policy)
+    sets = _data_sets(moves)
+    report_progress = progress_of(
+        progress, lambda: _estimate(task, list(sets.values())), total=len(sets)
+    )
+    tables = dict(
+        zip(sets, spread(task.table, list(sets.values()), processes, report_progress), strict=True)
+    )
+    found = [
+        compare(edge, real, other, tables[here][0], tables[there][0])
+        for real, other, edge, here, there in moves
+    ]
     return ExactReport(
-        MappingProxyType(worst), tables.outside, len(tables.known), tables.noise_paths
+        _worst(found),
+        max((table.lost for table, _ in tables.values()), default=0.0),
+        len(sets),
+        sum(count for _, count in tables.values()),
+        tuple(pair for _, pair in found),
     )
 
 
-def _runner(
-    program: object, world: Universe, query: GroupCount
-) -> tuple[Program, Callable[[Data], Hashable]]:
-    """The program as a function of data, and what of the data it can depend on."""
-    release = getattr(program, "release", None)
-    if release is not None:
-        return (
-            lambda data, noise: release(world.count(data, query), noise=noise),
-            lambda data: tuple(world.count(data, query).tolist()),
-        )
-    if callable(program):
-        return program, lambda data: data
-    raise ParameterError(
-        f"Cannot verify {program!r}: it is neither a mechanism nor a function.",
-        hint="Give a mechanism with release(), or a function of (data, noise).",
-    )
+def estimate(
+    program: object,
+    policy: Policy,
+    universe: Universe | None = None,
+    *,
+    query: GroupCount | None = None,
+    tail: float = TAIL,
+) -> Estimate:
+    """How many data sets and noise paths :func:`exact` would take, and how many seconds, roughly.
+
+    Follows random paths on a few data sets (Knuth 1975): exact if every path is equally wide.
+    """
+    task = _Task(program, universe or Universe(), query or GroupCount(), tail, MAX_PATHS, PATIENCE)
+    return _estimate(task, list(_data_sets(_distinct_moves(task, policy)).values()))
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """The enumerated distribution of one data set."""
+class _Task:
+    """Everything that is needed to enumerate one data set."""
 
-    weights: dict[Hashable, float]
-    lost: float
+    program: Any
+    world: Universe
+    query: GroupCount
+    tail: float
+    limit: int
+    patience: float
 
+    def __post_init__(self) -> None:
+        whole_tail(self.tail)
+        if not (hasattr(self.program, "release") or callable(self.program)):
+            raise ParameterError(
+                f"Cannot verify {self.program!r}: it is neither a mechanism nor a function.",
+                hint="Give a mechanism with release(), or a function of (data, noise).",
+            )
 
-class _Tables:
-    """Distributions by data set, each computed once."""
+    def seen(self, data: Data) -> Hashable:
+        """What of the data the program can depend on; equal data sets share one enumeration."""
+        if hasattr(self.program, "release"):
+            return tuple(self.world.count(data, self.query).tolist())
+        return data
 
-    def __init__(
-        self, run: Program, fingerprint: Callable[[Data], Hashable], tail: float
-    ) -> None:
-        self._run, self._fingerprint, self._tail = run, fingerprint, tail
-        self.known: dict[Hashable, _Table] = {}
-        self.noise_paths = 0
+    def bound(self, data: Data) -> Callable[[Noise], Any]:
+        """The program on this data, as a function of noise."""
+        if not hasattr(self.program, "release"):
+            return partial(self.program, data)
+        counts = self.world.count(data, self.query)
+        release = self.program.release
+        return lambda noise: release(counts.copy(), noise=noise)
 
-    @property
-    def outside(self) -> float:
-        return max((table.lost for table in self.known.values()), default=0.0)
+    def walk(self, data: Data) -> Walk[Any]:
+        run = self.bound(data)
+        return Walk(run, tail=self.tail, limit=self.limit, patience=self.patience)
 
-    def of(self, data: Data) -> _Table:
-        key = self._fingerprint(data)
-        if key not in self.known:
-            self.known[key] = self._enumerate(data)
-        return self.known[key]
-
-    def _enumerate(self, data: Data) -> _Table:
+    def table(self, data: Data) -> tuple[Table, int]:
+        """The distribution of the program's output on this data, and how many paths it took."""
+        walk = self.walk(data)
         weights: dict[Hashable, list[float]] = {}
-        for output, weight in paths(lambda noise: self._run(data, noise), tail=self._tail):
+        for output, weight in walk:
             weights.setdefault(freeze(output), []).append(weight)
-            self.noise_paths += 1
-        sums = {output: math.fsum(many) for output, many in weights.items()}
-        missing = 1 - math.fsum(sums.values())
-        # Float products of exact weights: anything this small is rounding, not a cut tail.
-        return _Table(sums, missing if missing > 1e-14 else 0.0)
+        if walk.lost > _TOO_COARSE:
+            raise ParameterError(
+                f"Paths of probability below {self.tail:g} hold up to {walk.lost:.3g} of all "
+                "probability, so nothing would follow from the others.",
+                hint="Use a smaller tail, fewer draws, or larger rates. A program whose draws "
+                "never come to an end is cut the same way.",
+                lost=walk.lost,
+            )
+        return Table({o: math.fsum(many) for o, many in weights.items()}, walk.lost), walk.count
 
 
-def _compare(real: Data, other: Data, here: _Table, there: _Table) -> Finding:
-    """The output on which ``real`` is least able to pass as ``other``."""
-    best = Finding(-math.inf, real, other, None, impossible=False)
-    for output, weight in here.weights.items():
-        if weight <= 0:
-            continue
-        seen = there.weights.get(output, 0.0)
-        most = seen + there.lost
-        loss = math.log(weight / most) if most > 0 else math.inf
-        if loss > best.loss:
-            best = Finding(loss, real, other, output, impossible=seen == 0)
-    return best
+_Move = tuple[Data, Data, Edge, Hashable, Hashable]
+
+
+def _distinct_moves(task: _Task, policy: Policy) -> list[_Move]:
+    """The moves of the policy, without those that the program cannot tell from an earlier one."""
+    known: dict[tuple[Hashable, ...], _Move] = {}
+    for real, other, edge in task.world.moves(policy):
+        here, there = task.seen(real), task.seen(other)
+        known.setdefault((here, there, edge), (real, other, edge, here, there))
+    if not known:
+        raise ParameterError(
+            f"The policy {policy.name!r} has no move in this universe, so anything would pass.",
+            hint="Use more groups, or records of more kinds.",
+        )
+    return list(known.values())
+
+
+def _data_sets(moves: list[_Move]) -> dict[Hashable, Data]:
+    sets: dict[Hashable, Data] = {}
+    for real, other, _, here, there in moves:
+        sets.setdefault(here, real)
+        sets.setdefault(there, other)
+    return sets
+
+
+def _estimate(task: _Task, sets: list[Data]) -> Estimate:
+    """Random dives on evenly spaced data sets, timed after one to fill the caches."""
+    chosen = sets[:: max(1, len(sets) // _SETS_PROBED)][:_SETS_PROBED]
+    for data in chosen[:1]:
+        task.walk(data).probe(1, seed=0)
+    start = perf_counter()
+    sizes = [task.walk(data).probe(_DIVES, seed=0) for data in chosen]
+    per_path = (perf_counter() - start) / max(1, _DIVES * len(chosen))
+    paths = round(sum(sizes) / max(1, len(sizes)) * len(sets))
+    return Estimate(len(sets), paths, paths * per_path)
+
+
+def _worst(found: list[tuple[Finding, Pair]]) -> dict[Edge, Finding]:
+    worst: dict[Edge, Finding] = {}
+    for finding, pair in found:
+        if pair.edge not in worst or finding.loss > worst[pair.edge].loss:
+            worst[pair.edge] = finding
+    return worst
 
 
 def freeze(output: object) -> Hashable:
     """An output as something that can be a dictionary key; arrays by their values."""
     if isinstance(output, np.ndarray):
-        return (output.dtype.kind, tuple(output.ravel().tolist()))
+        if output.ndim == 1:
+            return (output.dtype.kind, tuple(output.tolist()))
+        return (output.dtype.kind, output.shape, tuple(output.ravel().tolist()))
+    if isinstance(output, np.generic):
+        return freeze(output.item())
     if isinstance(output, list | tuple):
         return tuple(freeze(part) for part in output)
     if isinstance(output, dict):
         return tuple(sorted(((freeze(k), freeze(v)) for k, v in output.items()), key=repr))
-    if isinstance(output, np.generic):
-        return freeze(output.item())
-    if isinstance(output, Hashable):
-        return output
-    raise ParameterError(
-        f"The program returned a {type(output).__name__}, which cannot be compared.",
-        hint="Return numbers, text, arrays, tuples, lists or dictionaries of them.",
-    )
+    if isinstance(output, Iterator) or not isinstance(output, Hashable):
+        raise ParameterError(
+            f"The program returned a {type(output).__name__}, which cannot be compared.",
+            hint="Return numbers, text, arrays, tuples, lists or dictionaries of them.",
+        )
+    return output

@@ -1,0 +1,162 @@
+"""A sampled lower bound on the directed loss, for mechanisms at real size."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from onesided._numbers import Number, whole
+from onesided._numbers import exact as exact_number
+from onesided.errors import ParameterError
+from onesided.noise import Noise, NotPrivateSeededNoise, SecureNoise
+from onesided.verify._events import Event, best_event, rates_between
+from onesided.verify._exact import freeze
+from onesided.verify._workers import refuse_unsendable, spread
+
+CONFIDENCE: Final = "0.999"
+_CHUNK: Final = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """A loss that the mechanism has at least, with the stated confidence.
+
+    loss: ``log((Pr[real in event] - delta) / Pr[other in event])``, both probabilities at their
+    cautious Clopper-Pearson ends. The event was chosen on one half of the samples and counted
+    on the other half. Says nothing of the other direction: audit the pair the other way round.
+    """
+
+    loss: float
+    event: str
+    real_hits: int
+    other_hits: int
+    counted: int
+    confidence: float
+
+    def refutes(self, epsilon: Number) -> bool:
+        """Whether a promise of ``epsilon`` on this pair is false, at the stated confidence."""
+        return self.loss > float(exact_number(epsilon, name="epsilon"))
+
+    def __str__(self) -> str:
+        return (
+            f"loss >= {self.loss:.4f} with confidence {self.confidence:g}: {self.event} came "
+            f"{self.real_hits:,} and {self.other_hits:,} times in {self.counted:,} runs each"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EachCount:
+    """A sampler for mechanisms that treat every count on its own, such as ``Counts``.
+
+    Called as ``(count, size, noise)``: one release of ``size`` equal counts is that many
+    independent releases of one.
+    """
+
+    mechanism: Any
+
+    def __call__(self, count: int, size: int, noise: Noise) -> Any:
+        return self.mechanism.release(np.full(size, count, dtype=np.int64), noise=noise)
+
+
+def audit(
+    program: Any,
+    pair: tuple[Any, Any],
+    *,
+    samples: int = 10**6,
+    confidence: Number = CONFIDENCE,
+    delta: Number = 0,
+    sampler: bool = False,
+    processes: int | None = None,
+    seed: int | None = None,
+) -> AuditReport:
+    """Bound the loss from ``pair[0]`` to ``pair[1]``, in this direction only, from below.
+
+    program: a mechanism (its ``release`` gets the input), a function ``(input, noise)``, or with
+        ``sampler=True`` a function ``(input, size, noise)`` that gives ``size`` independent
+        outputs at once, one per row; see :class:`EachCount`.
+    samples: runs on each of the two inputs. confidence: of the bound, whatever the mechanism is.
+    delta: probability that the promise may fail with. seed: NOT private, to repeat an audit.
+    processes: None for all cores if the program can be sent to them, else one.
+    Errors: ParameterError; MissingDependencyError without scipy.
+    """
+    real, other = pair
+    runs = whole(samples, name="samples", least=1000, most=10**10)
+    sure = float(exact_number(confidence, name="confidence"))
+    if not 0 < sure < 1:
+        raise ParameterError(
+            f"confidence must lie strictly between 0 and 1, got {confidence!r}.",
+            hint='Use for example "0.999".',
+        )
+    slack = float(exact_number(delta, name="delta"))
+    tasks = _tasks(real, other, runs, seed)
+    work = partial(_run, program, sampler)
+    found = spread(work, tasks, _cores(work, processes), lambda _done, _total: None)
+    halves = [[Counter[Hashable]() for _ in range(2)] for _ in range(2)]
+    for (side, _, _, half, _), counts in zip(tasks, found, strict=True):
+        halves[half][side].update(counts)
+    event = best_event(*halves[0], confidence=sure, delta=slack)
+    return _count(event, *halves[1], confidence=sure, delta=slack)
+
+
+_Piece = tuple[int, Any, int, int, int | None]
+
+
+def _tasks(real: Any, other: Any, runs: int, seed: int | None) -> list[_Piece]:
+    """``(side, input, size, half, seed)``: the first half finds the event, the second counts."""
+    pieces: list[_Piece] = []
+    for side, data in enumerate((real, other)):
+        for half in range(2):
+            left = runs // 2
+            while left > 0:
+                size = min(_CHUNK, left)
+                own = None if seed is None else hash((seed, len(pieces))) % 2**61
+                pieces.append((side, data, size, half, own))
+                left -= size
+    return pieces
+
+
+def _run(program: Any, sampler: bool, piece: _Piece) -> Counter[Hashable]:  # noqa: FBT001
+    """How often each output came."""
+    _, data, size, _, seed = piece
+    noise: Noise = SecureNoise() if seed is None else NotPrivateSeededNoise(seed)
+    if sampler:
+        rows = np.asarray(program(data, size, noise))
+        distinct, counts = np.unique(rows, axis=0, return_counts=True)
+        return Counter(dict(zip(map(freeze, distinct), counts.tolist(), strict=True)))
+    release = getattr(program, "release", None)
+    if release is not None:
+        return Counter(freeze(release(data, noise=noise)) for _ in range(size))
+    return Counter(freeze(program(data, noise)) for _ in range(size))
+
+
+def _cores(work: Any, processes: int | None) -> int:
+    if processes is not None:
+        return processes
+    try:
+        refuse_unsendable(work)
+    except ParameterError:
+        return 1
+    return os.cpu_count() or 1
+
+
+def _count(
+    event: Event,
+    real: Counter[Hashable],
+    other: Counter[Hashable],
+    *,
+    confidence: float,
+    delta: float,
+) -> AuditReport:
+    """The bound from fresh samples, of which the event knows nothing."""
+    hits = [sum(n for output, n in side.items() if event.holds(output)) for side in (real, other)]
+    runs = [side.total() for side in (real, other)]
+    low, high = rates_between(hits, runs, confidence=confidence)
+    loss = math.log((low - delta) / high) if low > delta else -math.inf
+    return AuditReport(loss, str(event), hits[0], hits[1], runs[0], confidence)

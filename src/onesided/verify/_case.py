@@ -1,0 +1,167 @@
+"""One line of the table that ``onesided verify`` prints: a program, its claim, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from onesided._numbers import Infinite, Loss, Number, round_up
+from onesided._numbers import exact as exact_number
+from onesided.noise import Noise
+from onesided.policy import Edge, GroupCount, Policy
+from onesided.verify._exact import exact
+from onesided.verify._report import ROUNDING, ExactReport
+from onesided.verify._universe import Data, Universe
+
+# Cut tails may hide this much and no more, unless a case says otherwise.
+UNSEEN: Final = 1e-6
+CASE_TAIL: Final = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program, the policy it is said to keep, what it claims to lose, and whether it does.
+
+    claims: per edge. flaw: what is wrong with a broken one; empty for a sound one. seen: where
+    the flaw was met. loose: why a sound one's claim is not reached in this universe; empty if
+    it is. delta: probability with which the claim may fail. unseen: how much cut tails may hide.
+    """
+
+    name: str
+    policy: Policy
+    program: Any
+    claims: Mapping[Edge, Loss]
+    query: GroupCount = field(default_factory=GroupCount)
+    universe: Universe = field(default_factory=Universe)
+    flaw: str = ""
+    seen: str = ""
+    loose: str = ""
+    tail: float = CASE_TAIL
+    delta: float = 0.0
+    unseen: float = UNSEEN
+
+    @property
+    def sound(self) -> bool:
+        """Whether the claim is said to hold."""
+        return not self.flaw
+
+    @property
+    def title(self) -> str:
+        """The name, and the flaw of a broken one."""
+        return f"{self.name}: {self.flaw}" if self.flaw else self.name
+
+    def run(self) -> Verdict:
+        """Check this case exactly."""
+        report = exact(self.program, self.policy, self.universe, query=self.query, tail=self.tail)
+        return Verdict(self, report.light(), report.delta(self.claims))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the exact check said of one case.
+
+    proven: the δ at which the claim is proven along every edge, cut tails included.
+    """
+
+    case: Case
+    report: ExactReport
+    proven: float
+
+    @property
+    def promised(self) -> float:
+        """The claim on the edge that was found worst against its claim."""
+        return round_up(self.case.claims[self._edge])
+
+    @property
+    def found(self) -> float:
+        """The certain loss on that edge."""
+        return self.report.findings[self._edge].loss
+
+    @property
+    def impossible(self) -> bool:
+        """Whether the worst output was never seen on the other data: an infinite loss."""
+        finding = self.report.findings[self._edge]
+        return finding.impossible and finding.loss > self.promised + ROUNDING
+
+    @property
+    def tight(self) -> bool:
+        """Whether some edge loses all that it claims, so that no less noise would do."""
+        return any(
+            not isinstance(claim := self.case.claims[edge], Infinite)
+            and abs(finding.loss - round_up(claim)) <= 1e-5
+            for edge, finding in self.report.findings.items()
+        )
+
+    @property
+    def accepted(self) -> bool:
+        """No edge was seen above its claim, and what was cut can hide little."""
+        case = self.case
+        kept = case.delta > 0 or self.report.keeps_losses(case.claims)
+        return kept and self.proven <= case.delta + case.unseen
+
+    @property
+    def right(self) -> bool:
+        """Whether the check told sound from broken."""
+        return self.accepted == self.case.sound
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or a few."""
+        if not self.right:
+            return "WRONG: a broken one accepted" if self.accepted else "WRONG: not kept"
+        if not self.accepted:
+            return "rejected, as it must be"
+        return "kept, tight" if self.tight else f"kept ({self.case.loose or 'not tight'})"
+
+    @property
+    def found_text(self) -> str:
+        """The loss in four digits, or that it is infinite."""
+        return "infinite" if self.impossible else f"{self.found:.4f}"
+
+    @property
+    def _edge(self) -> Edge:
+        """The edge with the most loss above its claim; the largest claim among equals."""
+
+        def above(edge: Edge) -> tuple[float, float]:
+            claim = self.case.claims[edge]
+            if isinstance(claim, Infinite):
+                return (-float("inf"), 0.0)
+            loss = self.report.findings[edge].loss
+            return (round(loss - round_up(claim), 6), round_up(claim))
+
+        return max(self.report.findings, key=above)
+
+
+def shipped(
+    mechanism: Any,
+    policy: Policy,
+    query: GroupCount | None = None,
+    *,
+    name: str = "",
+    **options: Any,
+) -> Case:
+    """The one line that registers a mechanism: claims are what its own ``loss`` says.
+
+    query: which count the policy prices; None is the policy's own. options: fields of
+    :class:`Case`, such as ``universe`` or ``loose``.
+    """
+    count = GroupCount() if query is None else query
+    claims = {
+        edge: max(mechanism.loss(shift) for shift in shifts)
+        for edge, shifts in policy.shifts(count).items()
+    }
+    return Case(name or type(mechanism).__name__, policy, mechanism, claims, query=count, **options)
+
+
+def program(
+    name: str,
+    run: Callable[[Data, Noise], Any],
+    policy: Policy,
+    epsilon: Number,
+    **options: Any,
+) -> Case:
+    """A case for a function ``(data, noise)`` that claims ``epsilon`` times each edge's weight."""
+    claim = exact_number(epsilon, name="epsilon")
+    claims = {edge: claim * edge.weight for edge in policy.edges}
+    return Case(name, policy, run, claims, **options)

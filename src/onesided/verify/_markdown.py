@@ -1,0 +1,39 @@
+"""The tables of ``onesided verify`` as Markdown, for docs/verification.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from onesided.verify._case import Verdict
+from onesided.verify._own import CheckResult
+
+
+def markdown(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
+    """Three tables: the sound, the broken, and what enumeration cannot see."""
+    sound = [
+        (v.case.name, v.case.policy.name, _counted(v), f"{v.promised:.4f}", v.found_text, v.word)
+        for v in found
+        if v.case.sound
+    ]
+    broken = [
+        (v.case.name, v.case.flaw, v.case.seen, f"{v.promised:.4f}", v.found_text, v.word)
+        for v in found
+        if not v.case.sound
+    ]
+    own = [(c.name, c.subject, "sound" if c.sound else "broken", c.word) for c in checks]
+    tables: tuple[Sequence[Sequence[str]], ...] = (sound, broken, own)
+    heads = (
+        ("mechanism", "policy", "counted", "promised ε", "found ε", "verdict"),
+        ("mechanism", "what is wrong", "seen", "promised ε", "found ε", "verdict"),
+        ("check", "subject", "it is", "verdict"),
+    )
+    return "\n\n".join(_table(head, rows) for head, rows in zip(heads, tables, strict=True))
+
+
+def _counted(verdict: Verdict) -> str:
+    return ", ".join(sorted(verdict.case.query.counted or ("all",)))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,70 @@
+"""Counts and decisions on every policy that they support."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onesided import policy as policies
+from onesided._numbers import INFINITE
+from onesided.mechanism import AtMost, Counts
+from onesided.policy import GroupCount, Policy
+from onesided.verify._case import Case, shipped
+from onesided.verify._universe import Universe
+
+ONE_GROUP = GroupCount(max_groups=1)
+_OPEN = GroupCount(max_groups=1, counted=frozenset({"open"}))
+_SENSITIVE = GroupCount(max_groups=1, counted=frozenset({"sensitive"}))
+SINGLE = Universe(max_groups=1)
+_THREE = Universe(groups=("a", "b", "c"), units=1)
+
+
+def supported() -> Iterator[tuple[Policy, GroupCount, Universe]]:
+    """Every policy, each with the counts it is checked on."""
+    yield policies.bounded(), ONE_GROUP, SINGLE
+    yield policies.unbounded(), ONE_GROUP, SINGLE
+    yield policies.addition_only(), GroupCount(max_groups=2), Universe()
+    yield policies.removal_only(), GroupCount(max_groups=2), Universe()
+    yield policies.sensitive("private"), ONE_GROUP, SINGLE
+    yield policies.sensitive("private"), _OPEN, SINGLE
+    yield policies.sensitive("private"), _SENSITIVE, SINGLE
+    yield policies.presence(max_groups=1), GroupCount(), Universe()
+    yield policies.presence(max_groups=2), GroupCount(), _THREE
+    yield tiers(), ONE_GROUP, SINGLE
+
+
+def tiers() -> Policy:
+    """Three kinds with weights of their own: a directed policy that no family names."""
+    return policies.custom(
+        kinds=("patient", "staff", "guest"),
+        edges=[("patient", "guest", "1/2"), ("patient", "staff", 1), ("staff", "guest", 2)],
+        default="guest",
+    )
+
+
+def cases() -> Iterator[Case]:
+    """Counts and AtMost on every policy, corrections and cut-down units included."""
+    for policy, query, universe in supported():
+        mechanism = counts(policy, query)
+        yield shipped(mechanism, policy, query, universe=universe)
+        if mechanism.lower_rate == INFINITE:
+            decision = AtMost(1, upper_rate=mechanism.upper_rate)
+            yield shipped(decision, policy, query, universe=universe)
+    presence = policies.presence(max_groups=1)
+    for correction in ("mean", "median"):
+        corrected = Counts(1, INFINITE, correction=correction, clip=True)
+        yield shipped(corrected, presence, name=f"Counts ({correction} removed, clipped)")
+    asymmetric = Counts("3/4", "1/4")
+    yield shipped(asymmetric, policies.bounded(), ONE_GROUP, universe=SINGLE, name="Counts (3:1)")
+    cut = GroupCount(max_groups=1, truncated=True)
+    yield shipped(counts(presence, cut), presence, cut, name="Counts (units cut down)")
+
+
+def counts(policy: Policy, query: GroupCount) -> Counts:
+    """The least noise for ``query`` at ε = 1."""
+    return Counts.for_policy(
+        policy,
+        epsilon=1,
+        max_groups=query.max_groups,
+        counted=query.counted,
+        truncated=query.truncated,
+    )

@@ -1,0 +1,114 @@
+import inspect
+from itertools import pairwise
+
+import pytest
+
+import onesided as od
+from onesided import mechanism, policy, verify
+
+CASES = verify.catalogue()
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    return verify.verdicts(processes=2)
+
+
+def test_every_line_of_the_table_is_told_right(verdicts):
+    wrong = [
+        f"{v.case.title} under {v.case.policy.name}: {v.word}" for v in verdicts if not v.right
+    ]
+    assert not wrong
+
+
+def test_sound_lines_are_tight_or_say_why_not(verdicts):
+    unexplained = [
+        f"{v.case.name} under {v.case.policy.name}: {v.found:.5f} of {v.promised:.5f}"
+        for v in verdicts
+        if v.case.sound and not v.tight and not v.case.loose
+    ]
+    assert not unexplained
+
+
+def test_every_public_mechanism_has_an_exact_check():
+    """A new mechanism without a line in onesided/verify/cases fails here."""
+    checked = {type(case.program) for case in CASES if case.sound}
+    missing = [
+        name
+        for name in mechanism.__all__
+        if inspect.isclass(found := getattr(mechanism, name))
+        and not getattr(found, "_is_protocol", False)
+        and hasattr(found, "release")
+        and hasattr(found, "loss")
+        and found not in checked
+    ]
+    assert not missing, f"register {missing} in src/onesided/verify/cases"
+
+
+def test_the_walk_would_see_a_mechanism_without_a_check():
+    checked = {type(case.program) for case in CASES if case.sound}
+    assert mechanism.Counts in checked
+    assert type("New", (), {}) not in checked
+
+
+def test_every_first_policy_is_checked():
+    assert {case.policy.name for case in CASES if case.sound} >= {
+        "bounded",
+        "unbounded",
+        "addition_only",
+        "removal_only",
+        "sensitive",
+        "presence",
+        "custom",
+    }
+
+
+def test_there_are_at_least_twenty_controls_each_saying_what_is_wrong_and_where_it_was_seen():
+    broken = [case for case in CASES if not case.sound]
+    assert len(broken) >= 20
+    assert all(case.flaw and case.seen for case in broken)
+    assert len({case.title for case in broken}) >= 20
+
+
+def test_four_of_the_six_variants_of_lyu_su_and_li_are_broken():
+    variants = {case.name: case.sound for case in CASES if case.name in set(_names("SVT", 6))}
+    assert variants == {
+        "SVT 1": True,
+        "SVT 2": True,
+        "SVT 3": False,
+        "SVT 4": False,
+        "SVT 5": False,
+        "SVT 6": False,
+    }
+
+
+def test_titles_are_unique_enough_to_find_a_line():
+    keys = [(case.title, case.policy.to_toml(), case.query, repr(case.claims)) for case in CASES]
+    assert all(case.sound >= after.sound for case, after in pairwise(CASES))
+    assert len(keys) == len(CASES)
+
+
+def test_a_mechanism_is_registered_in_one_line():
+    case = verify.shipped(mechanism.Counts(1, od.INFINITE), policy.presence(max_groups=1))
+    verdict = case.run()
+    assert verdict.right
+    assert verdict.tight
+    assert verdict.word == "kept, tight"
+
+
+def test_a_claim_that_is_too_low_is_rejected():
+    case = verify.shipped(mechanism.Counts(1, od.INFINITE), policy.presence(max_groups=1))
+    low = verify.Case(
+        case.name,
+        case.policy,
+        case.program,
+        {edge: claim * 9 / 10 for edge, claim in case.claims.items()},
+    )
+    verdict = low.run()
+    assert not verdict.right
+    assert verdict.word == "WRONG: not kept"
+    assert verdict.proven > 0.01
+
+
+def _names(stem, count):
+    return [f"{stem} {number}" for number in range(1, count + 1)]
