@@ -5,16 +5,33 @@ everything else may be told truthfully. From the policy follow the least noise a
 that are certain on one side.
 """
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from onesided import errors, mechanism, noise, policy, verify
+from onesided import errors, mechanism, noise, policy
 from onesided._numbers import INFINITE
-from onesided.ledger import Ledger
-from onesided.monitor import Monitor
 from onesided.policy import Guarantee, Shift
-from onesided.session import Count, Plan, Release, Session
 
-__version__ = version("onesided")
+if TYPE_CHECKING:
+    from onesided import accounting, bounds, verify
+    from onesided.ledger import Ledger
+    from onesided.monitor import Monitor
+    from onesided.session import Count, Plan, Release, Session
+
+    __version__: str
+
+# Loaded when first asked for, so that importing the package stays light.
+_LATER = {
+    "Count": "onesided.session",
+    "Ledger": "onesided.ledger",
+    "Monitor": "onesided.monitor",
+    "Plan": "onesided.session",
+    "Release": "onesided.session",
+    "Session": "onesided.session",
+    "accounting": "",
+    "bounds": "",
+    "verify": "",
+}
 
 __all__ = [
     "INFINITE",
@@ -27,9 +44,29 @@ __all__ = [
     "Session",
     "Shift",
     "__version__",
+    "accounting",
+    "bounds",
     "errors",
     "mechanism",
     "noise",
     "policy",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Names that are loaded when first asked for."""
+    if name == "__version__":
+        found: Any = import_module("importlib.metadata").version("onesided")
+    elif name not in _LATER:
+        raise AttributeError(f"module 'onesided' has no attribute {name!r}")
+    elif _LATER[name]:
+        found = getattr(import_module(_LATER[name]), name)
+    else:
+        found = import_module(f"onesided.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__
