@@ -287,7 +287,7 @@ def test_memory_above_the_output_is_bounded(name, arguments):
 def test_caches_are_bounded():
     from onesided.noise import _bernoulli, _ladder, _tables
 
-    for cached in (_bernoulli._exp_floor, _ladder.ladder, _tables.plan):
+    for cached in (_bernoulli._exp_floor, _ladder.cached_ladder, _tables.plan):
         assert cached.cache_info().maxsize <= 512
 
 

@@ -60,16 +60,20 @@ def _below(digits: Callable[[int], int], seen: int, depth: int, bits: Bits) -> b
 
 def rational_digits(chance: Fraction) -> Callable[[int], int]:
     """The binary digits of a fraction."""
-    return lambda depth: (chance.numerator << depth) // chance.denominator
+    over, under = chance.as_integer_ratio()
+    return lambda depth: (over << depth) // under
 
 
 def exp_digits(rate: Fraction) -> Callable[[int], int]:
     """The binary digits of ``e^-rate``."""
-    return lambda depth: _exp_floor(rate, depth)
+    over, under = rate.as_integer_ratio()
+    return lambda depth: _exp_floor(over, under, depth)
 
 
+# Two ints for the rate: a fraction's hash costs more than all the rest of the look-up.
 @lru_cache(maxsize=512)
-def _exp_floor(rate: Fraction, depth: int) -> int:
+def _exp_floor(over: int, under: int, depth: int) -> int:
+    rate = Fraction(over, under)
     bits = depth + 64
     while True:
         low, high = (
@@ -99,8 +103,28 @@ def below(bound: int, size: int, bits: Bits) -> IntArray:
         done += len(numbers)
         barren = 0 if len(numbers) else barren + 1
     if done < size:
-        raise NoiseError(
-            f"{_ROUNDS} times no number below {bound} came out.",
-            hint="The source of random bits is stuck. Nothing was released.",
-        )
+        raise _stuck(bound)
     return out
+
+
+def below_few(bound: int, size: int, bits: Bits) -> IntArray:
+    """The same from words drawn one by one, without numpy's start-up cost."""
+    drop = WORD_BITS - (bound - 1).bit_length()
+    if drop == WORD_BITS:
+        return np.zeros(size, dtype=np.int64)
+    return np.array([_one_below(bound, drop, bits) for _ in range(size)], dtype=np.int64)
+
+
+def _one_below(bound: int, drop: int, bits: Bits) -> int:
+    for _ in range(_ROUNDS):
+        number = bits.word() >> drop
+        if number < bound:
+            return number
+    raise _stuck(bound)
+
+
+def _stuck(bound: int) -> NoiseError:
+    return NoiseError(
+        f"{_ROUNDS} times no number below {bound} came out.",
+        hint="The source of random bits is stuck. Nothing was released.",
+    )

@@ -6,6 +6,7 @@ import numpy as np
 
 from onesided._numbers import MAX_COUNT, Infinite, Loss
 from onesided.errors import NoiseError
+from onesided.noise._arguments import Piece
 from onesided.noise._bits import Bits
 from onesided.noise._ladder import WORD_BITS, resolve
 from onesided.noise._protocol import IntArray
@@ -13,15 +14,21 @@ from onesided.noise._tables import Plan, plan
 
 # Draws at a time: the pieces stay in the processor's cache.
 CHUNK = 2**16
-# Below this many draws at one rate the ladder is cheaper than a table and its calls.
+# Below this many draws at one rate the ladder is cheaper than a table's calls.
 _FEW = 12
+# Below this many it is cheaper than making a table, which pays where tables do not stay cached.
+_FEW_OF_MANY = 200
+_CACHED = plan.cache_info().maxsize or 0
 
 
-def fill(rate: Loss, out: IntArray, bits: Bits) -> None:
-    """Overwrite ``out`` with draws at ``rate``; INFINITE gives zeros and takes no bits."""
+def fill(rate: Loss, out: IntArray, bits: Bits, few: int = _FEW) -> None:
+    """Overwrite ``out`` with draws at ``rate``; INFINITE gives zeros and takes no bits.
+
+    Fewer than ``few`` draws are made without a table; the law is the same.
+    """
     if isinstance(rate, Infinite):
         out[:] = 0
-    elif len(out) < _FEW:
+    elif len(out) < few:
         for i in range(len(out)):
             out[i] = checked(resolve(rate, None, bits.word(), WORD_BITS, bits))
     else:
@@ -30,16 +37,20 @@ def fill(rate: Loss, out: IntArray, bits: Bits) -> None:
             _fill_chunk(levels, out[start : start + CHUNK], bits)
 
 
-def fill_groups(rates: list[Loss], codes: IntArray, out: IntArray, bits: Bits) -> None:
-    """Overwrite ``out[i]`` with a draw at ``rates[codes[i]]``."""
+def grouped(piece: Piece, bits: Bits) -> IntArray:
+    """A draw for each of a piece's places, at the rate that it has there."""
+    _, rates, count, codes = piece
+    few = _FEW if count <= _CACHED else _FEW_OF_MANY
+    out = np.empty(len(codes), dtype=np.int64)
     order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(rates)))
+    ends = np.cumsum(np.bincount(codes, minlength=count))
     start = 0
     for rate, end in zip(rates, ends.tolist(), strict=True):
         draws = np.empty(end - start, dtype=np.int64)
-        fill(rate, draws, bits)
+        fill(rate, draws, bits, few)
         out[order[start:end]] = draws
         start = end
+    return out
 
 
 def checked(draw: int) -> int:

@@ -39,9 +39,16 @@ class Ladder:
     truncated: bool
 
 
-@lru_cache(maxsize=512)
 def ladder(rate: Fraction, span: int | None, depth: int) -> Ladder:
     """The ladder that decides draws from ``depth`` random bits."""
+    return cached_ladder(*rate.as_integer_ratio(), span, depth)
+
+
+# Two ints for the rate: a fraction's hash costs more than all the rest of the look-up.
+@lru_cache(maxsize=512)
+def cached_ladder(over: int, under: int, span: int | None, depth: int) -> Ladder:
+    """The same, for the rate ``over / under``."""
+    rate = Fraction(over, under)
     precision = depth + _GUARD_BITS
     count = span.bit_length() - 1 if span else _top(rate, depth)
     # Squaring doubles an error: as many more digits as there are squarings, and some.
@@ -98,16 +105,18 @@ def _decide(rungs: Ladder, seen: int, depth: int) -> int | None:
     # V = 1 - U (1 - q^span) lies above `least` and is at most `most`.
     least = one + (-(seen + 1) * rungs.whole[1] >> depth)
     most = one - (seen * rungs.whole[0] >> depth)
-    top = len(rungs.rungs) - 1
+    steps = rungs.rungs
     if not rungs.truncated:
-        if least < rungs.rungs[top] + _SLACK:
+        if least < steps[-1] + _SLACK:
             return None
-        top -= 1
+        steps = steps[:-1]
+    precision, clear = rungs.precision, least - _SLACK
     draw, power = 0, one
-    for i in range(top, -1, -1):
-        trial = power * rungs.rungs[i] >> rungs.precision
+    for rung in reversed(steps):
+        draw <<= 1
+        trial = power * rung >> precision
         if most <= trial:
-            draw, power = draw + (1 << i), trial
-        elif least < trial + _SLACK:
+            draw, power = draw + 1, trial
+        elif clear < trial:
             return None
     return draw

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from collections.abc import Iterable
 from fractions import Fraction
-from numbers import Real
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onesided import _numbers
 from onesided._numbers import Infinite, Loss, Number
-from onesided.errors import ParameterError
-from onesided.noise import _bernoulli, _geometric, _shuffle
+from onesided.noise import _arguments, _bernoulli, _geometric, _shuffle
 from onesided.noise._bits import Bits, NotPrivateScriptedBits, NotPrivateSeededBits
 from onesided.noise._protocol import BoolArray, IntArray, Rates
 from onesided.noise._secure import SecureBits
 
 # Below this many coins, words drawn one by one are faster than numpy's calls.
 _FEW = 16
-_Grouped: TypeAlias = tuple[list[Loss], IntArray | None]
 
 
 class ExactNoise:
@@ -39,37 +33,37 @@ class ExactNoise:
 
     def geometric(self, rate: Rates, size: int) -> IntArray:
         """``Pr[G = k] = (1 - e^-rate) e^(-rate k)`` for k = 0, 1, 2, ...; at most 2^53."""
-        size = _size(size)
-        rates, codes = _rates(rate, size, name="rate")
-        return self._draw(rates, codes, size)
+        size = _arguments.size(size)
+        return self._draw(_arguments.rates(rate, size, name="rate"), size)
 
     def two_sided(self, upper: Rates, lower: Rates, size: int) -> IntArray:
         """``G_upper - G_lower``: noise above the truth at rate ``upper``, below at ``lower``."""
-        size = _size(size)
-        uppers, upper_codes = _rates(upper, size, name="upper")
-        lowers, lower_codes = _rates(lower, size, name="lower")
-        out = self._draw(uppers, upper_codes, size)
-        if lower_codes is not None:
-            out -= self._draw(lowers, lower_codes, size)
-        elif not isinstance(lowers[0], Infinite):
+        size = _arguments.size(size)
+        uppers = _arguments.rates(upper, size, name="upper")
+        lowers = _arguments.rates(lower, size, name="lower")
+        out = self._draw(uppers, size)
+        if isinstance(lowers, _arguments.EachRate):
+            for piece in lowers.pieces():
+                out[piece[0]] -= _geometric.grouped(piece, self._bits)
+        elif not isinstance(lowers, Infinite):
             for start in range(0, size, _geometric.CHUNK):
                 part = out[start : start + _geometric.CHUNK]
-                part -= self._draw(lowers, None, len(part))
+                part -= self._draw(lowers, len(part))
         return out
 
     def bernoulli(self, probability: Fraction | Number, size: int) -> BoolArray:
         """True with the given rational probability; this is also the mask of a Poisson sample."""
-        size = _size(size)
-        chance = _numbers.probability(probability, name="probability")
-        if chance in {0, 1}:
-            return np.full(size, chance == 1)
+        size = _arguments.size(size)
+        chance = _arguments.chance(probability)
+        if chance.denominator == 1:
+            return np.full(size, chance.numerator == 1)
         flip = _bernoulli.flip_few if size < _FEW else _bernoulli.flip
         return flip(_bernoulli.rational_digits(chance), size, self._bits)
 
     def bernoulli_exp(self, rate: Loss | Number, size: int) -> BoolArray:
         """True with probability ``e^-rate``; its complement, ``~``, has ``1 - e^-rate``."""
-        size = _size(size)
-        number = _numbers.rate(rate, name="rate")
+        size = _arguments.size(size)
+        number = _arguments.rate(rate, name="rate")
         if isinstance(number, Infinite):
             return np.zeros(size, dtype=np.bool_)
         flip = _bernoulli.flip_few if size < _FEW else _bernoulli.flip
@@ -77,22 +71,26 @@ class ExactNoise:
 
     def uniform(self, below: int, size: int) -> IntArray:
         """Whole numbers from 0 to ``below - 1``, equally likely; ``1 <= below <= 2^62``."""
-        size = _size(size)
-        return _bernoulli.below(_numbers.whole(below, name="below", least=1), size, self._bits)
+        size = _arguments.size(size)
+        if type(below) is not int or not 1 <= below <= _numbers.MAX_COUNT:
+            below = _numbers.whole(below, name="below", least=1)
+        draw = _bernoulli.below_few if size < _FEW else _bernoulli.below
+        return draw(below, size, self._bits)
 
     def permutation(self, length: int) -> IntArray:
         """The numbers 0 .. length - 1 in an order chosen uniformly among all orders.
 
         Read as ranks (the rank of item ``i`` is the ``i``-th entry) it is just as uniform.
         """
-        return _shuffle.shuffled(_size(length, name="length"), self._bits)
+        return _shuffle.shuffled(_arguments.size(length, name="length"), self._bits)
 
-    def _draw(self, rates: list[Loss], codes: IntArray | None, size: int) -> IntArray:
+    def _draw(self, rates: Loss | _arguments.EachRate, size: int) -> IntArray:
         out = np.empty(size, dtype=np.int64)
-        if codes is None:
-            _geometric.fill(rates[0], out, self._bits)
+        if isinstance(rates, _arguments.EachRate):
+            for piece in rates.pieces():
+                out[piece[0]] = _geometric.grouped(piece, self._bits)
         else:
-            _geometric.fill_groups(rates, codes, out, self._bits)
+            _geometric.fill(rates, out, self._bits)
         return out
 
 
@@ -122,60 +120,3 @@ class NotPrivateScriptedNoise(ExactNoise):
 
     def __init__(self, words: Iterable[int]) -> None:
         super().__init__(NotPrivateScriptedBits(words))
-
-
-def _size(size: object, *, name: str = "size") -> int:
-    return _numbers.whole(size, name=name)
-
-
-def _rates(rate: Any, size: int, *, name: str) -> _Grouped:
-    """The distinct rates, and for each draw which of them it has; None when there is only one."""
-    if isinstance(rate, Infinite | str | Decimal | Real):
-        return [_numbers.rate(rate, name=name)], None
-    if isinstance(rate, np.ndarray):
-        return _array_rates(rate, size, name=name)
-    if not isinstance(rate, Sequence):
-        return [_numbers.rate(rate, name=name)], None
-    _check_length(len(rate), size, name=name)
-    # The type is part of the key: True must not pass because 1 did.
-    codes: dict[tuple[type, object], int] = {}
-    places = np.empty(size, dtype=np.int64)
-    found: list[Loss] = []
-    for i, value in enumerate(rate):
-        key = (type(value), value)
-        try:
-            code = codes.get(key)
-        except TypeError:
-            code = None
-        if code is None:
-            found.append(_numbers.rate(value, name=name))
-            code = codes[key] = len(found) - 1
-        places[i] = code
-    return found, places
-
-
-def _array_rates(rate: NDArray[Any], size: int, *, name: str) -> _Grouped:
-    if rate.ndim == 0:
-        return _rates(rate.item(), size, name=name)
-    if rate.ndim != 1:
-        raise ParameterError(
-            f"{name} must be one number or a list of them, got an array of shape {rate.shape}.",
-            hint="Give a one-dimensional array.",
-            shape=rate.shape,
-        )
-    _check_length(len(rate), size, name=name)
-    if rate.dtype.kind not in "iuf":
-        return _rates(rate.tolist(), size, name=name)
-    distinct, places = np.unique(rate, return_inverse=True)
-    found = [_numbers.rate(value, name=name) for value in distinct.tolist()]
-    return found, places.astype(np.int64, copy=False)
-
-
-def _check_length(length: int, size: int, *, name: str) -> None:
-    if length != size:
-        raise ParameterError(
-            f"{name} has {length} entries for {size} draws.",
-            hint="Give one rate, or one for each draw.",
-            length=length,
-            size=size,
-        )
