@@ -1,0 +1,63 @@
+"""One promise along one edge, and what follows from it without looking at any mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from onesided._numbers import INFINITE, Infinite, Loss, Number, exact, probability
+from onesided.bounds._cautious import exp_bounds, short_up
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """``Pr[M(X) in S] <= e^epsilon Pr[M(Y) in S] + delta`` for each move X -> Y of one edge, all S.
+
+    Direction: from X to Y only. ``epsilon`` is in nats and may be negative, see :func:`reverse`;
+    INFINITE or ``delta = 1`` promise nothing.
+    Errors: ParameterError for NaN, or a δ outside [0, 1].
+    """
+
+    epsilon: Loss
+    delta: Fraction = Fraction(0)
+
+    def __init__(self, epsilon: Loss | Number, delta: Number = 0) -> None:
+        loss = epsilon if isinstance(epsilon, Infinite) else exact(epsilon, name="epsilon")
+        object.__setattr__(self, "epsilon", loss)
+        object.__setattr__(self, "delta", probability(delta, name="delta"))
+
+
+NOTHING = Bound(INFINITE, 1)
+
+
+def along_path(bounds: Iterable[Bound]) -> Bound:
+    """What holds from the first to the last data set of a path, one bound for each of its moves.
+
+    ``ε = Σ ε_i`` and ``δ = Σ e^(ε_1 + ... + ε_{i-1}) δ_i``: put each inequality into the last.
+    δ is rounded up, by less than one part in 2^60, and is at most 1.
+    """
+    epsilon, delta, free = Fraction(0), Fraction(0), True
+    for bound in bounds:
+        if bound.delta:
+            grown = exp_bounds(epsilon)[1]
+            free = free and not isinstance(grown, Infinite)
+            delta += 0 if isinstance(grown, Infinite) else grown * bound.delta
+        if isinstance(bound.epsilon, Infinite):
+            return NOTHING
+        epsilon += bound.epsilon
+    return Bound(epsilon, min(Fraction(1), short_up(delta))) if free else Bound(epsilon, 1)
+
+
+def reverse(bound: Bound) -> Bound:
+    """The same promise read the other way: (ε, δ) from X to Y gives (-ε, 1 - e^-ε (1 - δ)) back.
+
+    Applied to the outputs *not* in S and rearranged. Removal-only (ε, δ) is so the same as
+    addition-only (-ε, 1 - e^-ε + e^-ε δ), and back: twice is where one started. It promises little
+    (δ is near ε for small ε); it does not turn one direction into two.
+    Rounding: δ up, by less than 2^-90. Source: one-sided note, after Definition 2.
+    """
+    if isinstance(bound.epsilon, Infinite):
+        return Bound(0, 1)
+    kept = exp_bounds(-bound.epsilon)[0] * (1 - bound.delta)
+    return Bound(-bound.epsilon, min(Fraction(1), max(Fraction(0), short_up(1 - kept))))

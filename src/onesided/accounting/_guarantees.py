@@ -1,0 +1,31 @@
+"""Between guarantees, which speak of many edges, and bounds, which speak of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from onesided.accounting._bound import NOTHING, Bound
+from onesided.policy import Guarantee
+
+
+def guarantee(policy: str, bounds: Mapping[str, Bound]) -> Guarantee:
+    """A guarantee from one bound per edge name."""
+    return Guarantee(
+        policy,
+        {edge: bound.epsilon for edge, bound in bounds.items()},
+        {edge: bound.delta for edge, bound in bounds.items() if bound.delta},
+    )
+
+
+def bounds_of(promise: Guarantee) -> dict[str, Bound]:
+    """One bound per edge name."""
+    return {
+        edge: Bound(loss, promise.delta.get(edge, Fraction(0)))
+        for edge, loss in promise.epsilon.items()
+    }
+
+
+def bound_on(promise: Mapping[str, Bound], edge: str) -> Bound:
+    """What is promised on an edge; nothing at all where nothing is said."""
+    return promise.get(edge, NOTHING)
