@@ -33,7 +33,7 @@ class NoFloats(np.ndarray[Any, Any]):
     """Whole numbers and truth values; any step that makes a float of one raises.
 
     Every ufunc, numpy function and conversion that meets such an array is watched, and what it
-    returns is watched again.
+    returns is watched again. A single element that is taken out is watched no longer.
     """
 
     def __float__(self) -> float:
@@ -65,7 +65,7 @@ class NoFloats(np.ndarray[Any, Any]):
 def _plain(part: Any) -> Any:
     if isinstance(part, NoFloats):
         return part.view(np.ndarray)
-    return [_plain(p) for p in part] if isinstance(part, list) else part
+    return type(part)(map(_plain, part)) if type(part) in {list, tuple} else part
 
 
 def _checked(result: Any, what: str) -> Any:
