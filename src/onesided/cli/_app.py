@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from onesided.cli import _demo, _explain, _ledger, _publish, _verify
+from onesided.cli import _demo, _explain, _ledger, _monitor, _publish, _verify
 from onesided.errors import (
     BudgetExceededError,
     LedgerError,
@@ -35,6 +35,7 @@ app.command("demo", epilog=_EPILOG)(_demo.demo)
 app.command("publish", epilog=_EPILOG)(_publish.publish)
 app.command("explain", epilog=_EPILOG)(_explain.explain)
 app.command("verify", epilog=_EPILOG)(_verify.verify)
+app.command("monitor", epilog=_EPILOG)(_monitor.monitor)
 app.add_typer(_ledger.app, name="ledger")
 
 

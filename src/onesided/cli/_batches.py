@@ -1,0 +1,230 @@
+"""Batch files for ``onesided monitor``: their rows, and the public time that each bears."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.errors import DataError, UnknownColumnError
+from onesided.monitor._time import Scale
+
+_LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
+_DATE: Final = re.compile(
+    r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?:[T_ .-]?(\d{2})(?:[:._-]?(\d{2})(?:[:._-]?(\d{2}))?)?)?"
+    r"Z?(?!\d)"
+)
+_NUMBER: Final = re.compile(r"\d+")
+_TIMES: Final = "a date and time in the file's name, such as visits-2026-11-21T07-30.parquet"
+
+
+class BatchTime(StrEnum):
+    """Where a batch's public time comes from."""
+
+    AUTO = "auto"
+    NAME = "name"
+    COLUMN = "column"
+    LATEST = "latest"
+    MODIFIED = "modified"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFile:
+    """One file of the folder; its name is the batch's id."""
+
+    path: Path
+    stamp: tuple[int, int]
+
+    @property
+    def name(self) -> str:
+        """The batch's id."""
+        return self.path.name
+
+    def older_than(self, accepted: str) -> bool:
+        """Whether it was last written to before that moment."""
+        moment = dt.datetime.fromisoformat(accepted)
+        return self.stamp[0] < int(moment.timestamp() * 10**9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Which columns mean what, and where public times come from."""
+
+    person: str
+    place: str
+    time: str
+    time_required: bool
+    source: BatchTime
+    scale: Scale
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about the times."""
+        if self.source is BatchTime.LATEST:
+            return (
+                "Each batch bears the latest time of its rows. Whoever runs this monitor says that "
+                "this time is public knowledge; if it is not, the schedule tells of that visit.",
+            )
+        return ()
+
+    def order(self, file: BatchFile) -> tuple[int, int, str]:
+        """By the time in the name where there is one, then by name."""
+        named = self._from_name(file)
+        return (0, named, file.name) if named is not None else (1, 0, file.name)
+
+    def read(self, file: BatchFile) -> tuple[object, Mapping[str, list[Any]]]:
+        """The batch's public time, and its columns under the names that the monitor expects.
+
+        Errors: DataError for a damaged file or one without a public time; UnknownColumnError.
+        """
+        relation = open_file(file.path)
+        wanted = [self.person, self.place]
+        if self.time in relation.columns or self.time_required:
+            wanted.append(self.time)
+        for name in wanted:
+            if name not in relation.columns:
+                raise UnknownColumnError(
+                    f"{file.name} has no column {name!r}.",
+                    hint=f"Its columns are {', '.join(relation.columns)}.",
+                    column=name,
+                )
+        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        picked = [f"CAST({_quoted(name)} AS VARCHAR)" for name in wanted[:2]]
+        picked += [self._moment(name, types[name]) for name in wanted[2:]]
+        try:
+            rows = relation.project(", ".join(picked)).fetchall()
+        except duckdb.Error as error:
+            raise _damaged(file.path, error) from error
+        names = ("person", "place", "time")[: len(wanted)]
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        return self._public_time(file, columns.get("time")), columns
+
+    def _moment(self, name: str, kind: str) -> str:
+        """SQL that gives a time the monitor can read."""
+        column = _quoted(name)
+        if not self.scale.dated:
+            return f"CAST({column} AS BIGINT)"
+        if kind == "TIMESTAMP WITH TIME ZONE":
+            return f"timezone('UTC', {column})"
+        return column
+
+    def _public_time(self, file: BatchFile, times: list[Any] | None) -> object:
+        source = self.source
+        if source is BatchTime.MODIFIED:
+            return dt.datetime.fromtimestamp(file.stamp[0] / 10**9, dt.UTC)
+        named = self._from_name(file)
+        if source is BatchTime.NAME or (source is BatchTime.AUTO and named is not None):
+            if named is None:
+                raise _no_time(file, f"its name holds no time ({_TIMES})")
+            return (
+                dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=named)
+                if self.scale.dated
+                else named
+            )
+        if not times or any(time is None for time in times):
+            raise _no_time(file, f"column {self.time!r} is missing, empty or has nulls")
+        ticks = self.scale.many(times, name=f"column {self.time!r}")
+        if source is not BatchTime.LATEST and min(ticks) != max(ticks):
+            raise _no_time(file, f"its rows have different times in column {self.time!r}")
+        return times[ticks.index(max(ticks))]
+
+    def _from_name(self, file: BatchFile) -> int | None:
+        """The end of the period that the name speaks of; a whole number where those are counted."""
+        stem = file.path.stem
+        if not self.scale.dated:
+            numbers = _NUMBER.findall(stem) if self.source is BatchTime.NAME else []
+            return int(numbers[-1]) if numbers else None
+        found = _DATE.search(stem)
+        if found is None:
+            return None
+        given = [int(part) for part in found.groups() if part is not None]
+        length = dt.timedelta(**{("days", "hours", "minutes", "seconds")[len(given) - 3]: 1})
+        try:
+            begin = dt.datetime(*given).replace(tzinfo=dt.UTC)  # type: ignore[arg-type]  # noqa: DTZ001
+        except ValueError:
+            return None
+        return self.scale.ticks(begin + length, name="the time in a name")
+
+
+def _no_time(file: BatchFile, why: str) -> DataError:
+    return DataError(
+        f"{file.name} has no public time: {why}.",
+        hint="A batch's time must not depend on any one visit, or the schedule tells of it. Put "
+        f"{_TIMES}, or one and the same value in every row of the column; or say --batch-time "
+        "latest if the latest time of each file is public knowledge, or --batch-time modified.",
+        batch=file.name,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The public places and, where the file has them, their positions in degrees."""
+
+    names: tuple[str, ...]
+    latitude: NDArray[np.float64] | None
+    longitude: NDArray[np.float64] | None
+
+
+def read_places(path: Path, column: str) -> Places:
+    """The places of a file, as text. Errors: DataError; UnknownColumnError."""
+    relation = open_file(path)
+    if column not in relation.columns:
+        raise UnknownColumnError(
+            f"{path.name} has no column {column!r}.",
+            hint=f"Its columns are {', '.join(relation.columns)}; name one with --place.",
+            column=column,
+        )
+    lower = {name.lower(): name for name in relation.columns}
+    sides = [
+        next((lower[name] for name in known if name in lower), None)
+        for known in (_LATITUDES, _LONGITUDES)
+    ]
+    picked = [f"CAST({_quoted(column)} AS VARCHAR)"]
+    located = all(side is not None for side in sides)
+    picked += [f"TRY_CAST({_quoted(str(side))} AS DOUBLE)" for side in sides if located]
+    try:
+        rows = relation.project(", ".join(picked)).fetchall()
+    except duckdb.Error as error:
+        raise _damaged(path, error) from error
+    names = tuple(row[0] for row in rows)
+    if not located:
+        return Places(names=names, latitude=None, longitude=None)
+    degrees = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 2)
+    return Places(names=names, latitude=degrees[:, 0], longitude=degrees[:, 1])
+
+
+def open_file(path: Path) -> duckdb.DuckDBPyRelation:
+    """A Parquet or CSV file as a relation; every column of a CSV is text.
+
+    Errors: DataError for a file that is missing, of another type, or damaged.
+    """
+    if not path.is_file() or path.suffix.lower() not in (".parquet", ".csv"):
+        raise DataError(f"There is no .parquet or .csv file {str(path)!r}.", hint="Check the path.")
+    try:
+        if path.suffix.lower() == ".parquet":
+            return duckdb.read_parquet(str(path))
+        # Types guessed file by file would make one person two: 5 in one and "5" in another.
+        return duckdb.read_csv(str(path), all_varchar=True, header=True)
+    except (duckdb.Error, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    said = str(error).strip().partition("\n")[0]
+    return DataError(
+        f"Cannot read {path.name}: {said}",
+        hint="It may still be being written, be truncated or damaged. Write a batch under another "
+        "name and rename it when it is complete.",
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

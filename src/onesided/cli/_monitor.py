@@ -1,0 +1,246 @@
+"""``onesided monitor``: follow a folder of batches and keep a public status page current."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from onesided.cli._batches import BatchFile, BatchTime, Layout, read_places
+from onesided.cli._files import read_policy
+from onesided.errors import DataError, OnesidedError, ParameterError
+from onesided.monitor import Monitor, MonitorRelease
+from onesided.monitor._publish import Folder, Look
+from onesided.monitor._time import duration, read_window
+
+_SUFFIXES = (".parquet", ".csv")
+
+
+class Unknown(StrEnum):
+    """What becomes of rows at places that are not among the keys."""
+
+    ERROR = "error"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Everything that following a folder needs; the command line's options as a value."""
+
+    input: Path
+    out: Path
+    every: float
+    once: bool
+    layout: Layout
+    look: Look
+
+
+def monitor(
+    *,
+    input: Annotated[Path, typer.Option(help="Folder of .parquet or .csv batches.")],  # noqa: A002
+    keys: Annotated[Path, typer.Option(help="File of the public places.")],
+    epsilon: Annotated[str, typer.Option(help="Hides any max-groups visits of a person.")],
+    at_most: Annotated[int, typer.Option(help="Certify places with at most this many people.")],
+    window: Annotated[
+        str, typer.Option(help="How long a visit counts: 90s, 5m, 2h, 14d, or a whole number.")
+    ],
+    state: Annotated[str, typer.Option(help="State file, or a PostgreSQL URL.")],
+    out: Annotated[Path, typer.Option(help="Folder for status.json, .geojson and index.html.")],
+    every: Annotated[str, typer.Option(help="How often to look for new batches.")] = "5s",
+    policy: Annotated[str, typer.Option(help="Policy name or TOML file.")] = "presence",
+    max_groups: Annotated[int | None, typer.Option(help="Visits of a person that ε hides.")] = None,
+    charges: Annotated[int, typer.Option(help="Answers above the threshold per record.")] = 1,
+    person: Annotated[str, typer.Option(help="Column that says whose visit it is.")] = "person",
+    place: Annotated[str, typer.Option(help="Column of the place; also in the keys.")] = "place",
+    time: Annotated[str | None, typer.Option(help="Column of event times.")] = None,
+    batch_time: Annotated[
+        BatchTime, typer.Option(help="Where a batch's public time comes from; see the manual.")
+    ] = BatchTime.AUTO,
+    unknown_places: Annotated[
+        Unknown, typer.Option(help="Rows at other places: an error, or left out.")
+    ] = Unknown.ERROR,
+    ledger: Annotated[str | None, typer.Option(help="Ledger; by default beside the state.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Most that may ever be spent; by default epsilon.")
+    ] = None,
+    ahead: Annotated[str, typer.Option(help="How far a batch may be ahead of the clock.")] = "5m",
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "Monitor",
+    once: Annotated[bool, typer.Option("--once", help="Take in what is there, and stop.")] = False,
+) -> None:
+    """Follow a folder: certify which places had at most so many people, and never wrongly.
+
+    Each file is one batch; its name is the batch's id and is accepted once. Every answer is drawn
+    once, stored, then published. Stop with Ctrl-C or SIGTERM; the same command goes on from there.
+
+    Example: onesided monitor --input batches/ --every 5s --keys places.parquet --max-groups 3
+    --epsilon 1 --at-most 5 --window 14d --state state.db --out public/
+    """
+    _refuse_no_folder(input)
+    wait = duration(every, name="--every") / 10**6
+    length = int(window) if window.isdecimal() else window
+    places = read_places(keys, place)
+    opened = Monitor(
+        list(places.names),
+        at_most=at_most,
+        window=length,
+        epsilon=epsilon,
+        policy=read_policy(policy, max_groups=max_groups, sensitive=None),
+        charges=charges,
+        state=state,
+        ledger=ledger,
+        budget=budget,
+        on_unknown=unknown_places.value,
+        ahead=ahead,
+    )
+    layout = Layout(
+        person=person,
+        place=place,
+        time=time or "time",
+        time_required=time is not None,
+        source=batch_time,
+        scale=read_window(length)[0],
+    )
+    look = Look(
+        title=title,
+        noun=place,
+        window=window,
+        notes=layout.notes,
+        latitude=places.latitude,
+        longitude=places.longitude,
+    )
+    with opened:
+        job = Job(input=input, out=out, every=wait, once=once, layout=layout, look=look)
+        if Follower(job, opened).run() and once:
+            raise typer.Exit(2)
+
+
+def _refuse_no_folder(path: Path) -> None:
+    if not path.is_dir():
+        raise DataError(f"There is no folder {str(path)!r}.", hint="Make it first.")
+
+
+@dataclass(slots=True)
+class Follower:
+    """Takes in new files, oldest first, and republishes after each round."""
+
+    job: Job
+    monitor: Monitor
+    _folder: Folder = field(init=False)
+    _done: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _complained: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _console: Console = field(default_factory=lambda: Console(highlight=False, soft_wrap=True))
+    _notices: Console = field(default_factory=lambda: Console(stderr=True, soft_wrap=True))
+
+    def run(self) -> int:
+        """Follow until told to stop; returns how many files were refused in the last round."""
+        monitor = self.monitor
+        self._folder = Folder(
+            path=self.job.out, look=self.job.look, guarantees=monitor.guarantees()
+        )
+        last = monitor.last
+        self._console.print("\n".join(monitor.guarantees().sentences), style="dim")
+        if last is not None:
+            kept = self._folder.frames.maxlen or 0
+            self._folder.add(monitor.history(after=max(0, last.number - kept)))
+            self._folder.write(last)
+            self._console.print(f"Resumed after step {last.number:,} (batch {last.batch}).")
+        with _stoppable() as stop:
+            while True:
+                refused = self._round(stop)
+                if self.job.once or stop.wait(self.job.every):
+                    break
+        last = monitor.last
+        if stop.is_set():
+            self._notices.print(
+                f"Stopped after step {last.number if last else 0:,}. The same command goes on "
+                "from there."
+            )
+        return refused
+
+    def _round(self, stop: threading.Event) -> int:
+        """Take in what is new; publish if anything was."""
+        refused, releases = 0, deque[MonitorRelease](maxlen=self._folder.frames.maxlen)
+        for file in self._waiting():
+            if stop.is_set():
+                break
+            try:
+                release = self._step(file)
+            except (DataError, ParameterError) as error:
+                refused += 1
+                self._complain(file, error)
+                continue
+            self._done[file.name] = file.stamp
+            if release is not None:
+                releases.append(release)
+                self._console.print(_said(release))
+        if releases:
+            self._folder.add(releases)
+            self._folder.write(releases[-1])
+        return refused
+
+    def _waiting(self) -> list[BatchFile]:
+        """New or changed files by their public time; a file without a time goes last."""
+        files = []
+        for path in sorted(self.job.input.iterdir()):
+            if path.suffix.lower() not in _SUFFIXES or path.name.startswith("."):
+                continue
+            try:
+                stat = path.stat()
+            except OSError:
+                continue  # gone again
+            file = BatchFile(path, (stat.st_mtime_ns, stat.st_size))
+            if self._done.get(file.name) != file.stamp:
+                files.append(file)
+        return sorted(files, key=self.job.layout.order)
+
+    def _step(self, file: BatchFile) -> MonitorRelease | None:
+        """Take in one file; None if it was accepted before and has not been written to since."""
+        accepted = self.monitor.accepted(file.name)
+        if accepted is not None and file.older_than(accepted):
+            return None
+        time, columns = self.job.layout.read(file)
+        release = self.monitor.step(columns, id=file.name, time=time)
+        return None if accepted is not None else release
+
+    def _complain(self, file: BatchFile, error: OnesidedError) -> None:
+        """Once for each version of a file, to the curator only; it is tried again each round."""
+        if self._complained.get(file.name) != file.stamp:
+            self._complained[file.name] = file.stamp
+            self._notices.print(f"[bold yellow]Not taken in:[/] {escape(file.name)}: ", end="")
+            self._notices.print(f"{error.reason} {error.hint}", markup=False, highlight=False)
+
+
+def _said(release: MonitorRelease) -> str:
+    certified, unknown = int(release.certified.sum()), release.answer.positions.size
+    resting = int(np.count_nonzero(release.resting))
+    return (
+        f"step {release.number:,}, {release.batch}, {release.time}: {certified:,} certified, "
+        f"{unknown:,} unknown, {resting:,} resting"
+    )
+
+
+@contextmanager
+def _stoppable() -> Iterator[threading.Event]:
+    """Ctrl-C and SIGTERM end the round after the current batch, which is stored and published."""
+    stop = threading.Event()
+
+    def ask(number: int, frame: object) -> None:  # noqa: ARG001 - what the system hands over
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
