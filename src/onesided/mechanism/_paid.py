@@ -31,6 +31,7 @@ def paid_rate(
     answers: int | None,
     max_groups: int | None,
     counted: Iterable[str] | None,
+    truncated: bool,
     what: str,
 ) -> Loss:
     """The largest rate at which no move loses more than ``epsilon`` times its edge's weight.
@@ -40,7 +41,9 @@ def paid_rate(
     2^-40 .. 2^10.
     """
     query = GroupCount(
-        max_groups=max_groups, counted=None if counted is None else frozenset(counted)
+        max_groups=max_groups,
+        counted=None if counted is None else frozenset(counted),
+        truncated=truncated,
     )
     budget = positive(epsilon, name="epsilon")
     found: list[Fraction] = []

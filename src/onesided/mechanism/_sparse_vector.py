@@ -94,6 +94,7 @@ class SparseVector:
         max_answers: int | None = None,
         max_groups: int | None = None,
         counted: Iterable[str] | None = None,
+        truncated: bool = False,
     ) -> SparseVector:
         """The least noise that keeps ``(epsilon, policy)`` for counts of units by group.
 
@@ -107,6 +108,7 @@ class SparseVector:
             answers=_limit(max_answers),
             max_groups=max_groups,
             counted=counted,
+            truncated=truncated,
             what="a certified 'at most'",
         )
         return cls(thresholds, upper_rate=upper, max_answers=max_answers)

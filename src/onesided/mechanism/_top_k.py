@@ -73,6 +73,7 @@ class TopK:
         epsilon: Number,
         max_groups: int | None = None,
         counted: Iterable[str] | None = None,
+        truncated: bool = False,
     ) -> TopK:
         """The least noise that keeps ``(epsilon, policy)`` for counts of units by group.
 
@@ -85,6 +86,7 @@ class TopK:
             answers=whole(k, name="k", least=1),
             max_groups=max_groups,
             counted=counted,
+            truncated=truncated,
             what="top-k",
         )
         return cls(k, upper_rate=upper)

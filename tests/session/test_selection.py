@@ -1,0 +1,139 @@
+import math
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import onesided as od
+from onesided import errors
+from onesided.noise import NotPrivateSeededNoise
+from onesided.session._selection import Selections
+
+if issubclass(od.Session, Selections):
+    Asking = od.Session
+else:
+
+    class Asking(od.Session, Selections):
+        """Until the session itself has these questions."""
+
+
+DATA = pl.DataFrame(
+    {
+        "person": [*range(40), *range(9), 0, 1, 2],
+        "place": ["a"] * 40 + ["b"] * 9 + ["c"] * 3,
+    }
+)
+KEYS = ["c", "b", "a", "empty"]
+ASK = {"by": "place", "keys": KEYS, "epsilon": 1}
+
+
+def session(data=DATA, **more):
+    given = {
+        "unit": "person",
+        "policy": od.policy.presence(max_groups=3),
+        "budget": 10,
+        "noise": NotPrivateSeededNoise(1),
+        **more,
+    }
+    return Asking(data, **given)
+
+
+class NoDraw:
+    def __getattr__(self, name):
+        pytest.fail(f"{name} was drawn")
+
+
+def test_top_k_names_the_largest_with_certain_bounds():
+    asked = session()
+    top = asked.top_k(2, **ASK)
+    assert top.keys.rows[0] == ("a",)
+    assert (top.upper >= [40, 3]).all()
+    assert top.mechanism.upper_rate == od.mechanism.TopK(1, upper_rate="1/2").upper_rate
+    assert dict(asked.spent) == {"present -> not present": 1}
+    assert top.frame.columns == ["place", "estimate", "upper", "upper_certain"]
+    assert isinstance(top.frame, pl.DataFrame)
+    assert "largest" in str(top)
+
+
+def test_frames_come_back_in_the_callers_type():
+    answer = session(DATA.to_pandas()).top_k(1, **ASK)
+    assert isinstance(answer.frame, pd.DataFrame)
+
+
+def test_certified_groups_are_free_and_right():
+    asked = session()
+    found = asked.at_most({"a": 5, "b": 20, "c": 30, "empty": 10}, **ASK)
+    assert "a" in found.above
+    assert not found.not_reached
+    assert set(found.at_most) | set(found.above) == set(KEYS)
+    assert found.frame["upper"].to_list()[2] >= 40
+    assert dict(asked.spent) == {"present -> not present": 1}
+
+
+def test_above_stops_after_enough_answers():
+    found = session().above(0, max_answers=1, **ASK)
+    assert found.mechanism.upper_rate == 1
+    assert len(found.above) == 1
+    assert found.above == ["c"]
+    assert found.not_reached == ["b", "a", "empty"]
+    assert found.frame.height == 1
+
+
+def test_the_same_id_re_reads_and_another_question_is_refused():
+    asked = session()
+    first = asked.top_k(2, **ASK, id="top")
+    again = asked.top_k(2, **ASK, id="top")
+    assert again.upper.tolist() == first.upper.tolist()
+    assert again.keys == first.keys
+    assert again.entry == first.entry
+    assert dict(asked.spent) == {"present -> not present": 1}
+    with pytest.raises(errors.LedgerFormatError, match="another question"):
+        asked.top_k(3, **ASK, id="top")
+    with pytest.raises(errors.LedgerFormatError, match="another question"):
+        asked.at_most(3, **ASK, id="top")
+    one = asked.at_most(3, **ASK, id="level")
+    assert asked.at_most(3, **ASK, id="level").at_most == one.at_most
+    asked.count(**ASK, id="counts")
+    with pytest.raises(errors.LedgerFormatError, match="another question"):
+        asked.top_k(2, **ASK, id="counts")
+
+
+def test_over_budget_nothing_is_drawn_and_nothing_recorded():
+    asked = session(budget="1/2", noise=NoDraw())
+    before = asked.ledger.head()
+    with pytest.raises(errors.BudgetExceededError):
+        asked.top_k(2, **ASK)
+    with pytest.raises(errors.BudgetExceededError):
+        asked.at_most(2, **ASK)
+    assert asked.ledger.head() == before
+
+
+def test_policies_with_rises_are_refused_before_anything_is_charged():
+    for policy, more in (
+        (od.policy.bounded(), {"max_groups": 2}),
+        (od.policy.presence(max_groups=2), {"on_excess": "truncate"}),
+    ):
+        asked = session(policy=policy, noise=NoDraw())
+        with pytest.raises(errors.UnprotectableError):
+            asked.top_k(1, **ASK, **more)
+        with pytest.raises(errors.UnprotectableError):
+            asked.at_most(1, **ASK, **more)
+        assert not any(asked.spent.values())
+
+
+@pytest.mark.parametrize("bad", [0, -1, 5, 1.5, math.nan, "x"])
+def test_bad_k_is_refused(bad):
+    with pytest.raises(errors.ParameterError):
+        session(noise=NoDraw()).top_k(bad, **ASK)
+
+
+@pytest.mark.parametrize("bad", [-1, math.nan, [1], {"a": 1}, [1, 2, 3, -4], "x", None])
+def test_bad_thresholds_are_refused(bad):
+    with pytest.raises(errors.ParameterError):
+        session(noise=NoDraw()).at_most(bad, **ASK)
+
+
+def test_a_column_named_like_a_result_is_refused():
+    data = DATA.rename({"place": "certified"})
+    with pytest.raises(errors.ParameterError, match="certified"):
+        session(data).at_most(1, by="certified", keys=KEYS, epsilon=1)
