@@ -285,10 +285,11 @@ def test_memory_above_the_output_is_bounded(name, arguments):
 
 
 def test_caches_are_bounded():
-    from onesided.noise import _bernoulli, _ladder, _tables
+    from onesided.noise import _arguments, _bernoulli, _ladder, _tables
 
     for cached in (_bernoulli._exp_floor, _ladder.cached_ladder, _tables.plan):
         assert cached.cache_info().maxsize <= 512
+    assert _arguments._remembered.cache_info().maxsize <= 1024
 
 
 def test_tables_cannot_be_written():

@@ -109,6 +109,20 @@ def test_known_quantiles():
         TwoSidedGeometric(0, 1)
 
 
+def test_quantiles_are_remembered():
+    from onesided.noise import _distribution
+
+    remembered = _distribution._quantile_upper
+    assert remembered.cache_info().maxsize == 1024
+    law = TwoSidedGeometric("7/3", "1/11")
+    first = law.quantile_upper("0.95"), law.quantile_lower("0.95"), law.median()
+    misses = remembered.cache_info().misses
+    twin = TwoSidedGeometric(Fraction(7, 3), Fraction(1, 11))
+    again = twin.quantile_upper(Fraction(19, 20)), twin.quantile_lower("0.95"), twin.median()
+    assert again == first == (law.search(Fraction(1, 20)), again[1], law.search(Fraction(1, 2)))
+    assert remembered.cache_info().misses == misses
+
+
 def test_medians():
     assert TwoSidedGeometric(1, 1).median() == 0
     assert TwoSidedGeometric(INFINITE, INFINITE).median() == 0

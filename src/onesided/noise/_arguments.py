@@ -23,7 +23,7 @@ from onesided.errors import ParameterError
 from onesided.noise._protocol import IntArray
 
 # Draws whose rates are told apart at a time: an array's take 8 bytes each, a list's may be objects.
-_ARRAY_PIECE = 2**20
+_ARRAY_PIECE = 2**19
 _LIST_PIECE = 2**18
 # Above so many different rates in a piece of a list, equal ones may be drawn apart.
 _MERGED = 2**15

@@ -57,25 +57,7 @@ class TwoSidedGeometric:
                 hint='Give a share such as "0.95".',
                 value=confidence,
             )
-        if miss == 0 and not isinstance(self.upper, Infinite):
-            return None
-        # Tails as small as `miss` must still be told from 0.
-        bits = _BITS + (miss.denominator.bit_length() if miss else 0)
-
-        def enough(k: int) -> bool:
-            return self._tail_above(k, bits) <= miss
-
-        high = self._guess(miss)
-        low, step = high - 1, 1
-        while not enough(high):
-            low, high, step = high, high + step, 2 * step
-        step = 1
-        while enough(low):
-            low, high, step = low - step, low, 2 * step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
+        return _quantile_upper(self, miss)
 
     def quantile_lower(self, confidence: Number) -> int | None:
         """The largest ``k`` with ``Pr[D < k] <= 1 - confidence``; None if there is none."""
@@ -106,6 +88,28 @@ class TwoSidedGeometric:
         """The distribution of ``-D``."""
         return TwoSidedGeometric(self.lower, self.upper)
 
+    def search(self, miss: Fraction) -> int | None:
+        """The least ``k`` with ``Pr[D > k] <= miss``, looked for anew; None if there is none."""
+        if miss == 0 and not isinstance(self.upper, Infinite):
+            return None
+        # Tails as small as `miss` must still be told from 0.
+        bits = _BITS + (miss.denominator.bit_length() if miss else 0)
+
+        def enough(k: int) -> bool:
+            return self._tail_above(k, bits) <= miss
+
+        high = self._guess(miss)
+        low, step = high - 1, 1
+        while not enough(high):
+            low, high, step = high, high + step, 2 * step
+        step = 1
+        while enough(low):
+            low, high, step = low - step, low, 2 * step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return high
+
     def _guess(self, miss: Fraction) -> int:
         """Where to look first for a quantile; the search does not depend on its being right."""
         if isinstance(self.upper, Infinite):
@@ -120,6 +124,12 @@ class TwoSidedGeometric:
             # Pr[D > k] = 1 - Pr[-D > -k - 1], so bounded by a lower bound of the other tail.
             return 1 - Fraction(_tail(self.lower, self.upper, -k, bits)[0], 1 << bits)
         return Fraction(_tail(self.upper, self.lower, k + 1, bits)[1], 1 << bits)
+
+
+@lru_cache(maxsize=1024)
+def _quantile_upper(law: TwoSidedGeometric, miss: Fraction) -> int | None:
+    """The least ``k`` with ``Pr[D > k] <= miss``; None if there is none."""
+    return law.search(miss)
 
 
 def _tail(toward: Loss, away: Loss, steps: int, bits: int) -> _Bounds:

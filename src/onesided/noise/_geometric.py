@@ -29,8 +29,10 @@ def fill(rate: Loss, out: IntArray, bits: Bits, few: int = _FEW) -> None:
     if isinstance(rate, Infinite):
         out[:] = 0
     elif len(out) < few:
-        for i in range(len(out)):
-            out[i] = checked(resolve(rate, None, bits.word(), WORD_BITS, bits))
+        # One word asked for alone comes faster than an array of one.
+        words = bits.words(len(out)).tolist() if len(out) > 1 else [bits.word() for _ in out]
+        for i, seen in enumerate(words):
+            out[i] = checked(resolve(rate, None, seen, WORD_BITS, bits))
     else:
         levels = plan(rate)
         for start in range(0, len(out), CHUNK):
