@@ -4,7 +4,17 @@ Importing this package does not load SQLAlchemy; opening a ledger does.
 """
 
 from onesided.ledger._account import Account
+from onesided.ledger._balance import Balance, balances
 from onesided.ledger._entry import CheckReport, Entry, Receipt, StoredRelease
 from onesided.ledger._ledger import Ledger
 
-__all__ = ["Account", "CheckReport", "Entry", "Ledger", "Receipt", "StoredRelease"]
+__all__ = [
+    "Account",
+    "Balance",
+    "CheckReport",
+    "Entry",
+    "Ledger",
+    "Receipt",
+    "StoredRelease",
+    "balances",
+]

@@ -23,6 +23,7 @@ from onesided.ledger._rows import (
     next_row,
     plain_text,
     tampered,
+    with_who,
 )
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ class Account:
     on durable record. Units: epsilon in nats, delta a probability; both exact.
     """
 
-    def __init__(self, store: Store, *, opening: Row) -> None:
+    def __init__(self, store: Store, *, opening: Row, who: str = "") -> None:
         self._store = store
+        self._who = who
         detail = detail_of(opening)
         self.policy_id = opening.policy_id
         self.policy_name = str(detail["policy_name"])
@@ -116,7 +118,7 @@ class Account:
         """
         charge = _amounts.read_charge(epsilon, delta, budget=self._budget)
         label = plain_text(label, name="label")
-        written = detail_text(detail)
+        written = detail_text(detail, who=self._who)
         if release_id is None:
             name = secrets.token_hex(16)
         else:
@@ -173,7 +175,7 @@ class Account:
                 policy_id=self.policy_id,
                 release_id=charge.release_id,
                 label=charge.label,
-                detail=canonical(facts),
+                detail=canonical(with_who(facts, self._who)),
                 amounts=amount_columns(_amounts.zero(self._budget.epsilon), spent),
                 releases=latest.releases,
             )
@@ -278,7 +280,13 @@ def budget_of(opening: Row) -> Amounts:
 
 
 def opening_row(
-    last: Row | None, *, policy_id: str, policy_toml: str, policy_name: str, budget: Amounts
+    last: Row | None,
+    *,
+    policy_id: str,
+    policy_toml: str,
+    policy_name: str,
+    budget: Amounts,
+    who: str = "",
 ) -> Row:
     """The row that opens an account."""
     epsilon, delta = (
@@ -298,7 +306,7 @@ def opening_row(
         policy_id=policy_id,
         release_id="",
         label=policy_name,
-        detail=canonical(facts),
+        detail=canonical(with_who(facts, who)),
         amounts=amount_columns(nothing, nothing),
         releases=0,
     )

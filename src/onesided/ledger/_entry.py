@@ -11,7 +11,7 @@ from types import MappingProxyType
 from onesided.errors import ParameterError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
-from onesided.ledger._rows import Row, tampered
+from onesided.ledger._rows import WHO, Row, tampered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +21,13 @@ class Entry:
     ``kind`` is "open" (an account and its budget), "spend" (a charge, recorded before the draw)
     or "store" (the published answer of a charge was kept). ``epsilon`` and ``delta`` are what
     this row charged per edge, ``total_epsilon`` and ``total_delta`` the policy's sums including
-    it, ``releases`` the number of charges so far. ``time`` is informational; order is ``number``.
+    it, ``releases`` the number of charges so far. ``time`` and ``who`` are what the writing
+    process said, for people; order is ``number``.
     """
 
     number: int
     time: str
+    who: str
     kind: str
     policy_id: str
     release_id: str
@@ -90,6 +92,7 @@ def entry_of(row: Row) -> Entry:
     return Entry(
         number=row.number,
         time=row.time,
+        who=who_of(row),
         kind=row.kind,
         policy_id=row.policy_id,
         release_id=row.release_id,
@@ -115,13 +118,25 @@ def amounts_of(row: Row) -> tuple[Amounts, Amounts]:
 
 
 def detail_of(row: Row) -> Mapping[str, object]:
-    """The detail of ``row``, read-only."""
+    """The detail of ``row`` as its writer gave it, read-only."""
+    return MappingProxyType({key: value for key, value in _detail(row).items() if key != WHO})
+
+
+def who_of(row: Row) -> str:
+    """Who wrote ``row``, as the writing process said; "" if it did not."""
+    who = _detail(row).get(WHO, "")
+    if isinstance(who, str):
+        return who
+    raise tampered(row.number, "its detail cannot be read")
+
+
+def _detail(row: Row) -> dict[str, object]:
     try:
         detail = json.loads(row.detail)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         detail = None
     if isinstance(detail, dict):
-        return MappingProxyType(detail)
+        return detail
     raise tampered(row.number, "its detail cannot be read")
 
 

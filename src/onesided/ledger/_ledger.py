@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -13,9 +16,10 @@ from onesided.errors import MissingDependencyError, ParameterError, PolicyMismat
 from onesided.ledger import _amounts
 from onesided.ledger._account import Account, budget_of, opening_row
 from onesided.ledger._amounts import Amounts
+from onesided.ledger._balance import Balance, balances
 from onesided.ledger._check import check_rows, refuse_damage
 from onesided.ledger._entry import CheckReport, Entry, detail_of, entry_of
-from onesided.ledger._rows import GENESIS, OPEN, Row, plain_text
+from onesided.ledger._rows import GENESIS, Row, plain_text
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -37,30 +41,42 @@ class Ledger:
     keep :meth:`head` elsewhere and give it to :meth:`check`.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, who: str = "") -> None:
         self._store = store
+        self._who = who
 
     @classmethod
-    def open(cls, where: str | Path | None = None, *, timeout: Number = TIMEOUT) -> Self:
+    def open(
+        cls,
+        where: str | Path | None = None,
+        *,
+        timeout: Number = TIMEOUT,
+        create: bool = True,
+        who: str | None = None,
+    ) -> Self:
         """Open or make a ledger: a path, an SQLAlchemy URL, or None for one in memory.
 
         URLs: ``sqlite:///file.db`` and ``postgresql+psycopg://user@host/database``.
-        ``timeout`` is how many seconds to wait for other writers. Errors: LedgerFormatError for
-        a file that is not ours, damaged or newer; LedgerUnavailableError if it cannot be
-        reached; MissingDependencyError without psycopg.
+        ``timeout`` is how many seconds to wait for other writers. ``create=False`` looks only at
+        a ledger that is there. ``who`` is written beside each charge for the people who read the
+        ledger (default user@host); it is what the process says, and proves nothing.
+        Errors: LedgerFormatError for a file that is not ours, damaged or newer;
+        LedgerUnavailableError if it cannot be reached, or is not there and ``create`` is false;
+        MissingDependencyError without psycopg.
         """
         seconds = float(min(max(positive(timeout, name="timeout"), _LEAST_WAIT), _MOST_WAIT))
+        name = _default_who() if who is None else plain_text(who, name="who")
         if where is None:
-            return cls(_memory())
+            return cls(_memory(), who=name)
         if isinstance(where, str) and "://" in where:
-            return cls(_from_url(where, timeout=seconds))
+            return cls(_from_url(where, timeout=seconds, create=create), who=name)
         if not isinstance(where, str | Path):
             raise ParameterError(
                 f"a ledger is a path, a URL or None, got {where!r}.",
                 hint='Give a path such as "ledger.db".',
                 value=where,
             )
-        return cls(_from_path(str(where), timeout=seconds))
+        return cls(_from_path(str(where), timeout=seconds, create=create), who=name)
 
     def __enter__(self) -> Self:
         return self
@@ -88,12 +104,17 @@ class Ledger:
         policy_name: str,
         budget: Mapping[str, Loss | Number],
         delta_budget: Mapping[str, Loss | Number] | None = None,
+        further: bool = False,
     ) -> Account:
         """Open the account of a policy, or re-open it when it is the same.
 
         ``policy_id`` is the policy's identity (the SHA-256 of its encoding); its text and name
         are kept for readers. ``budget`` is ε per edge, ``delta_budget`` δ per edge (default 0).
-        Errors: PolicyMismatchError if the ledger holds another policy or another budget.
+        ``further=True`` allows one more account beside those of other policies. Each keeps its
+        own budget, and what the ledger's releases protect together is then only the
+        intersection of the policies, with the losses added.
+        Errors: PolicyMismatchError if the policy is held with another budget, or if the ledger
+        holds only other policies and ``further`` is false.
         """
         identity = plain_text(policy_id, name="policy_id", empty=False)
         toml = plain_text(policy_toml, name="policy_toml")
@@ -101,25 +122,36 @@ class Ledger:
         wanted = _amounts.read_budget(budget, delta_budget)
 
         def settle(view: View) -> Row | None:
-            last = view.last()
-            opening = view.first(kind=OPEN) if last else None
-            if opening:
-                _refuse_other(opening, policy_id=identity, policy_name=name, budget=wanted)
-            return opening
+            held = view.openings() if view.last() else ()
+            same = next((row for row in held if row.policy_id == identity), None)
+            if (same and budget_of(same) != wanted) or (held and not same and not further):
+                raise _mismatch(
+                    held, same=same, policy_id=identity, policy_name=name, budget=wanted
+                )
+            return same
 
         # Looked up first without the writers' lock, so that a read-only ledger can be read.
         opening = self._store.read(settle) or self._store.ensure(
             settle,
             make=lambda view: opening_row(
-                view.last(), policy_id=identity, policy_toml=toml, policy_name=name, budget=wanted
+                view.last(),
+                policy_id=identity,
+                policy_toml=toml,
+                policy_name=name,
+                budget=wanted,
+                who=self._who,
             ),
         )
-        return Account(self._store, opening=opening)
+        return Account(self._store, opening=opening, who=self._who)
 
     def accounts(self) -> tuple[Account, ...]:
-        """The accounts on record, each with its own policy and budget."""
-        rows = self._store.read(lambda view: [row for row in view.rows() if row.kind == OPEN])
-        return tuple(Account(self._store, opening=row) for row in rows)
+        """The accounts on record in the order of their opening, each with policy and budget."""
+        rows = self._store.read(lambda view: view.openings())
+        return tuple(Account(self._store, opening=row, who=self._who) for row in rows)
+
+    def balances(self) -> tuple[Balance, ...]:
+        """Every account's budget and spending at one moment, summed from the charges."""
+        return balances(self.entries())
 
     def entries(self) -> tuple[Entry, ...]:
         """Every row in order. Not checked: use :meth:`check` for that."""
@@ -143,23 +175,39 @@ class Ledger:
         return report
 
 
-def _refuse_other(opening: Row, *, policy_id: str, policy_name: str, budget: Amounts) -> None:
-    """Errors: PolicyMismatchError, which shows what is held and what was asked."""
-    held_name, held = str(detail_of(opening)["policy_name"]), budget_of(opening)
-    if opening.policy_id == policy_id and held == budget:
-        return
-    raise PolicyMismatchError(
-        f"the ledger holds {_said(held_name, opening.policy_id, held)}; "
+def _mismatch(
+    held: tuple[Row, ...], *, same: Row | None, policy_id: str, policy_name: str, budget: Amounts
+) -> PolicyMismatchError:
+    """What is held and what was asked."""
+    first = same or held[0]
+    theirs = budget_of(first)
+    names = [_policy_name(row) for row in held if row is not first]
+    others = f" and accounts of {', '.join(map(repr, names))}" if names else ""
+    hint = (
+        "Open it with the policy and budget that it holds, or start another ledger. "
+        "A budget is never changed once it is on record."
+    )
+    if same is None:
+        hint += (
+            " To keep a further account under another policy here, open it with further=True: "
+            "what all releases protect together is then the intersection of the policies."
+        )
+    return PolicyMismatchError(
+        f"the ledger holds {_said(_policy_name(first), first.policy_id, theirs)}{others}; "
         f"asked for {_said(policy_name, policy_id, budget)}.",
-        hint="Open it with the policy and budget that it holds, or start another ledger. "
-        "A budget is never changed once it is on record.",
-        held_policy_id=opening.policy_id,
+        hint=hint,
+        held_policy_id=first.policy_id,
+        held_policy_ids=tuple(row.policy_id for row in held),
         asked_policy_id=policy_id,
-        held_budget=dict(held.epsilon),
+        held_budget=dict(theirs.epsilon),
         asked_budget=dict(budget.epsilon),
-        held_delta_budget=dict(held.delta),
+        held_delta_budget=dict(theirs.delta),
         asked_delta_budget=dict(budget.delta),
     )
+
+
+def _policy_name(opening: Row) -> str:
+    return str(detail_of(opening)["policy_name"])
 
 
 def _said(name: str, identity: str, budget: Amounts) -> str:
@@ -175,15 +223,25 @@ def _memory() -> Store:
     return open_memory()
 
 
-def _from_path(path: str, *, timeout: float) -> Store:
+def _default_who() -> str:
+    """The user and host of this process, as far as they can be told."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        user = f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
+    said = f"{user}@{socket.gethostname()}"
+    return said.encode("utf-8", "replace").decode().replace("\x00", "")
+
+
+def _from_path(path: str, *, timeout: float, create: bool) -> Store:
     from onesided.ledger._sqlite import open_file  # noqa: PLC0415 - SQLAlchemy loads on use
 
     if path in _MEMORY:
         return _memory()
-    return open_file(Path(path), timeout=timeout)
+    return open_file(Path(path), timeout=timeout, create=create)
 
 
-def _from_url(where: str, *, timeout: float) -> Store:
+def _from_url(where: str, *, timeout: float, create: bool) -> Store:
     from sqlalchemy.engine import make_url  # noqa: PLC0415 - SQLAlchemy loads on use
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 
@@ -196,9 +254,9 @@ def _from_url(where: str, *, timeout: float) -> Store:
         ) from None
     kind = url.get_backend_name()
     if kind == "sqlite" and not url.query:
-        return _from_path(url.database or "", timeout=timeout)
+        return _from_path(url.database or "", timeout=timeout, create=create)
     if kind in {"postgresql", "postgres"}:
-        return _postgres(url, timeout=timeout)
+        return _postgres(url, timeout=timeout, create=create)
     raise ParameterError(
         f"no ledger can be kept at {url.render_as_string(hide_password=True)}.",
         hint="Use SQLite (without options) or PostgreSQL.",
@@ -206,7 +264,7 @@ def _from_url(where: str, *, timeout: float) -> Store:
     )
 
 
-def _postgres(url: URL, *, timeout: float) -> Store:
+def _postgres(url: URL, *, timeout: float, create: bool) -> Store:
     try:
         import psycopg  # noqa: F401, PLC0415 - optional
     except ImportError:
@@ -216,4 +274,4 @@ def _postgres(url: URL, *, timeout: float) -> Store:
         ) from None
     from onesided.ledger._postgres import open_database  # noqa: PLC0415
 
-    return open_database(url, timeout=timeout)
+    return open_database(url, timeout=timeout, create=create)

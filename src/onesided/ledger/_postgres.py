@@ -68,13 +68,22 @@ class PostgresStore(Store):
         wanted = len(_schema.TABLES)
         return "" if enabled == wanted else "its append-only triggers are missing or disabled"
 
-    def prepare(self) -> None:
-        """Make the tables where there are none; two processes may try at once."""
+    def prepare(self, *, create: bool) -> None:
+        """Make the tables where there are none; two processes may try at once.
+
+        Errors: LedgerUnavailableError if there are none and ``create`` is false.
+        """
         with self._translated():
             with self._transaction(write=False) as connection:
                 there = version_table_found(connection)
             if there:
                 return
+            if not create:
+                raise LedgerUnavailableError(
+                    f"there is no {self.name}: the database holds none.",
+                    hint="Check the URL; a ledger is made by the first publication.",
+                    ledger=self.name,
+                )
             with self._transaction(write=True) as connection:
                 if not version_table_found(connection):
                     _schema.create(connection, guards=GUARDS)
@@ -94,8 +103,8 @@ _REASONS: Final = {
 }
 
 
-def open_database(url: URL, *, timeout: float) -> Store:
-    """The ledger in the first schema of the connection's search path, made if there is none."""
+def open_database(url: URL, *, timeout: float, create: bool = True) -> Store:
+    """The ledger in the first schema of the search path; made if absent and ``create`` is true."""
     wait = int(timeout * 1000)
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
@@ -113,7 +122,7 @@ def open_database(url: URL, *, timeout: float) -> Store:
 
     store = PostgresStore(engine, name=f"ledger {url.render_as_string(hide_password=True)}")
     try:
-        store.prepare()
+        store.prepare(create=create)
         store.ensure_current()
     except BaseException:
         store.close()

@@ -26,6 +26,9 @@ SPEND: Final = "spend"
 STORE: Final = "store"
 KINDS: Final = (OPEN, SPEND, STORE)
 
+# Reserved in every row's detail: who wrote the row, as the writing process said.
+WHO: Final = "onesided.who"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -147,12 +150,17 @@ def plain_text(value: object, *, name: str, empty: bool = True) -> str:
     )
 
 
-def detail_text(detail: Mapping[str, object] | None) -> str:
-    """``detail`` as canonical JSON."""
+def with_who(detail: Mapping[str, object], who: str) -> dict[str, object]:
+    """``detail`` and who wrote the row, where that is known."""
+    return {**detail, WHO: who} if who else dict(detail)
+
+
+def detail_text(detail: Mapping[str, object] | None, *, who: str = "") -> str:
+    """``detail`` as canonical JSON, with ``who`` under its reserved key."""
     given = {} if detail is None else detail
     try:
         # Sorting keys of several types fails; keys of one other type are caught after.
-        written = canonical(dict(given))
+        written = canonical(with_who(given, who))
     except (TypeError, ValueError, RecursionError):
         raise ParameterError(
             f"detail must map text to JSON values, got {detail!r}.",
@@ -165,6 +173,12 @@ def detail_text(detail: Mapping[str, object] | None) -> str:
 
 def _refuse_unfaithful(written: str, *, detail: object, given: Mapping[str, object]) -> None:
     """Refuse detail that would not come back: keys that are no text, unpaired surrogates."""
+    if WHO in given:
+        raise ParameterError(
+            f"detail must not use the reserved key {WHO!r}, got {detail!r}.",
+            hint="Say who is spending with Ledger.open(..., who=...).",
+            value=detail,
+        )
     if all(isinstance(key, str) for key in given):
         with contextlib.suppress(UnicodeEncodeError):
             json.dumps(json.loads(written), ensure_ascii=False).encode()

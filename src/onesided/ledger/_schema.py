@@ -10,6 +10,7 @@ from sqlalchemy import (
     Column,
     Connection,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -53,6 +54,9 @@ entries = Table(
     Column("nonce", Text, nullable=False),
     Column("previous", Text, nullable=False),
     Column("hash", Text, nullable=False),
+    # Finds an account's last row at once however many other accounts charged since. A store
+    # made before it was added works without it, only slower.
+    Index("onesided_entries_latest", "policy_id", "number"),
     # One opening per policy, one charge per release id, one stored answer per charge.
     UniqueConstraint("policy_id", "kind", "release_id", name="onesided_entries_once"),
 )

@@ -131,8 +131,8 @@ def open_memory() -> Store:
     return store
 
 
-def open_file(path: Path, *, timeout: float) -> Store:
-    """The ledger at ``path``, made if there is no file yet.
+def open_file(path: Path, *, timeout: float, create: bool = True) -> Store:
+    """The ledger at ``path``, made if there is no file yet and ``create`` allows it.
 
     The path is looked at through SQLite only: opening and closing a file by hand would drop the
     locks that another connection of this process holds on it.
@@ -143,6 +143,12 @@ def open_file(path: Path, *, timeout: float) -> Store:
             f"the folder of ledger {path} does not exist.", hint="Make it first.", ledger=str(path)
         )
     if not path.exists():
+        if not create:
+            raise LedgerUnavailableError(
+                f"there is no ledger {path}.",
+                hint="Check the path; a ledger is made by the first publication.",
+                ledger=str(path),
+            )
         _create_file(path, timeout=timeout)
     _refuse_empty(path)
     engine = _engine(path, mode="rw", timeout=timeout)

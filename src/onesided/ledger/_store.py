@@ -21,7 +21,7 @@ from sqlalchemy.pool import Pool
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
 from onesided.ledger import _schema
-from onesided.ledger._rows import COLUMNS, Row, intact, tampered
+from onesided.ledger._rows import COLUMNS, OPEN, Row, intact, tampered
 from onesided.ledger._schema import entries, payloads, versions
 
 T = TypeVar("T")
@@ -67,11 +67,11 @@ class View:
         """The row of that number, unchecked."""
         return self._one(select(entries).where(entries.c.number == number))
 
-    def first(self, *, kind: str) -> Row | None:
-        """The first row of that kind, checked."""
-        order = entries.c.number
-        found = self._one(select(entries).where(entries.c.kind == kind).order_by(order).limit(1))
-        return intact(found) if found else None
+    def openings(self) -> tuple[Row, ...]:
+        """The rows that opened accounts, in order, checked."""
+        query = select(entries).where(entries.c.kind == OPEN).order_by(entries.c.number)
+        found = self._connection.execute(query)
+        return tuple(intact(Row(**dict(zip(COLUMNS, row, strict=True)))) for row in found)
 
     def latest(self, *, policy_id: str) -> Row | None:
         """The last row of that policy, checked."""
