@@ -1,0 +1,196 @@
+"""What all accounts of one ledger protect together, and for any policy that is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+from operator import and_
+from typing import Literal, TypeAlias
+
+from onesided._numbers import INFINITE, Infinite, Loss
+from onesided.errors import ParameterError, PolicyError
+from onesided.ledger import Balance, Ledger
+from onesided.policy import Edge, Guarantee, Intersection, KindPolicy, Policy, from_toml
+from onesided.policy._placing import possible_pairs
+
+Of: TypeAlias = Literal["spent", "budget"]
+# The edges of one policy that the moves along an edge of another may lie on; None if one of
+# those moves is, as far as can be told, no move of that policy.
+Along: TypeAlias = frozenset[Edge] | None
+
+
+def total_guarantee(
+    ledger: Ledger,
+    policy: Policy | None = None,
+    *,
+    of: Of = "spent",
+    policies: Iterable[Policy] = (),
+) -> Guarantee:
+    """What all accounts on ``ledger`` promise together, per edge, as (ε, δ).
+
+    ledger: its accounts, read once, as of one moment.
+    policy: None states it for the intersection of the accounts' policies; otherwise for this
+        one. An edge is INFINITE where some account does not, as far as can be told, protect
+        every move along it: then nothing is promised there.
+    of: "spent" counts the charges on record; "budget" everything that may ever be charged.
+    policies: where to find policies that their text on record cannot rebuild (those made from
+        expressions).
+
+    The mathematics. Let account i run mechanisms that along the moves on edge e of its policy
+    P_i lose (ε_i(e), δ_i(e)) in sum. Let X -> Y be a move of every P_i, on edge e_i of P_i.
+    Then for every set S of joint outputs
+
+        Pr[M(X) in S] <= exp(sum_i ε_i(e_i)) Pr[M(Y) in S] + sum_i δ_i(e_i),
+
+    also if each mechanism is chosen after seeing the earlier answers. Proof for two, the rest by
+    induction: let M2 see o, the answer of M1, and S_o be what completes it. Bound the inner
+    probability by ``min(1, exp(ε2) Pr[M2(Y; o) in S_o]) + δ2``; the minimum is a function of o
+    with values in [0, 1], to which the promise of M1 applies. Only the inequality from X to Y is
+    used, so nothing follows, and nothing is claimed, for the way back.
+
+    A move that some P_i lacks may cost that account's releases anything, hence the intersection.
+    An account without charges counts too: what no move of its policy can change is told exactly
+    and at no charge, and another policy's moves may change it. For an asked policy, an edge
+    gets the sum over the accounts of the worst edge that its moves can lie on.
+
+    With charges chosen in the light of earlier answers, "spent" holds answer by answer when all
+    δ are 0, and "budget" always: each edge is a privacy filter. The accounts must be about the
+    same units (all per person, or all per row): the ledger cannot tell.
+    Errors: PolicyError if the accounts' policies have no move in common and none is asked about,
+    if there is no account and none is asked about, or if a policy cannot be rebuilt from the
+    record; TamperedLedgerError if the rows cannot be summed.
+    """
+    if of not in ("spent", "budget"):
+        raise ParameterError(f"of={of!r} is unknown.", hint='Use "spent" or "budget".', value=of)
+    known = {one.identity: one for one in policies}
+    held = [(_policy_of(balance, known), balance) for balance in ledger.balances()]
+    if policy is None and not held:
+        raise PolicyError(
+            "The ledger has no accounts, so there is no policy to state a promise for.",
+            hint="Name the policy that you ask about.",
+        )
+    asked = reduce(and_, (own for own, _ in held)) if policy is None else policy
+    epsilon: dict[str, Loss] = {}
+    delta: dict[str, Fraction] = {}
+    for edge in asked.edges:
+        losses = [_worst(_along(asked, edge, own), balance, of=of) for own, balance in held]
+        # Two edges of one name would share a line: the line then tells the worse of them.
+        epsilon[edge.name] = max(
+            epsilon.get(edge.name, Fraction(0)), sum((loss for loss, _ in losses), Fraction(0))
+        )
+        delta[edge.name] = max(
+            delta.get(edge.name, Fraction(0)), sum((loss for _, loss in losses), Fraction(0))
+        )
+    return Guarantee(asked.name, epsilon, delta, _about([own for own, _ in held], epsilon, of=of))
+
+
+def _policy_of(balance: Balance, known: Mapping[str, Policy]) -> Policy:
+    """The account's policy. Errors: PolicyError if it is not the one that was charged."""
+    try:
+        policy = known.get(balance.policy_id) or from_toml(balance.policy_toml)
+    except PolicyError as error:
+        raise PolicyError(
+            f"The policy {balance.policy_name!r} ({balance.policy_id[:12]}) cannot be rebuilt from "
+            f"the ledger: {error.reason}",
+            hint="Give it: total_guarantee(ledger, policies=[...]).",
+            policy_id=balance.policy_id,
+        ) from error
+    edges = {edge.name for edge in policy.edges}
+    if policy.identity != balance.policy_id or edges != set(balance.budget):
+        raise PolicyError(
+            f"The text kept for the policy {balance.policy_name!r} is not that of the policy "
+            f"{balance.policy_id[:12]} that was charged.",
+            hint="It may be of another version of onesided; check the ledger, and give the policy: "
+            "total_guarantee(ledger, policies=[...]).",
+            policy_id=balance.policy_id,
+        )
+    return policy
+
+
+def _worst(along: Along, balance: Balance, *, of: Of) -> tuple[Loss, Fraction]:
+    """The most that the account loses on any of the edges."""
+    if along is None:
+        return INFINITE, Fraction(0)
+    epsilon = balance.spent if of == "spent" else balance.budget
+    delta = balance.delta_spent if of == "spent" else balance.delta_budget
+    return (
+        max((epsilon[edge.name] for edge in along), default=Fraction(0)),
+        max((delta[edge.name] for edge in along), default=Fraction(0)),
+    )
+
+
+def _along(asked: Policy, edge: Edge, own: Policy) -> Along:
+    """The edges of ``own`` that moves along ``edge`` of ``asked`` may lie on.
+
+    A move is one of an intersection exactly if it is one of every part, so it is enough that one
+    part of ``asked`` shows it for each part of ``own``.
+    """
+    pieces = [_along_part(asked, edge, part) for part in _parts(own)]
+    if any(piece is None for piece in pieces):
+        return None
+    if not isinstance(own, Intersection):
+        return pieces[0]
+    return frozenset(
+        one
+        for one, joint in own.joins.items()
+        if all(step in (piece or ()) for step, piece in zip(joint, pieces, strict=True))
+    )
+
+
+def _along_part(asked: Policy, edge: Edge, own: Policy) -> Along:
+    steps = asked.joins[edge] if isinstance(asked, Intersection) else (edge,)
+    shown = [
+        found
+        for part, step in zip(_parts(asked), steps, strict=True)
+        if (found := _compare(part, step, own)) is not None
+    ]
+    return frozenset.intersection(*shown) if shown else None
+
+
+def _compare(asked: Policy, edge: Edge, own: Policy) -> Along:
+    """As :func:`_along` for policies that are no intersections; None where it cannot be told."""
+    if asked.identity == own.identity:
+        return frozenset({edge})
+    if isinstance(asked, KindPolicy) and isinstance(own, KindPolicy):
+        return _compare_kinds(asked, edge, own)
+    try:
+        covered = asked.relaxes(own)
+    except PolicyError:
+        return None
+    return frozenset(own.edges) if covered else None
+
+
+def _compare_kinds(asked: KindPolicy, edge: Edge, own: KindPolicy) -> Along:
+    """By the pairs of kinds that one record can have under the two; weights do not matter here."""
+    pairs = possible_pairs(asked, own)
+    ends = {(one.source, one.target): one for one in own.edges}
+    found = [
+        ends.get((source, target))
+        for (first, source), (second, target) in product(pairs, repeat=2)
+        if (first, second) == (edge.source, edge.target)
+    ]
+    # An end that no record of the other policy can be: it knows no absent records.
+    present = {first for first, _ in pairs}
+    if None in found or not {edge.source, edge.target} <= present:
+        return None
+    return frozenset(one for one in found if one is not None)
+
+
+def _parts(policy: Policy) -> tuple[Policy, ...]:
+    return policy.parts if isinstance(policy, Intersection) else (policy,)
+
+
+def _about(accounts: list[Policy], epsilon: Mapping[str, Loss], *, of: Of) -> str:
+    if not accounts:
+        return "Nothing was released."
+    many = len(accounts) > 1
+    names = ", ".join(f"'{policy.name}'" for policy in accounts)
+    what = "What was released" if of == "spent" else "All that may ever be released"
+    where = f"under the policies {names} together" if many else f"under the policy {names}"
+    open_edges = [edge for edge, loss in epsilon.items() if isinstance(loss, Infinite)]
+    limit = ""
+    if open_edges:
+        limit = f" Nothing is promised along {', '.join(open_edges)}."
+    return f"{what} {where}.{limit}"
