@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import narwhals as nw
 
-from onesided.errors import DataError, MissingDependencyError, UnknownColumnError
+from onesided.errors import DataError, MissingDependencyError
 from onesided.policy import Predicate, Rule
 from onesided.session._keys import Key, PublicKeys
 
@@ -36,16 +36,6 @@ class Table:
         self._was_lazy = isinstance(frame, nw.LazyFrame)
         self._frame: Lazy = frame.lazy()
         self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
-
-    def require(self, *columns: str) -> None:
-        """Refuse columns that the table does not have."""
-        for name in columns:
-            if name not in self.schema:
-                raise UnknownColumnError(
-                    f"The table has no column {name!r}.",
-                    hint=f"Its columns are {', '.join(self.schema)}.",
-                    column=name,
-                )
 
     def null_rows(self, column: str) -> int:
         """How many rows have no value (null or NaN) in ``column``."""

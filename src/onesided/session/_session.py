@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from onesided._numbers import Number, positive, whole
-from onesided.errors import ContributionError, DataError, ParameterError, PolicyError
+from onesided._numbers import Number, positive
+from onesided.errors import ContributionError, DataError, PolicyError
 from onesided.ledger import Account, Ledger
-from onesided.mechanism import Counts
 from onesided.mechanism._counts import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
-from onesided.policy import GroupCount, Guarantee, Policy, Predicate, Presence
+from onesided.policy import Policy, Presence
 from onesided.session._engine import Lazy, Table
-from onesided.session._keys import PublicKeys, check_types, check_values, public_keys
+from onesided.session._keys import check_values
+from onesided.session._prepare import Ready, Setting, prepare
 from onesided.session._query import Count, OnExcess, Plan
 from onesided.session._release import CONTENT_TYPE, Release, bounds, decode, encode
 from onesided.session._rowwise import require_rowwise
-
-RESULT_COLUMNS: Final = ("estimate", "lower", "upper", "lower_certain", "upper_certain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +67,9 @@ class Session:
         for rule in policy.rules:
             require_rowwise(rule.predicate)
         self._table = Table(data)
+        self._setting = Setting(policy=policy, unit=unit, schema=self._table.schema)
         if unit is not None:
-            self._table.require(unit)
+            self._setting.require(unit)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._account: Account = self.ledger.account(
             policy_id=policy.identity,
@@ -176,92 +175,10 @@ class Session:
             most_groups_of_a_unit=largest,
         )
 
-    def _prepare(self, question: Count) -> _Ready:
-        """Check everything that can be checked without looking at a row."""
-        by = (question.by,) if isinstance(question.by, str) else tuple(question.by)
-        self._table.require(*by)
-        _refuse_clashes(by, self.unit)
-        keys = public_keys(question.keys, by) if by else PublicKeys((), ((),))
-        check_types(keys, self._table.schema)
-        query, excess = self._group_count(question, by)
-        mechanism = Counts.for_policy(
-            self.policy,
-            epsilon=question.epsilon,
-            max_groups=query.max_groups,
-            counted=query.counted,
-            truncated=query.truncated,
-            correction=question.correction,
-            clip=True,
-        )
-        bounds(mechanism, np.zeros(0, dtype=np.int64), question.confidence)
-        charge = {
-            edge.name: max(mechanism.loss(shift) for shift in shifts)
-            for edge, shifts in self.policy.shifts(query).items()
-        }
-        guarantee = Guarantee(
-            self.policy.name,
-            charge,
-            dict.fromkeys(charge, Fraction(0)),
-            _about(excess, query.max_groups),
-            f"the bounded data (at most {query.max_groups} groups per unit)"
-            if query.truncated
-            else "",
-        )
-        return _Ready(
-            question=question,
-            by=by,
-            keys=keys,
-            query=query,
-            excess=excess,
-            where=None if question.where is None else _condition(question.where),
-            plan=Plan(mechanism, charge, self.remaining, guarantee),
-        )
+    def _prepare(self, question: Count) -> Ready:
+        return prepare(question, self._setting, self.remaining)
 
-    def _group_count(self, question: Count, by: tuple[str, ...]) -> tuple[GroupCount, str]:
-        """How many groups of a unit count, and what happens to the rest."""
-        counted = question.counted
-        kinds = (
-            None
-            if counted is None
-            else frozenset([counted] if isinstance(counted, str) else counted)
-        )
-        if self.unit is None or not by:
-            if question.max_groups not in (None, 1):
-                raise ParameterError(
-                    f"max_groups={question.max_groups} has no meaning here: each unit is in one "
-                    "group.",
-                    hint="Leave max_groups out, or give the session unit= and the count by=.",
-                )
-            return GroupCount(max_groups=1, counted=kinds), "single"
-        modes = self.policy.excess_modes
-        excess = question.on_excess or modes[0]
-        if excess not in modes:
-            raise ParameterError(
-                f"on_excess={excess!r} cannot be used under the policy '{self.policy.name}'.",
-                hint=f"Use one of {', '.join(map(repr, modes))}.",
-            )
-        most = self._max_groups(question, excess)
-        return GroupCount(max_groups=most, counted=kinds, truncated=excess == "truncate"), excess
-
-    def _max_groups(self, question: Count, excess: str) -> int | None:
-        """The bound to enforce; None where the policy's own covers everyone."""
-        own = self.policy.max_groups if isinstance(self.policy, Presence) else None
-        if excess == "keep":
-            if question.max_groups not in (None, own):
-                raise ParameterError(
-                    f"max_groups={question.max_groups}, but the policy covers {own} groups.",
-                    hint=f"Use presence(max_groups={question.max_groups}), or leave it out here.",
-                )
-            return None
-        if question.max_groups is None and own is None:
-            raise ParameterError(
-                f"How many groups of one {self.unit!r} should the noise cover?",
-                hint="Pass max_groups=, for example the most groups that most people are in; "
-                "on_excess says what happens to the others.",
-            )
-        return whole(question.max_groups or own, name="max_groups", least=1)
-
-    def _rows(self, ready: _Ready) -> Lazy:
+    def _rows(self, ready: Ready) -> Lazy:
         return self._table.select(
             unit=self.unit,
             by=ready.by,
@@ -271,7 +188,7 @@ class Session:
             counted=ready.query.counted,
         )
 
-    def _count(self, ready: _Ready) -> IntArray:
+    def _count(self, ready: Ready) -> IntArray:
         """The true counts, in the order of the keys. Secret."""
         self._refuse_null_units()
         rows, most = self._rows(ready), ready.query.max_groups
@@ -296,7 +213,7 @@ class Session:
                 column=self.unit,
             )
 
-    def _refuse_excess(self, rows: Lazy, ready: _Ready, unit: str, most: int) -> None:
+    def _refuse_excess(self, rows: Lazy, ready: Ready, unit: str, most: int) -> None:
         over, largest = self._table.units_over(rows, ready.keys, unit=unit, most=most)
         if over:
             raise ContributionError(
@@ -307,7 +224,7 @@ class Session:
                 largest=largest,
             )
 
-    def _release(self, ready: _Ready, noisy: IntArray, entry: int | None) -> Release:
+    def _release(self, ready: Ready, noisy: IntArray, entry: int | None) -> Release:
         mechanism = ready.plan.mechanism
         return Release(
             keys=ready.keys,
@@ -319,66 +236,3 @@ class Session:
             interval=bounds(mechanism, noisy, ready.question.confidence),
             _make_frame=lambda columns: self._table.result(columns, like=ready.by),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ready:
-    """A question that passed every check."""
-
-    question: Count
-    by: tuple[str, ...]
-    keys: PublicKeys
-    query: GroupCount
-    excess: str
-    where: Predicate | None
-    plan: Plan
-
-    @property
-    def detail(self) -> dict[str, object]:
-        """What identifies the question in the ledger, beside its keys and rates."""
-        return {
-            "by": list(self.by),
-            "where": self.where.text if self.where else "",
-            "counted": sorted(self.query.counted or ()),
-            "max_groups": str(self.query.max_groups or ""),
-            "excess": self.excess,
-            "about": self.plan.guarantee.about,
-        }
-
-    @property
-    def label(self) -> str:
-        """What the ledger calls it."""
-        kinds = f"{', '.join(sorted(self.query.counted))} " if self.query.counted else ""
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"count of {kinds}units{by}"
-
-
-def _condition(given: object) -> Predicate:
-    """A condition that looks at one row alone."""
-    predicate = Predicate.of(given)
-    require_rowwise(predicate)
-    return predicate
-
-
-def _about(excess: str, most: int | None) -> str:
-    """Which data the answer, and a certain bound on it, is about."""
-    if excess == "truncate":
-        return f"About bounded data: whoever is in more than {most} groups is counted in {most}."
-    if excess == "error":
-        return f"About the data as they are, in which nobody is in more than {most} groups."
-    return "About the data as they are."
-
-
-def _refuse_clashes(by: tuple[str, ...], unit: str | None) -> None:
-    """Columns that would collide in the answer, or that would group units by themselves."""
-    for name in by:
-        if name == unit:
-            raise ParameterError(
-                f"Cannot group by the unit column {name!r}: each group would be one person.",
-                hint="Group by another column.",
-            )
-        if name in RESULT_COLUMNS or by.count(name) > 1:
-            raise ParameterError(
-                f"The grouping column {name!r} is repeated, or is named like a result column.",
-                hint=f"Rename it; {', '.join(RESULT_COLUMNS)} are taken.",
-            )
