@@ -188,6 +188,14 @@ BAD = {
     "letter outside": lambda: p.local(["a"], edges=[("a", "b")]),
     "letter twice": lambda: p.local(["a", "a", "b"]),
     "edges and sensitive": lambda: p.local(["a", "b"], edges=[("a", "b")], sensitive=["a"]),
+    "arrow in a letter": lambda: p.local(["a->b", "c"]),
+    "names that collide": lambda: p.custom(
+        kinds=["a", "a -> b", "b -> c", "c"], edges=[("a", "b -> c"), ("a -> b", "c")]
+    ),
+    "combinations that collide": lambda: (
+        p.custom(kinds=["a & b", "a"], edges=[("a", "a & b"), ("a & b", "a")])
+        & p.custom(kinds=["c", "b & c"], edges=[("c", "b & c"), ("b & c", "c")])
+    ),
     "empty letter": lambda: p.local(["", "b"]),
     "one letter": lambda: p.local(["a"]),
     "nothing sensitive": lambda: p.attributes({"x": []}),

@@ -73,7 +73,9 @@ def _decide(first: Policy, second: Policy) -> bool | None:
     decided = first.decides(second)
     if decided is None and ABSENT not in first.kinds and _joins_all(second):
         lightest = min(edge.weight for edge in first.edges)
-        return True if all(edge.weight <= lightest for edge in second.edges) else None
+        if all(edge.weight <= lightest for edge in second.edges):
+            return True
+        return False if all(edge.weight > lightest for edge in second.edges) else None
     return decided
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, combinations, product
+from typing import TypeVar
 
 from onesided._numbers import Loss
 from onesided.errors import PolicyError
@@ -15,6 +16,8 @@ from onesided.policy._guarantee import Guarantee
 from onesided.policy._placing import possible_pairs
 from onesided.policy._predicate import Rule
 from onesided.policy._shift import Edge, GroupCount, Record, Shift, check_counted
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Intersection(Policy):
     def joins(self) -> Mapping[Edge, tuple[Edge, ...]]:
         """Each edge, and the parts' edges that it stands for."""
         found: dict[Edge, tuple[Edge, ...]] = {}
+        names: list[str] = []
         kinds = self.combinations
         for joint in product(*(part.edges for part in self.parts)):
             pairs = zip(self.parts, joint, strict=True)
@@ -63,6 +67,8 @@ class Intersection(Policy):
                 source = _label([edge.source for edge in joint])
                 target = _label([edge.target for edge in joint])
                 found[Edge(source, target, max(edge.weight for edge in joint))] = joint
+                names.append(f"{source} -> {target}")
+        _distinct(dict.fromkeys(names), len(names))
         return found
 
     def ends(self, edge: Edge) -> tuple[str, str]:
@@ -150,15 +156,26 @@ class Intersection(Policy):
             (i, j): possible_pairs(one, two)
             for (i, one), (j, two) in combinations(enumerate(self.parts), 2)
         }
-        return {
-            _label(chosen): chosen
+        found = [
+            chosen
             for chosen in product(*(part.kinds for part in self.parts))
             if all((chosen[i], chosen[j]) in pairs for (i, j), pairs in allowed.items())
-        }
+        ]
+        return _distinct({_label(chosen): chosen for chosen in found}, len(found))
 
     def _kind_of(self, chosen: Sequence[Rule | None]) -> str:
         pairs = zip(self.parts, chosen, strict=True)
         return _label([part.default_kind if rule is None else rule.kind for part, rule in pairs])
+
+
+def _distinct(named: dict[str, Value], count: int) -> dict[str, Value]:
+    """Refuse names that two combinations share: one would hide the other."""
+    if len(named) != count:
+        raise PolicyError(
+            "Two combinations of kinds would have one name.",
+            hint="Leave ' & ' and '->' out of the names of kinds.",
+        )
+    return named
 
 
 def intersect(first: Policy, second: Policy) -> Policy:

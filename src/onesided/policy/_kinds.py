@@ -143,8 +143,9 @@ def _check_edges(name: str, kinds: Sequence[str], edges: Sequence[Edge]) -> None
                     hint=f"The kinds are {', '.join(kinds)}.",
                     kind=kind,
                 )
-    pairs = [(edge.source, edge.target) for edge in edges]
-    if len(set(pairs)) != len(pairs) or (ABSENT, ABSENT) in pairs:
+    names = [edge.name for edge in edges]
+    if len(set(names)) != len(names) or Edge(ABSENT, ABSENT).name in names:
         raise PolicyError(
-            "An edge is given twice, or joins absent to absent.", hint="Give each edge once."
+            "An edge is given twice, or joins absent to absent.",
+            hint="Give each edge once, and leave '->' out of the names of kinds.",
         )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from onesided._numbers import INFINITE, Loss, Number, positive
+from onesided._numbers import INFINITE, Loss, positive
 from onesided.errors import PolicyError
 from onesided.policy._base import Policy
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, one_value_shifts
@@ -17,6 +17,7 @@ Value: TypeAlias = str | int
 VALUE: Final = "value"
 NEIGHBOUR: Final = "neighbour"
 _MOST_DRAWN: Final = 12
+_ONE: Final = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,9 @@ class Arrows:
     ) -> Arrows:
         """From ``(source, target)`` or ``(source, target, weight)``; both ways unless directed."""
         weights: dict[tuple[Value, Value], Fraction] = {}
+        shared: dict[object, Fraction] = {1: _ONE}
         for parts in edges:
-            source, target, weight = _arrow(parts)
+            source, target, weight = _arrow(parts, shared)
             for pair in ((source, target),) if directed else ((source, target), (target, source)):
                 if weights.setdefault(pair, weight) != weight:
                     raise PolicyError(
@@ -93,10 +95,13 @@ class Graph(Policy):
     def kinds(self) -> tuple[str, ...]:
         return (VALUE, ABSENT) if ABSENT in self.arrows.values else (VALUE,)
 
-    @property
+    @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """One class of moves per weight, apart for comings and goings: a map may be large."""
-        found = {_class(*arrow) for arrow in self.arrows.listed}
+        listed = self.arrows.listed
+        # Arrows of one weight share the number, and hashing it a million times takes seconds.
+        few = {(s == ABSENT, t == ABSENT, id(w)): (s, t, w) for s, t, w in listed}
+        found = {_class(*arrow) for arrow in few.values()}
         return tuple(sorted(found, key=lambda e: (e.source == ABSENT, e.weight, e.target)))
 
     def ends(self, edge: Edge) -> tuple[str, str]:
@@ -230,6 +235,8 @@ def local(
         sources = letters if sensitive is None else list(sensitive)
         edges = [(source, target) for source in sources for target in letters if source != target]
     arrows = Arrows.of(edges, directed=True, values=letters)
+    if any("->" in letter for letter in letters):
+        raise PolicyError("A letter must not contain '->'.", hint="Edges are named with it.")
     outside = set(arrows.values) - set(letters)
     if outside or len(set(letters)) != len(letters):
         raise PolicyError(
@@ -248,15 +255,16 @@ def _letter(value: object) -> str:
     raise PolicyError(f"A letter must be text, got {value!r}.", hint="For example 'yes'.")
 
 
-def _arrow(parts: Sequence[object]) -> tuple[Value, Value, Fraction]:
-    """An arrow from its parts; the weight may be left out."""
+def _arrow(
+    parts: Sequence[object], shared: dict[object, Fraction]
+) -> tuple[Value, Value, Fraction]:
+    """An arrow from its parts; the weight may be left out. Equal weights become one object."""
     if isinstance(parts, str) or len(parts) not in (2, 3):
         raise PolicyError(
             f"An edge must be (source, target) or (source, target, weight), got {parts!r}.",
             hint='For example ("home", "office").',
         )
     source, target, *rest = parts
-    weight: Number = rest[0] if rest else 1  # type: ignore[assignment]
     ends = (_value(source), _value(target))
     if ends[0] == ends[1]:
         raise PolicyError(
@@ -264,7 +272,10 @@ def _arrow(parts: Sequence[object]) -> tuple[Value, Value, Fraction]:
             hint="A value passes as itself anyway.",
             edge=source,
         )
-    return (*ends, positive(weight, name="weight of an edge"))
+    if not rest:
+        return (*ends, _ONE)
+    weight = positive(rest[0], name="weight of an edge")
+    return (*ends, shared.setdefault(weight, weight))
 
 
 def _value(value: object) -> Value:
