@@ -131,39 +131,17 @@ def _adaptive_gap(answers: int) -> AdaptiveGapSparseVector:
 
 def _broken_top_k() -> Iterator[Case]:
     one, two, three = (policies.presence(max_groups=n) for n in (1, 2, 3))
+    forgot, half_read = TopK(2, upper_rate=6), "ADP-2021 Algorithm 1, half read"
     pair = TopK.for_policy(two, k=2, epsilon=6)
-    yield _broken(
-        pair, TopK(2, upper_rate=6), two, "ε where ε/k is due", "ADP-2021 Algorithm 1, half read"
-    )
-    yield _broken(
-        TopK.for_policy(one, k=1, epsilon=3),
-        _wrong(zoo.ties_by_truth, rate=3),
-        one,
-        "ties broken by the true counts",
-        "stable sorts of data that were sorted",
-    )
-    yield _broken(
-        TopK.for_policy(three, k=1, epsilon=3),
-        _wrong(zoo.ties_by_others, rate=3),
-        three,
-        "ties broken by unselected noisy counts",
-        "partial sorts",
-        universe=_ABC,
-    )
-    yield _broken(
-        TopK.for_policy(three, k=1, epsilon=3),
-        _wrong(zoo.runner_up, rate=3),
-        three,
-        "the best unselected value is published unpaid",
-        "free gap taken over to one-sided noise",
-    )
-    yield _broken(
-        TopK.for_policy(one, k=1, epsilon=3),
-        _wrong(zoo.true_values, rate=3),
-        one,
-        "noisy winners, true values",
-        "report noisy max misread",
-    )
+    yield _broken(pair, forgot, two, "ε where ε/k is due", half_read)
+    first = TopK(1, upper_rate=3)
+    for policy, run, flaw, seen in (
+        (one, zoo.ties_by_truth, "ties broken by the true counts", "sorts of sorted data"),
+        (three, zoo.ties_by_others, "ties broken by unselected noisy counts", "partial sorts"),
+        (three, zoo.runner_up, "the best unselected value is published unpaid", "free gap"),
+        (one, zoo.true_values, "noisy winners, true values", "report noisy max misread"),
+    ):
+        yield _broken(first, _wrong(run, rate=3), policy, flaw, seen, universe=_ABC)
     yield _broken(
         GapTopK(1, noise_rate=1),
         _wrong(zoo.plain_gaps, rate=1),
