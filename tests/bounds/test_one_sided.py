@@ -101,6 +101,21 @@ def test_the_shipped_decision_meets_the_asymmetric_bound(rate):
         assert decision.power(count) == pytest.approx(float(most), abs=1e-15)
 
 
+@pytest.mark.parametrize("count", [0, 1])
+def test_the_path_is_the_distance_from_the_nearest_data_where_the_answer_is_false(count):
+    """Presence, two people, "at most 1 was here": k = t + 1 - f, and no path the other way."""
+    policy, threshold = od.policy.presence(max_groups=1), 1
+    records = policy.records(["here"], max_groups=1)
+    away, here = records
+    data = {n: [here] * n + [away] * (2 - n) for n in range(3)}
+    back = od.policy.data_distance(policy, data[2], data[count], records=records)
+    assert back == threshold + 1 - count
+    assert od.policy.data_distance(policy, data[count], data[2], records=records) == INF
+    most = bounds.true_positive_adp(epsilon=1, from_false=int(back))
+    shipped = AtMost(threshold, upper_rate=1).power(count)
+    assert shipped == pytest.approx(float(most), abs=1e-15)
+
+
 def test_nothing_is_certain_under_pure_symmetric_privacy():
     assert bounds.true_positive_dp(epsilon=1, delta=0, to_false=9) == 0
     assert bounds.true_positive_dp(epsilon=1, delta="1e-4", to_false=20) == 1
