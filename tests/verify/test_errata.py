@@ -109,7 +109,7 @@ def test_erratum_10_a_replaced_record_is_charged_per_edge():
     for finding in report.findings.values():
         assert finding.loss == pytest.approx(a + b, abs=1e-5)
     assert report.keeps(a + b)
-    assert report.delta(a + b) < 1e-6
+    assert report.delta(a + b) < 1e-5
 
 
 def test_erratum_10_the_sensitive_part_alone_would_not_do():
