@@ -253,6 +253,13 @@ def test_explain_speaks_plainly(world):
     assert world.run("explain", "presence").returncode == 2
 
 
+def test_explain_draws_the_moves(world):
+    done = world.run("explain", "sensitive", "--sensitive", "minor", "--out", "policy.svg")
+    assert done.returncode == 0, done.stderr
+    assert (world.folder / "policy.svg").read_text().startswith("<svg")
+    assert world.run("explain", "bounded", "--out", "no/where.svg").returncode == 5
+
+
 def test_verify_prints_the_table(world):
     done = world.run("verify")
     assert done.returncode == 0, done.stdout

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from onesided.cli._files import read_policy
+from onesided.errors import OutputError
+from onesided.policy import Policy
 
 
 def explain(
@@ -16,6 +19,9 @@ def explain(
     epsilon: Annotated[str, typer.Option(help="Loss at which to state the odds.")] = "1",
     max_groups: Annotated[int | None, typer.Option(help="For the presence policy.")] = None,
     sensitive: Annotated[str | None, typer.Option(help="SQL, for the sensitive policy.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Draw the kinds and moves into this SVG.")
+    ] = None,
     toml: Annotated[bool, typer.Option("--toml", help="Print the policy as TOML instead.")] = False,
 ) -> None:
     """Say what a policy protects, what it does not, and how well.
@@ -30,3 +36,16 @@ def explain(
     console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold", highlight=False)
     for sentence in chosen.explain(epsilon=epsilon).splitlines():
         console.print(f"• {sentence}", markup=False, highlight=False)
+    if out is not None:
+        _draw(chosen, out)
+        console.print(f"Drawn into {out}.", highlight=False)
+
+
+def _draw(policy: Policy, out: Path) -> None:
+    try:
+        out.write_text(policy.to_svg(), encoding="utf-8")
+    except OSError as error:
+        raise OutputError(
+            f"The picture {str(out)!r} could not be written: {error.strerror}.",
+            hint="Name a file in a folder that exists, such as policy.svg.",
+        ) from error
