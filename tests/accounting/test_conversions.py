@@ -1,9 +1,7 @@
 """Every conversion, on every finite mechanism that hypothesis can think of, exactly."""
 
 import math
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,16 +10,55 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import accounting as acc
 from onesided import errors
-from onesided._numbers import log_up, round_up
+from onesided._numbers import Infinite, log_up, round_up
 from onesided.accounting import Bound
+from onesided.bounds._cautious import exp_bounds
 from onesided.mechanism import Counts
 from onesided.policy import GroupCount
 from onesided.verify import Universe, exact
 
-sys.path.insert(0, str(Path(__file__).parent))
-from conftest import Law
-
 INF = od.INFINITE
+
+
+class Law:
+    """Exact arithmetic on finite distributions: lists of fractions over the same outputs."""
+
+    losses = st.fractions(0, 3, max_denominator=20)
+    shares = st.integers(0, 19).map(lambda k: Fraction(k, 20))
+
+    @staticmethod
+    def distributions(outputs=3, least=0):
+        weights = st.lists(st.integers(least, 6), min_size=outputs, max_size=outputs).filter(any)
+        return weights.map(lambda ws: [Fraction(w, sum(ws)) for w in ws])
+
+    @staticmethod
+    def least_delta(real, other, epsilon):
+        """Not above the exact δ(ε) from ``real`` to ``other``, by a part in 2^90."""
+        if isinstance(epsilon, Infinite):
+            return Fraction(0)
+        high = exp_bounds(epsilon)[1]
+        return sum(max(Fraction(0), x - high * y) for x, y in zip(real, other, strict=True))
+
+    @staticmethod
+    def enough_delta(real, other, epsilon):
+        """Not below the exact δ(ε)."""
+        low = exp_bounds(epsilon)[0]
+        return sum(max(Fraction(0), x - low * y) for x, y in zip(real, other, strict=True))
+
+    @classmethod
+    def keeps(cls, real, other, bound):
+        """Whether ``bound`` holds from ``real`` to ``other``."""
+        return cls.least_delta(real, other, bound.epsilon) <= bound.delta
+
+    @staticmethod
+    def mix(p, one, two):
+        return [p * x + (1 - p) * y for x, y in zip(one, two, strict=True)]
+
+    @staticmethod
+    def both(one, two):
+        return [x * y for x in one for y in two]
+
+
 LAW = Law.distributions()
 FULL = Law.distributions(least=1)
 SLACK = Fraction(1, 2**60)

@@ -14,6 +14,7 @@ from onesided import errors
 from onesided._numbers import INFINITE
 from onesided.accounting import Bound, LossDistribution
 from onesided.accounting import _pld as pld
+from onesided.bounds._cautious import exp_neg
 from onesided.mechanism import AtMost, Counts
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Shift
@@ -171,6 +172,28 @@ def test_many_small_releases_cost_less_than_their_sum():
         for k in range(101)
     )
     assert float(total.delta(2)) == pytest.approx(direct, rel=1e-9)
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(1, 12).map(lambda k: Fraction(k, 6)),
+    st.integers(1, 12).map(lambda k: Fraction(k, 6)),
+    st.integers(1, 40),
+    epsilons,
+)
+def test_a_total_is_not_below_the_truth_by_a_hair_nor_above_it_by_two(up, low, count, eps):
+    """The binomial sum in fractions, each factor rounded down: at most 2^-80 of slack."""
+    (p, p_high), (q, q_high) = exp_neg(up), exp_neg(low)
+    x = (1 - q_high) / (1 - p * q_high)
+    y = q * (1 - p_high) / (1 - p_high * q)
+    least = Fraction(0)
+    for k in range(count + 1):
+        loss = up * k - low * (count - k)
+        if loss > eps:
+            gain = 1 - exp_neg(loss - eps)[1]
+            least += math.comb(count, k) * x**k * y ** (count - k) * gain
+    found = acc.two_sided_loss(up, low, fall=1).times(count).delta(eps)
+    assert least <= found <= least + Fraction(1, 2**80)
 
 
 @given(st.fractions(0, 2, max_denominator=20), st.fractions(0, 2, max_denominator=20), epsilons)
