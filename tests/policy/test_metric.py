@@ -68,6 +68,8 @@ def test_places_across_seams_are_near(one, two, metres):
 def test_the_whole_globe_is_within_half_its_girth():
     assert near((0, 0), (0, 180), radius=HALF_TURN, metric="haversine")
     assert near((45, 10), (-45, -170), radius=HALF_TURN * 2, metric="haversine")
+    assert near((45, 10), (-45, -170), radius="1e390", metric="haversine")
+    assert not near((45, 10), (45, "10.1"), radius="1e-390", metric="haversine")
     assert not near((0, 0), (0, 180), radius=HALF_TURN * 0.99, metric="haversine")
 
 

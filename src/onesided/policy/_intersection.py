@@ -193,7 +193,7 @@ def intersect(first: Policy, second: Policy) -> Policy:
 
 
 def together(*releases: tuple[Policy, Mapping[str, Loss]]) -> Guarantee:
-    """What several releases, each with its loss per edge of its own policy, promise together.
+    """What several pure releases, each with its loss per edge of its own policy, promise together.
 
     Stated for the intersection of their policies, as the exact sum along each of its edges. An
     edge that a release does not name costs it nothing.

@@ -137,6 +137,8 @@ def _great_circle(one: Point, two: Point, radius: Fraction) -> bool:
     cosine of a latitude is the sine of its exact distance from the pole. Every factor is then
     right to a few units in the last place, far inside the margin.
     """
+    if radius >= 4 * int(EARTH_RADIUS):  # more than half the girth; floats may not hold it
+        return True
     half_angle = float(radius) / (2 * EARTH_RADIUS)
     if half_angle >= math.pi / 2 * (1 - _MARGIN):
         return True

@@ -32,11 +32,13 @@ def draw(policy: Policy) -> str:
     width = max(90.0, 24 + 8.2 * max(len(name) for name in names))
     spots, (across, down) = _layout(names, width)
     title = escape(f"Policy '{policy.name}'")
-    body = [_arrow(edge, edges, spots, width, across) for edge in edges]
+    body = [_arrow(edge, edges, spots, width) for edge in edges]
     body += [_box(name, spots[name], width, protected=name in sources) for name in names]
     legend = "Arrows: what is real must be able to pass as what they point to."
+    if any(edge.weight != 1 for edge in edges):
+        legend += " Numbers: how far apart (1 elsewhere)."
     across = max(across, 7.2 * len(legend))
-    return "\n".join(
+    picture = "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across:.0f} {down + 64:.0f}" '
             f'width="{across:.0f}" height="{down + 64:.0f}" role="img" {_STYLE} fill="{_INK}">',
@@ -52,6 +54,9 @@ def draw(policy: Policy) -> str:
             "",
         ]
     )
+    # Several pictures may stand on one page; each needs an arrowhead of its own.
+    own = f"tip-{policy.identity[:12]}"
+    return picture.replace('id="tip"', f'id="{own}"').replace("url(#tip)", f"url(#{own})")
 
 
 def _layout(names: Sequence[str], width: float) -> tuple[dict[str, Spot], Spot]:
@@ -70,7 +75,7 @@ def _layout(names: Sequence[str], width: float) -> tuple[dict[str, Spot], Spot]:
             margin_x + round_x * (1 + math.cos(angle)),
             margin_y + round_y * (1 + math.sin(angle)),
         )
-    down = max(y for _, y in spots.values()) + margin_y - 20
+    down = max(y for _, y in spots.values()) + margin_y
     return spots, (2 * (margin_x + round_x), down)
 
 
@@ -87,13 +92,11 @@ def _box(name: str, spot: Spot, width: float, *, protected: bool) -> str:
     )
 
 
-def _arrow(
-    edge: Edge, edges: Sequence[Edge], spots: dict[str, Spot], width: float, across: float
-) -> str:
+def _arrow(edge: Edge, edges: Sequence[Edge], spots: dict[str, Spot], width: float) -> str:
     """One move; ways there and back bend apart, a loop stands outside its box."""
     label = "" if edge.weight == 1 else str(edge.weight)
     if edge.source == edge.target:
-        return _loop(spots[edge.source], width, label, right=spots[edge.source][0] > across / 2)
+        return _loop(spots[edge.source], _middle(list(spots.values())), width, label)
     there_and_back = any((e.source, e.target) == (edge.target, edge.source) for e in edges)
     (x1, y1), (x2, y2) = spots[edge.source], spots[edge.target]
     length = math.hypot(x2 - x1, y2 - y1)
@@ -102,7 +105,7 @@ def _arrow(
     start, end = _border((x1, y1), mid, width), _border((x2, y2), mid, width)
     line = f"M{start[0]:.1f} {start[1]:.1f}Q{mid[0]:.1f} {mid[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
     # Not at the middle, where the diagonals of a crowded picture cross.
-    share = 0.38
+    share = 0.28
     at = tuple(
         (1 - share) ** 2 * a + 2 * share * (1 - share) * m + share**2 * b
         for a, m, b in zip(start, mid, end, strict=True)
@@ -110,14 +113,19 @@ def _arrow(
     return _line(line) + _weight((at[0], at[1]), label)
 
 
-def _loop(spot: Spot, width: float, label: str, *, right: bool) -> str:
-    side = 1 if right else -1
-    x, y = spot[0] + side * (width / 2 - 26), spot[1] - _HEIGHT / 2
+def _middle(spots: Sequence[Spot]) -> Spot:
+    return sum(x for x, _ in spots) / len(spots), sum(y for _, y in spots) / len(spots)
+
+
+def _loop(spot: Spot, middle: Spot, width: float, label: str) -> str:
+    """A loop on the side of the box that looks away from the middle."""
+    side, up = (1 if spot[0] > middle[0] else -1), (1 if spot[1] > middle[1] + 1 else -1)
+    x, y = spot[0] + side * (width / 2 - 26), spot[1] + up * _HEIGHT / 2
     path = (
-        f"M{x - side * 14:.1f} {y:.1f}C{x - side * 22:.1f} {y - 42:.1f} "
-        f"{x + side * 30:.1f} {y - 42:.1f} {x + side * 14:.1f} {y:.1f}"
+        f"M{x - side * 14:.1f} {y:.1f}C{x - side * 22:.1f} {y + up * 42:.1f} "
+        f"{x + side * 30:.1f} {y + up * 42:.1f} {x + side * 14:.1f} {y:.1f}"
     )
-    return _line(path) + _weight((x + side * 4, y - 32), label)
+    return _line(path) + _weight((x + side * 4, y + up * 32), label)
 
 
 def _line(path: str) -> str:
