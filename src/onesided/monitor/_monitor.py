@@ -97,6 +97,7 @@ class Monitor:
         self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
         self._ahead = _ahead(ahead, dated=self._rules.scale.dated)
         self._journal = _open(state)
+        self._own_ledger = not isinstance(ledger, Ledger)
         try:
             self._ledger = _ledger(ledger, state)
             header = self._header()
@@ -189,6 +190,8 @@ class Monitor:
     def close(self) -> None:
         """Let go of the state and, if the monitor opened it, of the ledger."""
         self._journal.close()
+        if self._own_ledger:
+            self._ledger.close()
 
     def _refuse_future(self, time: int) -> None:
         if self._clock is None or self._rules.window is None:
