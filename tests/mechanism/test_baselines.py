@@ -264,7 +264,15 @@ def test_bad_shares_are_refused(bad):
 
 
 @pytest.mark.parametrize(
-    "bad", [{"epsilon": 0}, {"epsilon": math.nan}, {"delta": -1}, {"delta": 2}, {"error": "x"}]
+    "bad",
+    [
+        {"epsilon": 0},
+        {"epsilon": 10**9},
+        {"epsilon": math.nan},
+        {"delta": -1},
+        {"delta": 2},
+        {"error": "x"},
+    ],
 )
 def test_bad_virtual_parameters_are_refused(bad):
     with pytest.raises(errors.ParameterError):

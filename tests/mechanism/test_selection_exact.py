@@ -5,8 +5,6 @@ They are part of the catalogue too; here each is named, and a flaw must be found
 
 import pytest
 
-pytest.importorskip("onesided.verify._case", reason="the new catalogue is not in place")
-
 from onesided.verify.cases import selection
 
 LINES = list(selection.cases())

@@ -1,8 +1,10 @@
 import copy
 import math
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -245,3 +247,12 @@ def test_mechanisms_are_frozen_and_comparable():
     assert hash(SparseVector([1, 2], upper_rate=1))
     with pytest.raises(AttributeError):
         SparseVector(1, upper_rate=1).upper_rate = 5
+
+
+def test_the_example_of_the_documentation_runs():
+    page = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {}
+    exec(example, names)  # noqa: S102 - our own page
+    assert names["places"].upper_rate == Fraction(1, 3)
+    assert names["values"][2] >= 40

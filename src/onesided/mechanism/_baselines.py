@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._numbers import (
-    INFINITE,
+    MAX_RATE,
     Loss,
     Number,
     exp_neg_bounds,
@@ -20,10 +20,11 @@ from onesided._numbers import (
     round_up,
     whole,
 )
-from onesided.errors import DataError
+from onesided.errors import DataError, ParameterError
 from onesided.mechanism._counts import Counts
+from onesided.mechanism._paid import largest_rate, moves_of
 from onesided.noise import IntArray, Noise
-from onesided.policy import GroupCount, Policy, Shift
+from onesided.policy import Policy, Shift
 
 _BITS = 128
 
@@ -52,17 +53,8 @@ class DiscreteLaplace:
         counted: Iterable[str] | None = None,
     ) -> DiscreteLaplace:
         """The least such noise that keeps ``(epsilon, policy)`` for counts of units by group."""
-        query = GroupCount(
-            max_groups=max_groups, counted=None if counted is None else frozenset(counted)
-        )
-        budget = positive(epsilon, name="epsilon")
-        found = [
-            budget * edge.weight / (shift.rise + shift.fall)
-            for edge, shifts in policy.shifts(query).items()
-            for shift in shifts
-            if shift.rise + shift.fall
-        ]
-        return cls(min(found, default=INFINITE))
+        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        return cls(largest_rate(moves, lambda shift: shift.rise + shift.fall))
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:
         """Noisy counts. Errors: DataError unless ``values`` is an array of counts."""
@@ -94,7 +86,7 @@ class VirtualOptimal:
     error: Fraction
 
     def __init__(self, *, epsilon: Number, delta: Number, error: Number = 0) -> None:
-        object.__setattr__(self, "epsilon", positive(epsilon, name="epsilon"))
+        object.__setattr__(self, "epsilon", _ordinary(epsilon))
         object.__setattr__(self, "delta", probability(delta, name="delta"))
         object.__setattr__(self, "error", probability(error, name="error"))
 
@@ -169,6 +161,18 @@ def combine_gaps(
     guesses = np.asarray(thresholds, dtype=np.int64) + gaps
     combined: NDArray[np.float64] = (ratio * measured + guesses) / (1 + ratio)
     return combined
+
+
+def _ordinary(epsilon: Number) -> Fraction:
+    """ε above 0 and at most 2^10, beyond which e^ε has no use."""
+    number = positive(epsilon, name="epsilon")
+    if number <= MAX_RATE:
+        return number
+    raise ParameterError(
+        f"epsilon must be at most 2^10, got {epsilon!r}.",
+        hint="Use ε of a few units.",
+        value=epsilon,
+    )
 
 
 def _trim(number: Fraction) -> Fraction:

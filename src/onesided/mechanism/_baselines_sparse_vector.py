@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import INFINITE, Loss, Number, positive, rate, whole
+from onesided._numbers import INFINITE, Loss, Number, rate, whole
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
+from onesided.mechanism._paid import Move, moves_of
 from onesided.mechanism._sparse_vector import Thresholds, _thresholds, decide
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise, TwoSidedGeometric
-from onesided.policy import GroupCount, Policy, Shift
+from onesided.policy import Policy, Shift
 
 
 class GapAnswers(NamedTuple):
@@ -87,7 +88,7 @@ class GapSparseVector:
         threshold, the threshold gets no noise.
         """
         c = whole(max_answers, name="max_answers", least=1)
-        moves = _moves(policy, max_groups, counted, positive(epsilon, name="epsilon"))
+        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         threshold_rate, query_rate = _split(moves, c, each=Fraction(1))
         return cls(thresholds, threshold_rate=threshold_rate, query_rate=query_rate, max_answers=c)
 
@@ -177,7 +178,7 @@ class AdaptiveGapSparseVector:
     ) -> AdaptiveGapSparseVector:
         """Rates that keep ``(epsilon, policy)``; the margin is two deviations unless given."""
         c = whole(max_answers, name="max_answers", least=1)
-        moves = _moves(policy, max_groups, counted, positive(epsilon, name="epsilon"))
+        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         threshold_rate, query_rate = _split(moves, c, each=Fraction(3, 2))
         return cls(
             thresholds,
@@ -217,38 +218,26 @@ def _loss(shift: Shift, c: int, threshold_rate: Loss, query_rate: Loss, each: Fr
     return min(one_by_one, threshold_rate + query_rate * c) + falls
 
 
-def _split(moves: Sequence[tuple[Shift, Fraction]], c: int, *, each: Fraction) -> tuple[Loss, Loss]:
+def _split(moves: Sequence[Move], c: int, *, each: Fraction) -> tuple[Loss, Loss]:
     """``(threshold_rate, query_rate)``: feasible, near the least variance of their sum."""
     if not moves:
         return INFINITE, INFINITE
-    bare = min(loss / (each * s.rise + min(c, s.fall)) for s, loss in moves)
-    hidden = [(s, loss) for s, loss in moves if s.rise]
+    falls = {move: min(c, move.shift.fall) for move in moves}
+    bare = min(move.loss / (each * move.shift.rise + falls[move]) for move in moves)
+    hidden = [move for move in moves if move.shift.rise]
     if not hidden:
         return INFINITE, bare
     # Lyu, Su and Li 2017, Section 4.2: shares in proportion 1 : (c or 2c)^(2/3).
-    times = max(c + min(c, s.fall) for s, _ in hidden)
+    times = c + max(falls[move] for move in hidden)
     share = Fraction(1 / (1 + float(times) ** (2 / 3))).limit_denominator(1000)
-    threshold_rate = share * min(loss for _, loss in hidden)
+    threshold_rate = share * min(move.loss for move in hidden)
     shared = min(
-        (loss - (threshold_rate if s.rise else 0)) / ((c if s.rise else 0) + min(c, s.fall))
-        for s, loss in moves
+        (move.loss - threshold_rate) / (c + falls[move])
+        if move.shift.rise
+        else move.loss / falls[move]
+        for move in moves
     )
     return (INFINITE, bare) if bare >= shared else (threshold_rate, shared)
-
-
-def _moves(
-    policy: Policy, max_groups: int | None, counted: Iterable[str] | None, epsilon: Fraction
-) -> list[tuple[Shift, Fraction]]:
-    """Every shift that moves anything, with what it may lose."""
-    query = GroupCount(
-        max_groups=max_groups, counted=None if counted is None else frozenset(counted)
-    )
-    return [
-        (shift, epsilon * edge.weight)
-        for edge, shifts in policy.shifts(query).items()
-        for shift in shifts
-        if shift.rise + shift.fall
-    ]
 
 
 def _checked(values: ArrayLike, thresholds: Thresholds) -> tuple[IntArray, IntArray]:

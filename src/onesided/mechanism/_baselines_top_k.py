@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import INFINITE, Loss, Number, positive, probability, rate, whole
+from onesided._numbers import Loss, Number, positive, probability, rate, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._baselines import combine_leads
+from onesided.mechanism._paid import largest_rate, moves_of
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
-from onesided.policy import GroupCount, Policy, Shift
+from onesided.policy import Policy, Shift
 
 
 class GapTopKAnswer(NamedTuple):
@@ -81,17 +82,8 @@ class GapTopK:
     ) -> GapTopK:
         """The least noise that keeps ``(epsilon, policy)`` for counts of units by group."""
         most = whole(k, name="k", least=1)
-        query = GroupCount(
-            max_groups=max_groups, counted=None if counted is None else frozenset(counted)
-        )
-        budget = positive(epsilon, name="epsilon")
-        found = [
-            budget * edge.weight / _cost(shift, most)
-            for edge, shifts in policy.shifts(query).items()
-            for shift in shifts
-            if shift.rise + shift.fall
-        ]
-        return cls(most, noise_rate=min(found, default=INFINITE))
+        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        return cls(most, noise_rate=largest_rate(moves, lambda shift: _cost(shift, most)))
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> GapTopKAnswer:
         """The answer for an array of counts.
@@ -168,16 +160,11 @@ class MeasuredTopK:
         select = GapTopK.for_policy(
             policy, k=k, epsilon=budget * part, max_groups=max_groups, counted=counted
         )
-        query = GroupCount(
-            max_groups=max_groups, counted=None if counted is None else frozenset(counted)
+        moves = moves_of(
+            policy, epsilon=(1 - part) * budget, max_groups=max_groups, counted=counted
         )
-        found = [
-            (1 - part) * budget * edge.weight / min(select.k, shift.rise + shift.fall)
-            for edge, shifts in policy.shifts(query).items()
-            for shift in shifts
-            if shift.rise + shift.fall
-        ]
-        return cls(select, measure_rate=min(found, default=INFINITE))
+        measure_rate = largest_rate(moves, lambda shift: min(select.k, shift.rise + shift.fall))
+        return cls(select, measure_rate=measure_rate)
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> MeasuredTopKAnswer:
         """The answer for an array of counts. Errors: as :meth:`GapTopK.release`."""

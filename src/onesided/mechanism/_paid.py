@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 
 from onesided._numbers import INFINITE, MAX_RATE, MIN_RATE, Loss, Number, positive
 from onesided.errors import ParameterError, UnprotectableError
-from onesided.policy import GroupCount, Policy, Shift
+from onesided.policy import Edge, GroupCount, Policy, Shift
 
 
 def paid_fall(shift: Shift, *, answers: int | None, per_key: int) -> int:
@@ -24,50 +25,65 @@ def paid_loss(rate: Loss, shift: Shift, *, answers: int | None, per_key: int) ->
     return rate * paid_fall(shift, answers=answers, per_key=per_key) + INFINITE * shift.rise
 
 
-def paid_rate(
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What one edge of a policy may do to the counts, and what may be lost along it."""
+
+    edge: Edge
+    shift: Shift
+    loss: Fraction
+
+
+def moves_of(
     policy: Policy,
     *,
     epsilon: Number,
-    answers: int | None,
     max_groups: int | None,
     counted: Iterable[str] | None,
-    truncated: bool,
-    what: str,
-) -> Loss:
-    """The largest rate at which no move loses more than ``epsilon`` times its edge's weight.
-
-    For counts of units, so ``per_key`` is 1. INFINITE if nothing falls.
-    Errors: UnprotectableError if some move raises a count; ParameterError for a rate out of
-    2^-40 .. 2^10.
-    """
+    truncated: bool = False,
+) -> list[Move]:
+    """Every move that changes a group-by count of units, with ``epsilon`` times its weight."""
     query = GroupCount(
         max_groups=max_groups,
         counted=None if counted is None else frozenset(counted),
         truncated=truncated,
     )
     budget = positive(epsilon, name="epsilon")
-    found: list[Fraction] = []
-    for edge, shifts in policy.shifts(query).items():
-        for shift in shifts:
-            if shift.rise:
-                raise UnprotectableError(
-                    f"Under the policy '{policy.name}' a count may have to pass as a larger one "
-                    f"({edge.name}), so {what} with noise above the truth cannot hide it.",
-                    hint="Use a policy whose moves only lower counts, such as presence or "
-                    "addition_only, or the two-sided baselines GapTopK and GapSparseVector.",
-                )
-            fall = paid_fall(shift, answers=answers, per_key=1)
-            if fall:
-                found.append(budget * edge.weight / fall)
-    return _in_range(min(found)) if found else INFINITE
+    return [
+        Move(edge, shift, budget * edge.weight)
+        for edge, shifts in policy.shifts(query).items()
+        for shift in shifts
+        if shift.rise or shift.fall
+    ]
 
 
-def _in_range(rate: Fraction) -> Fraction:
-    """Refuse rates that the samplers do not offer."""
-    if MIN_RATE <= rate <= MAX_RATE:
-        return rate
+def largest_rate(moves: Iterable[Move], cost: Callable[[Shift], int]) -> Loss:
+    """The largest rate at which ``rate * cost(shift)`` keeps every move; INFINITE if none moves.
+
+    Errors: ParameterError for a rate out of 2^-40 .. 2^10.
+    """
+    found = min((move.loss / cost(move.shift) for move in moves), default=INFINITE)
+    if found == INFINITE or MIN_RATE <= found <= MAX_RATE:
+        return found
     raise ParameterError(
-        f"This needs noise at the rate {rate}, outside 2^-40 .. 2^10.",
+        f"This needs noise at the rate {found}, outside 2^-40 .. 2^10.",
         hint="Use a more ordinary ε, or fewer answers.",
-        rate=rate,
+        rate=found,
     )
+
+
+def paid_rate(policy: Policy, moves: Iterable[Move], *, answers: int | None, what: str) -> Loss:
+    """The largest rate at which no move loses too much, for counts of units (``per_key=1``).
+
+    Errors: UnprotectableError if some move raises a count.
+    """
+    known = list(moves)
+    for move in known:
+        if move.shift.rise:
+            raise UnprotectableError(
+                f"Under the policy '{policy.name}' a count may have to pass as a larger one "
+                f"({move.edge.name}), so {what} with noise above the truth cannot hide it.",
+                hint="Use a policy whose moves only lower counts, such as presence or "
+                "addition_only, or the two-sided baselines GapTopK and GapSparseVector.",
+            )
+    return largest_rate(known, lambda shift: paid_fall(shift, answers=answers, per_key=1))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from onesided._numbers import Loss, Number, rate, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
-from onesided.mechanism._paid import paid_loss, paid_rate
+from onesided.mechanism._paid import moves_of, paid_loss, paid_rate
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
 
@@ -102,15 +102,11 @@ class SparseVector:
         ``epsilon / min(max_answers, max_groups)``.
         Errors: UnprotectableError if some move raises a count, for then nothing can be certain.
         """
-        upper = paid_rate(
-            policy,
-            epsilon=epsilon,
-            answers=_limit(max_answers),
-            max_groups=max_groups,
-            counted=counted,
-            truncated=truncated,
-            what="a certified 'at most'",
+        limit = _limit(max_answers)
+        moves = moves_of(
+            policy, epsilon=epsilon, max_groups=max_groups, counted=counted, truncated=truncated
         )
+        upper = paid_rate(policy, moves, answers=limit, what="a certified 'at most'")
         return cls(thresholds, upper_rate=upper, max_answers=max_answers)
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> SparseAnswers:

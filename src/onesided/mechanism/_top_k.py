@@ -13,7 +13,7 @@ from onesided._numbers import INFINITE, Loss, Number, rate, whole
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import Correction, Counts
-from onesided.mechanism._paid import paid_loss, paid_rate
+from onesided.mechanism._paid import moves_of, paid_loss, paid_rate
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
 
@@ -80,16 +80,11 @@ class TopK:
         Under presence the rate is ``epsilon / min(k, max_groups)``.
         Errors: UnprotectableError if some move raises a count.
         """
-        upper = paid_rate(
-            policy,
-            epsilon=epsilon,
-            answers=whole(k, name="k", least=1),
-            max_groups=max_groups,
-            counted=counted,
-            truncated=truncated,
-            what="top-k",
+        most = whole(k, name="k", least=1)
+        moves = moves_of(
+            policy, epsilon=epsilon, max_groups=max_groups, counted=counted, truncated=truncated
         )
-        return cls(k, upper_rate=upper)
+        return cls(most, upper_rate=paid_rate(policy, moves, answers=most, what="top-k"))
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
         """The answer for an array of counts.
