@@ -13,10 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import platform
 import statistics
 import subprocess
 import sys
 import time
+from datetime import date
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +28,8 @@ from onesided.noise import SecureNoise
 
 RATES = {"1": 1, "1/10": Fraction(1, 10), "1/1000": Fraction(1, 1000), "2^-20": Fraction(1, 2**20)}
 SINGLES = 2000
+# A tenth of the draws, at so many different rates near 1/10 and (lists) given as objects.
+DISTINCT = (1, 100, 10_000)
 # Runs in the peer's interpreter, which need not have onesided: prints seconds per draw.
 PEERS = {
     "opendp make_laplace (rate 1, two-sided)": """
@@ -64,17 +69,17 @@ print(sorted(times)[1])
 """
 
 
-def seconds(action, count):
-    start = time.perf_counter()
+def seconds(action, count, clock):
+    start = clock()
     action(count)
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def side_by_side(ours, theirs, *, count, repeats):
+def side_by_side(ours, theirs, *, count, repeats, clock=time.perf_counter):
     """Median nanoseconds per draw of each, taken in turn."""
     ours(count // 10)
     theirs(count // 10)
-    pairs = [(seconds(ours, count), seconds(theirs, count)) for _ in range(repeats)]
+    pairs = [(seconds(ours, count, clock), seconds(theirs, count, clock)) for _ in range(repeats)]
     return tuple(statistics.median(column) / count * 1e9 for column in zip(*pairs, strict=True))
 
 
@@ -112,6 +117,45 @@ def cases(noise, other):
     yield "permutation", noise.permutation, other.permutation
 
 
+def many_rates(noise, other, *, count, repeats):
+    """Draws that have a rate each: as a list of Fractions and as an array of floats."""
+    for distinct in DISTINCT:
+        rates = [Fraction(1000, 10_000 + i) for i in range(distinct)]
+        codes = np.arange(count) % distinct
+        as_list = [rates[code] for code in codes.tolist()]
+        as_array = np.array([float(rate) for rate in rates])[codes]
+        chances = -np.expm1(-as_array)
+        for name, value in (("list", as_list), ("array", as_array)):
+            mine, its = side_by_side(
+                lambda n, v=value: noise.geometric(v[:n], n),
+                lambda n, p=chances: other.geometric(p[:n], n),
+                count=count,
+                repeats=min(repeats, 3),
+            )
+            yield f"{name}, {distinct:,} different", mine, its
+
+
+def singles(noise, other, *, repeats):
+    for name, rate in {**RATES, "2^-40": Fraction(1, 2**40)}.items():
+        p = -math.expm1(-float(rate))
+        for kind, ours in (
+            ("geometric", lambda n, r=rate: [noise.geometric(r, 1) for _ in range(n)]),
+            ("two_sided", lambda n, r=rate: [noise.two_sided(r, r, 1) for _ in range(n)]),
+        ):
+            # Short calls on a shared machine mostly measure the others: the processor's time too.
+            walls, processor = (
+                side_by_side(
+                    ours,
+                    lambda n, p=p: [other.geometric(p, 1) for _ in range(n)],
+                    count=SINGLES,
+                    repeats=repeats,
+                    clock=clock,
+                )
+                for clock in (time.perf_counter, time.process_time)
+            )
+            yield f"{kind}, rate {name}", *(spent / 1e3 for spent in (*walls, *processor))
+
+
 def peer_rows(interpreter, ours):
     for name, setup in PEERS.items():
         done = subprocess.run(
@@ -126,6 +170,17 @@ def peer_rows(interpreter, ours):
             yield name, theirs, f"{theirs / ours:,.0f}"
 
 
+def machine():
+    """What the figures depend on."""
+    import cryptography
+
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores{load}; Python {platform.python_version()}, "
+        f"numpy {np.__version__}, cryptography {cryptography.__version__}; {date.today()}"  # noqa: DTZ011
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=10**7)
@@ -133,7 +188,7 @@ def main():
     parser.add_argument("--peer", default=sys.executable)
     arguments = parser.parse_args()
     noise, other = SecureNoise(), np.random.default_rng()
-    print(f"{arguments.draws:,} draws, medians of {arguments.repeats} in turn\n")
+    print(f"{arguments.draws:,} draws, medians of {arguments.repeats} in turn; {machine()}\n")
     print("| sampler | onesided ns/draw | numpy PCG64 ns/draw | times as fast |")
     print("|---|--:|--:|--:|")
     two_sided = math.nan
@@ -141,15 +196,14 @@ def main():
         mine, its = side_by_side(ours, theirs, count=arguments.draws, repeats=arguments.repeats)
         two_sided = mine if name == "two_sided, rates 1" else two_sided
         print(f"| {name} | {mine:.2f} | {its:.2f} | {its / mine:.1f} |", flush=True)
-    print("\n| one draw at a time | onesided µs | numpy PCG64 µs |\n|---|--:|--:|")
-    for name, rate in {**RATES, "2^-40": Fraction(1, 2**40)}.items():
-        mine, its = side_by_side(
-            lambda n, r=rate: [noise.geometric(r, 1) for _ in range(n)],
-            lambda n, r=rate: [other.geometric(-math.expm1(-float(r)), 1) for _ in range(n)],
-            count=SINGLES,
-            repeats=arguments.repeats,
-        )
-        print(f"| geometric, rate {name} | {mine / 1e3:.1f} | {its / 1e3:.1f} |", flush=True)
+    print("\n| a rate for each draw | onesided ns/draw | numpy PCG64 ns/draw |\n|---|--:|--:|")
+    tenth = arguments.draws // 10
+    for name, mine, its in many_rates(noise, other, count=tenth, repeats=arguments.repeats):
+        print(f"| {name} | {mine:,.0f} | {its:,.0f} |", flush=True)
+    print("\n| one draw at a time, µs | onesided | numpy geometric | onesided, CPU | numpy, CPU |")
+    print("|---|--:|--:|--:|--:|")
+    for name, *times in singles(noise, other, repeats=arguments.repeats):
+        print(f"| {name} | {' | '.join(f'{spent:.1f}' for spent in times)} |", flush=True)
     print("\n| other libraries | ns/draw | onesided two_sided is times as fast |\n|---|--:|--:|")
     for name, theirs, ratio in peer_rows(arguments.peer, two_sided):
         print(f"| {name} | {'' if theirs is None else f'{theirs:,.0f}'} | {ratio} |", flush=True)

@@ -131,7 +131,7 @@ def test_memory_above_the_output_is_bounded_for_arrays(long_form):
 
 
 def test_memory_above_the_output_is_bounded_for_lists(long_form):
-    size = 10**7 if long_form else 10**6
+    size = 3 * 10**6 if long_form else 5 * 10**5
     numbers = [Fraction(1, 2), 1, INFINITE, "3", 0.1] * (size // 5)
     noise = SecureNoise()
     assert peak_above(lambda: noise.geometric(numbers, size), size) <= WITHIN

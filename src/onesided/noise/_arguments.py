@@ -24,10 +24,11 @@ from onesided.noise._protocol import IntArray
 
 # Draws whose rates are told apart at a time: an array's take 8 bytes each, a list's may be objects.
 _ARRAY_PIECE = 2**19
-_LIST_PIECE = 2**18
+_LIST_PIECE = 2**17
 # Above so many different rates in a piece of a list, equal ones may be drawn apart.
 _MERGED = 2**15
 _LONGEST_TEXT = 40
+_ONE_NUMBER = frozenset({Fraction, int, float, str, Infinite})
 _MIN_SHIFT = MIN_RATE.denominator.bit_length() - 1
 _MAX_SHIFT = MAX_RATE.numerator.bit_length() - 1
 
@@ -67,6 +68,8 @@ def _remembered(value: object, name: str) -> Loss:
 
 def rates(value: Any, count: int, *, name: str) -> Loss | EachRate:
     """One rate, or one for each of ``count`` draws, all checked. Errors: ParameterError."""
+    if type(value) in _ONE_NUMBER:
+        return rate(value, name=name)
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
             return rate(value.item(), name=name)
@@ -79,9 +82,7 @@ def rates(value: Any, count: int, *, name: str) -> Loss | EachRate:
             )
         if value.dtype.kind not in "iuf":
             value = value.tolist()
-    elif isinstance(value, Fraction | Infinite | str | Decimal | Real) or not isinstance(
-        value, Sequence
-    ):
+    elif isinstance(value, str | Decimal | Real) or not isinstance(value, Sequence):
         return rate(value, name=name)
     if len(value) != count:
         raise ParameterError(

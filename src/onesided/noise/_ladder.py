@@ -111,8 +111,11 @@ def _decide(rungs: Ladder, seen: int, depth: int) -> int | None:
             return None
         steps = steps[:-1]
     precision, clear = rungs.precision, least - _SLACK
-    draw, power = 0, one
-    for rung in reversed(steps):
+    draw, power, top = 0, one, len(steps)
+    # While no digit is 1 the power is 1, and the trial the rung itself.
+    while top and clear >= steps[top - 1]:
+        top -= 1
+    for rung in reversed(steps[:top]):
         draw <<= 1
         trial = power * rung >> precision
         if most <= trial:

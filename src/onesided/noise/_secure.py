@@ -22,6 +22,7 @@ _WORD_BYTES = 8
 _BYTES_PER_KEY = 2**30
 _STEP_WORDS = 2**14
 _ZEROS = bytes(_STEP_WORDS * _WORD_BYTES)
+_ZERO_WORD = bytes(_WORD_BYTES)
 _NO_BITS_HINT = "Nothing was drawn. No weaker generator is used in its place."
 
 
@@ -100,7 +101,7 @@ class SecureBits:
         """One word."""
         stream = self._stream(_WORD_BYTES)
         try:
-            return int.from_bytes(stream.cipher.update(_ZEROS[:_WORD_BYTES]), "little")
+            return int.from_bytes(stream.cipher.update(_ZERO_WORD), "little")
         except Exception as error:
             raise _cipher_failed(error) from error
 
