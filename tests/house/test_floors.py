@@ -266,6 +266,7 @@ PUBLIC = {
         "program",
         "shipped",
         "two_sided_law",
+        "update",
         "verdicts",
     ],
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,15 +11,18 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from onesided.verify import CheckResult, Verdict, markdown, own_checks, verdicts
+from onesided.verify import CheckResult, Verdict, markdown, own_checks, update, verdicts
 
 
 def verify(
     *,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
     as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table of docs/verification.md.")
+        bool, typer.Option("--markdown", help="Print the tables as Markdown.")
     ] = False,
+    page: Annotated[
+        Path | None, typer.Option("--update", help="A page whose tables to bring up to date.")
+    ] = None,
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many processes; all cores unless given.")
     ] = None,
@@ -36,12 +40,13 @@ def verify(
         )
         bar.update(task, description="Checks of their own kind")
         checks = own_checks()
+    if page is not None:
+        update(page, markdown(found, checks))
     if as_markdown:
         typer.echo(markdown(found, checks))
     elif not quiet:
-        console.print(_shipped(found))
-        console.print(_zoo(found))
-        console.print(_own(checks))
+        for table in (_shipped(found), _zoo(found), _own(checks)):
+            console.print(table)
     _conclude(console, found, checks)
 
 

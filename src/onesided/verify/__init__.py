@@ -5,7 +5,7 @@ from onesided.verify._case import Case, Verdict, program, shipped
 from onesided.verify._enumerate import PathNoise, paths
 from onesided.verify._exact import estimate, exact
 from onesided.verify._laws import Agreement, agrees, geometric_law, power, two_sided_law
-from onesided.verify._markdown import markdown
+from onesided.verify._markdown import markdown, update
 from onesided.verify._own import CheckResult, own_checks
 from onesided.verify._progress import Estimate
 from onesided.verify._report import ExactReport, Finding
@@ -38,5 +38,6 @@ __all__ = [
     "program",
     "shipped",
     "two_sided_law",
+    "update",
     "verdicts",
 ]

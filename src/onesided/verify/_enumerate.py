@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -154,7 +154,7 @@ class Walk(Generic[Result]):
         self._patience = patience
         self.count, self.lost = 0, 0.0
 
-    def __iter__(self) -> Iterator[tuple[Result, float]]:
+    def __iter__(self) -> Generator[tuple[Result, float], None, None]:
         noise, program = PathNoise(tail=self._tail), self._program
         with Watch(lambda: self.count, patience=self._patience):
             while self.count < self._limit:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from time import perf_counter
 from typing import Any, Final
 
@@ -24,6 +26,7 @@ from onesided.verify._workers import spread
 TAIL: Final = 1e-12
 _DIVES: Final = 40
 _SETS_PROBED: Final = 8
+_PACED: Final = 500
 _TOO_COARSE: Final = 0.5
 
 Program = Callable[[Data, Noise], Any]
@@ -172,14 +175,15 @@ def _data_sets(moves: list[_Move]) -> dict[Hashable, Data]:
 
 
 def _estimate(task: _Task, sets: list[Data]) -> Estimate:
-    """Random dives on evenly spaced data sets, timed after one to fill the caches."""
+    """Random dives on evenly spaced data sets; the pace is that of the first one's first paths."""
     chosen = sets[:: max(1, len(sets) // _SETS_PROBED)][:_SETS_PROBED]
-    for data in chosen[:1]:
-        task.walk(data).probe(1, seed=0)
-    start = perf_counter()
     sizes = [task.walk(data).probe(_DIVES, seed=0) for data in chosen]
-    per_path = (perf_counter() - start) / max(1, _DIVES * len(chosen))
-    paths = round(sum(sizes) / max(1, len(sizes)) * len(sets))
+    start, run = perf_counter(), 0
+    with closing(iter(task.walk(chosen[0]))) as found:
+        for run, (output, _) in enumerate(islice(found, _PACED), start=1):  # noqa: B007 - counted
+            freeze(output)
+    per_path = (perf_counter() - start) / max(1, run)
+    paths = round(sum(sizes) / len(sizes) * len(sets))
     return Estimate(len(sets), paths, paths * per_path)
 
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
 
+from onesided.errors import OutputError
 from onesided.verify._case import Verdict
 from onesided.verify._own import CheckResult
+
+BEGIN: Final = "<!-- tables: onesided verify --update docs/verification.md -->"
+END: Final = "<!-- end of tables -->"
 
 
 def markdown(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
@@ -28,6 +34,19 @@ def markdown(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
         ("check", "subject", "it is", "verdict"),
     )
     return "\n\n".join(_table(head, rows) for head, rows in zip(heads, tables, strict=True))
+
+
+def update(page: Path, tables: str) -> None:
+    """Put the tables between the two marks of a page. Errors: OutputError without marks."""
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise OutputError(
+            f"{page} has no place for the tables.",
+            hint=f"Write the two lines {BEGIN} and {END} where they should go.",
+        )
+    page.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}", encoding="utf-8")
 
 
 def _counted(verdict: Verdict) -> str:
