@@ -203,6 +203,18 @@ def test_the_largest_draw_fits_the_tables_type_and_62_bits():
         assert 1300 / rate < draw < bound
 
 
+@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 16), Fraction(1), Fraction(7)])
+def test_ladder_and_table_decide_alike(rate):
+    # Two independent ways from the same digits to the draw, truncated levels and the last.
+    numbers = np.random.default_rng(7).integers(0, 2**64, 1000, dtype=np.uint64)
+    for level in plan(rate).levels:
+        near = np.concatenate([level.thresholds[:300] + np.uint64(d) for d in (-1 % 2**64, 1)])
+        # A number that equals a threshold's digits is open to both ways, and not compared here.
+        for seen in np.setdiff1d(np.concatenate([numbers, near]), level.thresholds):
+            draw = resolve(level.rate, level.span, int(seen), 64, NotPrivateScriptedBits([]))
+            assert draw == np.searchsorted(level.thresholds, seen, side="right")
+
+
 @pytest.mark.parametrize("rate", RATES, ids=str)
 @pytest.mark.parametrize("depth", [16, 64, 128, 256])
 def test_digits_of_exp(rate, depth):
