@@ -26,6 +26,7 @@ FLOORS = [
     "monitor",
     "verify",
     "risk",
+    "papers",
     "cli",
 ]
 # Neighbours that must not know each other although one stands below.

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from onesided.cli import _demo, _explain, _ledger, _monitor, _publish, _verify
+from onesided.cli import _demo, _explain, _ledger, _monitor, _papers, _publish, _verify
 from onesided.errors import (
     BudgetExceededError,
     LedgerError,
@@ -37,6 +37,7 @@ app.command("explain", epilog=_EPILOG)(_explain.explain)
 app.command("verify", epilog=_EPILOG)(_verify.verify)
 app.command("monitor", epilog=_EPILOG)(_monitor.monitor)
 app.add_typer(_ledger.app, name="ledger")
+app.add_typer(_papers.app, name="papers")
 
 
 def run() -> NoReturn:

@@ -1,0 +1,128 @@
+"""``onesided papers``: reproduce the tables and figures of publications."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from onesided.errors import ParameterError
+from onesided.papers import PAPERS, Experiment, Outcome, Paper, Setup, reproduce
+
+app = typer.Typer(help="Reproduce the tables and figures of publications.", no_args_is_help=True)
+_COLOUR = {
+    "holds": "green",
+    "holds in part": "yellow",
+    "does not hold": "red",
+    "not comparable": "dim",
+}
+
+
+@app.command("list")
+def list_papers() -> None:
+    """List the publications and what of each is reproduced."""
+    table = Table()
+    for name in ("paper", "experiment", "what", "data"):
+        table.add_column(name)
+    for paper in PAPERS.values():
+        for one in paper.experiments:
+            table.add_row(paper.name, one.name, one.title, one.needs)
+    Console().print(table)
+
+
+@app.command("run")
+def run_paper(
+    name: Annotated[str, typer.Argument(help="adp-2021 or adp-2022.")],
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="The data sets; by default $ONESIDED_DATA, else ../shared/data. Put whole click "
+            "data sets there (kosarak.dat, bms_pos.dat, t40i10d100k.dat) to use them."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where results go; papers-NAME by default.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="One experiment; may be given several times.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Seconds instead of minutes; numbers are rough.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal numbers.")] = 1,
+) -> None:
+    """Write each figure's numbers (CSV, Parquet) and plots (PNG, HTML), and judge its claims."""
+    paper, chosen = _chosen(name, only)
+    console = Console()
+    folder = Path(f"papers-{paper.name}") if out is None else out
+    where = data or Path(os.environ.get("ONESIDED_DATA") or "../shared/data")
+    start = time.monotonic()
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+    ) as bar:
+        tasks = {one.name: bar.add_task(one.name, total=None, start=False) for one in chosen}
+
+        def update(experiment: str, done: int, total: int) -> None:
+            if not done:
+                bar.start_task(tasks[experiment])
+            bar.update(tasks[experiment], completed=done, total=total)
+
+        outcomes = reproduce(
+            paper,
+            Setup(data=where, quick=quick, seed=seed),
+            folder,
+            only=frozenset(one.name for one in chosen),
+            progress=update,
+        )
+    for outcome in outcomes:
+        _say(console, outcome)
+    seconds = time.monotonic() - start
+    console.print(f"{seconds:.0f} s. Results: {escape(str(folder / 'index.html'))}", soft_wrap=True)
+
+
+def _chosen(name: str, only: list[str] | None) -> tuple[Paper, list[Experiment]]:
+    if name not in PAPERS:
+        raise ParameterError(
+            f"There is no paper {name!r}.",
+            hint=f"Use one of {', '.join(PAPERS)}; see 'onesided papers list'.",
+            value=name,
+        )
+    paper = PAPERS[name]
+    known = {one.name for one in paper.experiments}
+    unknown = set(only or ()) - known
+    if unknown:
+        raise ParameterError(
+            f"{name} has no experiment {min(unknown)!r}.",
+            hint=f"It has {', '.join(one.name for one in paper.experiments)}.",
+            value=min(unknown),
+        )
+    return paper, [one for one in paper.experiments if not only or one.name in only]
+
+
+def _say(console: Console, outcome: Outcome) -> None:
+    """The verdicts of one experiment, each on a line."""
+    console.print(f"[bold]{escape(outcome.experiment.title)}[/] ({outcome.seconds:.0f} s)")
+    if outcome.skipped:
+        console.print(f"  skipped: data not found ({escape(outcome.experiment.needs)})")
+    elif not outcome.claims:
+        console.print("  no verdict: the quick form has too few repetitions")
+    for claim in outcome.claims:
+        colour = _COLOUR[claim.verdict]
+        console.print(
+            f"  [{colour}]{claim.verdict}[/]: {escape(claim.text)} "
+            f"Measured: {escape(claim.measured)}",
+            highlight=False,
+            soft_wrap=True,
+        )

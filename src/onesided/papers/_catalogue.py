@@ -1,0 +1,9 @@
+"""The publications that can be reproduced."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from onesided.papers import adp_2021
+
+PAPERS: Final = {paper.name: paper for paper in (adp_2021.PAPER,)}

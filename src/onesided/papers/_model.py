@@ -1,0 +1,135 @@
+"""What an experiment is made of: jobs that give rows, and a result drawn from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+Row = dict[str, Any]
+
+# Okabe and Ito's palette: told apart by readers of every colour vision, and in grey.
+COLOURS: Final = {
+    "black": "#000000",
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "green": "#009E73",
+    "yellow": "#F0E442",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "purple": "#CC79A7",
+    "grey": "#999999",
+}
+Marker = Literal["circle", "square", "diamond", "triangle", "cross", "none"]
+Verdict = Literal["holds", "holds in part", "does not hold", "not comparable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How a method is drawn, in every figure of a paper."""
+
+    name: str
+    colour: str
+    marker: Marker = "circle"
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Points joined by a line, or bars, or separate dots; ``spread`` is half a 95 % interval."""
+
+    look: Look
+    x: Sequence[float]
+    y: Sequence[float]
+    spread: Sequence[float] | None = None
+    kind: Literal["line", "bar", "dots"] = "line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One pair of axes. ``is_map``: x and y are longitude and latitude, drawn to scale."""
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: Sequence[Curve]
+    log_x: bool = False
+    log_y: bool = False
+    y_range: tuple[float, float] | None = None
+    x_names: Sequence[str] | None = None
+    is_map: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """Panels in a grid, ``columns`` wide; the legend is shared."""
+
+    title: str
+    panels: Sequence[Panel]
+    columns: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What the paper says (in our words), what was measured, and whether that agrees."""
+
+    text: str
+    measured: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A figure's numbers, plots and verdicts. ``figures`` are by file name."""
+
+    rows: Sequence[Row]
+    figures: Mapping[str, Figure]
+    claims: Sequence[Claim]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """Where the data are, how much work to do, and the seed everything follows from."""
+
+    data: Path
+    quick: bool = False
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call in a worker process; ``arguments`` must pickle. Returns rows."""
+
+    function: Callable[..., list[Row]]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """One figure or table. No jobs means that its data were not found."""
+
+    name: str
+    title: str
+    needs: str
+    jobs: Callable[[Setup], list[Job]]
+    result: Callable[[list[Row], Setup], Result]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper:
+    """A publication and what of it is reproduced."""
+
+    name: str
+    title: str
+    experiments: tuple[Experiment, ...]
+
+
+def judge(held: Sequence[bool]) -> Verdict:
+    """One verdict for a claim that was tried several times."""
+    if not held:
+        return "not comparable"
+    if all(held):
+        return "holds"
+    return "holds in part" if any(held) else "does not hold"

@@ -1,0 +1,130 @@
+"""Figures as PNG, by matplotlib without a display."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from onesided.errors import OutputError
+from onesided.papers._lazy import load
+from onesided.papers._model import COLOURS, Curve, Figure, Panel
+
+_MARKERS: Final = {
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "triangle": "^",
+    "cross": "x",
+    "none": "",
+}
+_DPI: Final = 100
+
+
+def write(figure: Figure, path: Path) -> Path:
+    """Draw ``figure`` to ``path``. Errors: OutputError; MissingDependencyError."""
+    figures = load("matplotlib.figure", extra="papers")
+    rows = math.ceil(len(figure.panels) / figure.columns)
+    wide = 3.5 if figure.columns > 2 else 4.6
+    tall = 3.6 if figure.panels[0].is_map else 2.7
+    drawn = figures.Figure(figsize=(wide * figure.columns, tall * rows + 0.9), layout="constrained")
+    axes = drawn.subplots(rows, figure.columns, squeeze=False).ravel()
+    handles: dict[str, Any] = {}
+    for axis, panel in zip(axes, figure.panels, strict=False):
+        _draw(axis, panel, handles)
+    for axis in axes[len(figure.panels) :]:
+        axis.set_axis_off()
+    drawn.suptitle(figure.title, fontsize=12, fontweight="bold")
+    drawn.legend(
+        handles.values(),
+        handles.keys(),
+        loc="outside lower center",
+        ncols=min(len(handles), 2 if figure.columns == 1 else figure.columns),
+        fontsize=9,
+        frameon=False,
+    )
+    try:
+        drawn.savefig(path, dpi=_DPI)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error
+    return path
+
+
+def _draw(axis: Any, panel: Panel, handles: dict[str, Any]) -> None:
+    bars = [curve for curve in panel.curves if curve.kind == "bar"]
+    for curve in panel.curves:
+        if curve.kind == "bar":
+            handle = _bar(axis, curve, place=bars.index(curve), of=len(bars))
+        elif curve.kind == "dots":
+            handle = axis.scatter(
+                curve.x,
+                curve.y,
+                s=7 if panel.is_map else 16,
+                color=COLOURS[curve.look.colour],
+                marker=_MARKERS[curve.look.marker],
+                linewidths=0.6 if curve.look.marker == "cross" else 0,
+            )
+        else:
+            handle = _line(axis, curve)
+        handles.setdefault(curve.look.name, handle)
+    axis.set_title(panel.title, fontsize=9.5)
+    axis.set_xlabel(panel.x_label, fontsize=9)
+    axis.set_ylabel(panel.y_label, fontsize=9)
+    axis.tick_params(labelsize=8)
+    _scales(axis, panel)
+
+
+def _scales(axis: Any, panel: Panel) -> None:
+    if panel.log_x:
+        axis.set_xscale("log")
+        ticks = sorted({x for curve in panel.curves for x in curve.x})
+        if len(ticks) <= 8:
+            axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            axis.minorticks_off()
+    if panel.log_y:
+        axis.set_yscale("log")
+    if panel.y_range is not None:
+        axis.set_ylim(*panel.y_range)
+    if panel.x_names is not None:
+        axis.set_xticks(range(len(panel.x_names)), panel.x_names)
+    if panel.is_map:
+        middle = float(np.mean([y for curve in panel.curves for y in curve.y]))
+        axis.set_aspect(1 / math.cos(math.radians(middle)))
+        axis.locator_params(nbins=4)
+    else:
+        axis.grid(visible=True, axis="y", color="#dddddd", linewidth=0.6)
+        axis.set_axisbelow(True)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def _line(axis: Any, curve: Curve) -> Any:
+    colour = COLOURS[curve.look.colour]
+    (handle,) = axis.plot(
+        curve.x,
+        curve.y,
+        color=colour,
+        marker=_MARKERS[curve.look.marker],
+        markersize=4.5,
+        linewidth=1.5,
+        linestyle="--" if curve.look.dashed else "-",
+    )
+    if curve.spread is not None:
+        y, half = np.asarray(curve.y, float), np.asarray(curve.spread, float)
+        axis.fill_between(curve.x, y - half, y + half, color=colour, alpha=0.2, linewidth=0)
+    return handle
+
+
+def _bar(axis: Any, curve: Curve, *, place: int, of: int) -> Any:
+    width = 0.8 / of
+    x = np.asarray(curve.x, float) + (place - (of - 1) / 2) * width
+    return axis.bar(
+        x,
+        curve.y,
+        width=width,
+        yerr=curve.spread,
+        color=COLOURS[curve.look.colour],
+        error_kw={"linewidth": 0.8},
+    )

@@ -1,0 +1,116 @@
+"""Run a paper's experiments in worker processes, and write what comes of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from onesided.errors import OutputError
+from onesided.papers import _html, _png, _tables
+from onesided.papers._model import Claim, Experiment, Job, Paper, Result, Row, Setup
+
+Progress = Callable[[str, int, int], None]
+Mapper = Callable[[list[Job], Callable[[int], None]], list[Row]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one experiment. ``skipped``: its data were not found."""
+
+    experiment: Experiment
+    skipped: bool
+    claims: tuple[Claim, ...] = ()
+    notes: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    seconds: float = 0.0
+
+
+def reproduce(
+    paper: Paper,
+    setup: Setup,
+    out: Path,
+    *,
+    only: frozenset[str] | None = None,
+    processes: int | None = None,
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """Run every experiment (or those named) and write its files to ``out``.
+
+    The same seed gives the same numbers, however many processes.
+    Errors: OutputError; DataError for data that cannot be read; MissingDependencyError.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"The folder {out} cannot be made: {error}") from error
+    report = progress or (lambda _name, _done, _total: None)
+    workers = 1 if setup.quick else (processes or min(2, os.cpu_count() or 1))
+    chosen = [one for one in paper.experiments if only is None or one.name in only]
+    with _mapper(workers) as run:
+        outcomes = [_one(experiment, setup, out, run, report) for experiment in chosen]
+    _html.write_index(paper, outcomes, setup, out)
+    return outcomes
+
+
+def _one(experiment: Experiment, setup: Setup, out: Path, run: Mapper, report: Progress) -> Outcome:
+    start = time.monotonic()
+    jobs = experiment.jobs(setup)
+    if not jobs:
+        return Outcome(experiment=experiment, skipped=True)
+    report(experiment.name, 0, len(jobs))
+    rows = run(jobs, lambda done: report(experiment.name, done, len(jobs)))
+    result = experiment.result(rows, setup)
+    files = _write(experiment, result, out)
+    return Outcome(
+        experiment=experiment,
+        skipped=False,
+        claims=tuple(result.claims),
+        notes=tuple(result.notes),
+        files=tuple(files),
+        seconds=time.monotonic() - start,
+    )
+
+
+def _write(experiment: Experiment, result: Result, out: Path) -> list[Path]:
+    files = _tables.write(result.rows, out / experiment.name)
+    for name, figure in result.figures.items():
+        files.append(_png.write(figure, out / f"{name}.png"))
+        files.append(_html.write(figure, out / f"{name}.html"))
+    return files
+
+
+@contextmanager
+def _mapper(workers: int) -> Iterator[Mapper]:
+    """Run jobs here, or in processes that share nothing with this one; rows in order of jobs."""
+    if workers == 1:
+        yield _here
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+
+        def there(jobs: list[Job], done: Callable[[int], None]) -> list[Row]:
+            rows: list[Row] = []
+            results = pool.map(_call, jobs)
+            for number, found in enumerate(results, start=1):
+                rows += found
+                done(number)
+            return rows
+
+        yield there
+
+
+def _here(jobs: list[Job], done: Callable[[int], None]) -> list[Row]:
+    rows: list[Row] = []
+    for number, job in enumerate(jobs, start=1):
+        rows += _call(job)
+        done(number)
+    return rows
+
+
+def _call(job: Job) -> list[Row]:
+    return job.function(**job.arguments)
