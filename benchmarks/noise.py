@@ -1,9 +1,11 @@
 """Speed of the exact samplers beside numpy's and the exact samplers of other libraries.
 
-    python benchmarks/noise.py [--draws 10000000] [--repeats 5] [--peer PYTHON]
+    python benchmarks/noise.py [--draws 10000000] [--repeats 5] [--cpu] [--peer PYTHON]
 
 Everything is timed in one run, ours and theirs in turn; each row gives medians and their
-ratio, which is what to trust on a shared machine. ``--peer`` names the interpreter of another
+ratio, which is what to trust on a shared machine. ``--cpu`` counts the processor's time instead
+of the clock's, for a machine that is busy with others (all samplers run on one thread).
+``--peer`` names the interpreter of another
 environment that has opendp, diffprivlib or tmlt.core (they pin versions that collide with
 each other); without it this interpreter is asked.
 """
@@ -75,7 +77,7 @@ def seconds(action, count, clock):
     return clock() - start
 
 
-def side_by_side(ours, theirs, *, count, repeats, clock=time.perf_counter):
+def side_by_side(ours, theirs, *, count, repeats, clock):
     """Median nanoseconds per draw of each, taken in turn."""
     ours(count // 10)
     theirs(count // 10)
@@ -117,7 +119,7 @@ def cases(noise, other):
     yield "permutation", noise.permutation, other.permutation
 
 
-def many_rates(noise, other, *, count, repeats):
+def many_rates(noise, other, *, count, repeats, clock):
     """Draws that have a rate each: as a list of Fractions and as an array of floats."""
     for distinct in DISTINCT:
         rates = [Fraction(1000, 10_000 + i) for i in range(distinct)]
@@ -130,7 +132,8 @@ def many_rates(noise, other, *, count, repeats):
                 lambda n, v=value: noise.geometric(v[:n], n),
                 lambda n, p=chances: other.geometric(p[:n], n),
                 count=count,
-                repeats=min(repeats, 3),
+                repeats=repeats,
+                clock=clock,
             )
             yield f"{name}, {distinct:,} different", mine, its
 
@@ -156,10 +159,11 @@ def singles(noise, other, *, repeats):
             yield f"{kind}, rate {name}", *(spent / 1e3 for spent in (*walls, *processor))
 
 
-def peer_rows(interpreter, ours):
+def peer_rows(interpreter, ours, clock):
+    timer = TIMER.replace("perf_counter", clock.__name__)
     for name, setup in PEERS.items():
         done = subprocess.run(
-            [interpreter, "-c", setup + TIMER], capture_output=True, text=True, check=False
+            [interpreter, "-c", setup + timer], capture_output=True, text=True, check=False
         )
         if done.returncode:
             missing = "ModuleNotFoundError" in done.stderr
@@ -186,26 +190,31 @@ def main():
     parser.add_argument("--draws", type=int, default=10**7)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--peer", default=sys.executable)
+    parser.add_argument("--cpu", action="store_true", help="the processor's time, not the clock's")
     arguments = parser.parse_args()
+    clock = time.process_time if arguments.cpu else time.perf_counter
+    how = {"repeats": arguments.repeats, "clock": clock}
     noise, other = SecureNoise(), np.random.default_rng()
-    print(f"{arguments.draws:,} draws, medians of {arguments.repeats} in turn; {machine()}\n")
+    print(
+        f"{arguments.draws:,} draws, medians of {arguments.repeats} in turn, {clock.__name__}; {machine()}\n"
+    )
     print("| sampler | onesided ns/draw | numpy PCG64 ns/draw | times as fast |")
     print("|---|--:|--:|--:|")
     two_sided = math.nan
     for name, ours, theirs in cases(noise, other):
-        mine, its = side_by_side(ours, theirs, count=arguments.draws, repeats=arguments.repeats)
+        mine, its = side_by_side(ours, theirs, count=arguments.draws, **how)
         two_sided = mine if name == "two_sided, rates 1" else two_sided
         print(f"| {name} | {mine:.2f} | {its:.2f} | {its / mine:.1f} |", flush=True)
     print("\n| a rate for each draw | onesided ns/draw | numpy PCG64 ns/draw |\n|---|--:|--:|")
     tenth = arguments.draws // 10
-    for name, mine, its in many_rates(noise, other, count=tenth, repeats=arguments.repeats):
+    for name, mine, its in many_rates(noise, other, count=tenth, **how):
         print(f"| {name} | {mine:,.0f} | {its:,.0f} |", flush=True)
     print("\n| one draw at a time, µs | onesided | numpy geometric | onesided, CPU | numpy, CPU |")
     print("|---|--:|--:|--:|--:|")
     for name, *times in singles(noise, other, repeats=arguments.repeats):
         print(f"| {name} | {' | '.join(f'{spent:.1f}' for spent in times)} |", flush=True)
     print("\n| other libraries | ns/draw | onesided two_sided is times as fast |\n|---|--:|--:|")
-    for name, theirs, ratio in peer_rows(arguments.peer, two_sided):
+    for name, theirs, ratio in peer_rows(arguments.peer, two_sided, clock):
         print(f"| {name} | {'' if theirs is None else f'{theirs:,.0f}'} | {ratio} |", flush=True)
 
 
