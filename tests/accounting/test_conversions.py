@@ -1,6 +1,7 @@
 """Every conversion, on every finite mechanism that hypothesis can think of, exactly."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -110,6 +111,30 @@ def test_extended_one_sided_privacy_gives_one_sided_privacy(with_x, with_y, with
     edge = acc.bounds_of(promise)["sensitive -> open"]
     assert edge.epsilon == 2 * epsilon
     assert Law.keeps(with_x, with_y, edge)
+
+
+@pytest.mark.parametrize("first_is_cheap", [True, False])
+def test_a_replacement_may_go_by_way_of_absence_in_either_order(first_is_cheap):
+    cheap, dear = Bound(0, "1/10"), Bound(2, "1/100")
+    leave, arrive = (cheap, dear) if first_is_cheap else (dear, cheap)
+    found = acc.by_way_of_absence(leave, arrive)
+    assert found == Bound(2, "11/100")
+
+
+def test_rounding_is_upward_and_by_less_than_stated():
+    """Against 60 digits of e: 1 - 1/e, 1/100 (1 + e) and ln(1 + (e - 1) / 3)."""
+    with localcontext() as context:
+        context.prec = 60
+        e = Decimal(1).exp()
+        exact = [1 - 1 / e, (1 + e) / 100, (1 + (e - 1) / 3).ln(), -(1 - (1 - 1 / e) / 3).ln()]
+    found = [
+        acc.reverse(Bound(1)).delta,
+        acc.along_path([Bound(1, "1/100")] * 2).delta,
+        acc.amplify_addition(Bound(1), p="1/3").epsilon,
+        acc.amplify_removal(Bound(1), p="1/3").epsilon,
+    ]
+    for one, true in zip(found, map(Fraction, exact), strict=True):
+        assert true - Fraction(1, 10**55) <= one <= true + Fraction(1, 2**60)
 
 
 def test_theorem_10_1_on_shipped_code_is_tight():
