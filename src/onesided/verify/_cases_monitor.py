@@ -133,6 +133,17 @@ class _RestingByRecords(Machine):
         return np.array([any(time <= mark for time in held) for mark in self._marks[0]])
 
 
+class _LimitPerWindow(Machine):
+    """Broken: one answer per window, and so charged as one answer in all (min(c, ℓ0) with c = 1).
+
+    Visits to two places in different windows are each in an answer.
+    """
+
+    @property
+    def _left(self) -> int | None:
+        return 1 - int(self.resting.sum())
+
+
 class _MarksLost(Machine):
     """Broken: the marks are not part of what is stored."""
 
@@ -188,6 +199,15 @@ def _broken() -> Iterator[Case]:
         (_RestingByRecords, "a rest ends with the last marked record", "ADP-2021, Algorithm 3"),
     ):
         yield _case("Monitor", replace(place, machine=kind), cells, flaw=flaw, seen=seen)
+    capped = Stream(rules=_rules("ab", window=1), times=(1, 2), machine=_LimitPerWindow)
+    yield _case(
+        "Monitor, at most one answer per window",
+        capped,
+        ("a@1", "b@2"),
+        covered=2,
+        flaw="ε min(c, ℓ0) with c counted per window",
+        seen="a reading of ADP-2021, Algorithm 2 for streams",
+    )
     lost = replace(place, machine=_MarksLost, crash=1)
     yield _case("Monitor", lost, cells, flaw="marks lost in a crash")
     again = replace(place, recorder=_DrawnAgain, crash=0, times=(1,), others=())

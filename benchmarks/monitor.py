@@ -1,0 +1,96 @@
+"""Milliseconds per step of the monitor, and whether its memory stays flat.
+
+    python benchmarks/monitor.py [--full] [--places 100000] [--people 500] [--folder FOLDER]
+
+Each step takes a batch of --people visits, answers for all places and stores the answer durably
+(SQLite, synchronous=EXTRA) before it returns. The default is 300 steps; --full is 10,000. The
+window holds 100 batches, so memory should stay where it is after that many steps.
+"""
+
+import argparse
+import contextlib
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from onesided import Monitor, policy
+
+WINDOW = 100
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--full", action="store_true", help="10,000 steps")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--places", type=int, default=100_000)
+    parser.add_argument("--people", type=int, default=500)
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args()
+    steps = options.steps or (10_000 if options.full else 300)
+    with contextlib.ExitStack() as stack:
+        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        monitor = stack.enter_context(opened(folder, options.places))
+        dice, times, memory = np.random.default_rng(1), [], []
+        for step in range(steps):
+            batch = {
+                "person": dice.integers(0, 10**6, options.people),
+                "place": np.minimum(dice.zipf(1.3, options.people), options.places) - 1,
+            }
+            began = time.perf_counter()
+            monitor.step(batch, id=f"batch {step}", time=step)
+            times.append(time.perf_counter() - began)
+            if step >= WINDOW and step % max(1, steps // 20) == 0:
+                memory.append(resident())
+        last = monitor.last
+        report(folder, times, memory, last)
+        began = time.perf_counter()
+        with opened(folder, options.places) as again:
+            again.step(None, id="resumed", time=steps)
+        print(f"open the state again and step once: {1000 * (time.perf_counter() - began):.0f} ms")
+
+
+def opened(folder, places):
+    return Monitor(
+        list(range(places)),
+        at_most=5,
+        window=WINDOW,
+        epsilon=1,
+        policy=policy.presence(max_groups=1),
+        state=folder / "state.db",
+    )
+
+
+def report(folder, times, memory, last):
+    ordered = sorted(1000 * second for second in times)
+    late = sorted(1000 * second for second in times[len(times) // 2 :])
+    print(f"{len(times):,} steps, {last.rules.size:,} places")
+    print(
+        f"step: median {statistics.median(ordered):.1f} ms, "
+        f"95 % {ordered[len(ordered) * 95 // 100]:.1f} ms, worst {ordered[-1]:.1f} ms; "
+        f"second half: median {statistics.median(late):.1f} ms"
+    )
+    if memory:
+        print(
+            f"resident memory: {memory[0]:.0f} MiB after {WINDOW} steps or a little more, "
+            f"{memory[-1]:.0f} MiB at the end, at most {max(memory):.0f} MiB"
+        )
+    size = (folder / "state.db").stat().st_size / 2**20
+    print(f"state on disk: {size:.1f} MiB, {1024 * size / len(times):.1f} KiB per step")
+    print(
+        f"last step: {last.certified.sum():,} certified, {last.unknown.sum():,} unknown, "
+        f"{last.resting.sum():,} resting"
+    )
+
+
+def resident():
+    """MiB in memory now, not at the most."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+if __name__ == "__main__":
+    main()

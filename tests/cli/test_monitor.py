@@ -1,0 +1,241 @@
+"""The command that follows a folder: outputs, resuming, stopping, and what it refuses."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pytest
+
+WORDS = [
+    "monitor", "--input", "in", "--keys", "places.parquet", "--policy", "presence",
+    "--max-groups", "1", "--epsilon", "1000", "--at-most", "2", "--window", "3h",
+    "--state", "state.db", "--out", "public",
+]  # fmt: skip
+
+
+@dataclass
+class Stream:
+    """A folder with places, and batches that are added by the hour."""
+
+    folder: Path
+
+    def put(self, name, rows):
+        """One batch; rows are (person, place, time)."""
+        lines = ["person,place,time", *(",".join(map(str, row)) for row in rows)]
+        draft = self.folder / f".{name}"
+        if name.endswith(".csv"):
+            draft.write_text("\n".join(lines) + "\n")
+        else:
+            csv = self.folder / ".rows.csv"
+            csv.write_text("\n".join(lines) + "\n")
+            with duckdb.connect() as connection:
+                query = f"select * from read_csv('{csv}', header=true, all_varchar=true)"
+                connection.sql(query).write_parquet(str(draft))
+        draft.rename(self.folder / "in" / name)
+
+    def hour(self, hour, people=0, suffix="parquet"):
+        """A batch of that hour with that many people at place 0."""
+        rows = [(f"p{i}", "place 0", f"2026-01-01T{hour:02}:30:00") for i in range(people)]
+        self.put(f"v-2026-01-01T{hour:02}.{suffix}", rows)
+
+    def command(self, *more):
+        return [sys.executable, "-m", "onesided", *WORDS, *more]
+
+    def run(self, *more):
+        return subprocess.run(
+            self.command(*more),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            env={"PATH": "/usr/bin:/bin", "COLUMNS": "300", "HOME": str(self.folder)},
+            check=False,
+        )
+
+    def once(self, *more):
+        return self.run("--once", *more)
+
+    @property
+    def status(self):
+        return json.loads((self.folder / "public" / "status.json").read_text())
+
+    @property
+    def first(self):
+        return self.status["places"][0]
+
+
+@pytest.fixture
+def stream(tmp_path):
+    (tmp_path / "in").mkdir()
+    with duckdb.connect() as connection:
+        connection.sql(
+            "select 'place ' || i as place, 35 + i / 100 as latitude, 139 + i / 50 as longitude "
+            "from range(12) t(i)"
+        ).write_parquet(str(tmp_path / "places.parquet"))
+    return Stream(tmp_path)
+
+
+def test_a_folder_becomes_statuses_a_map_and_a_page(stream):
+    stream.hour(7, people=3)
+    stream.hour(8, suffix="csv")
+    done = stream.once()
+    assert done.returncode == 0, done.stderr
+    assert "step 2" in done.stdout
+    assert "unbounded" in done.stdout
+    status = stream.status
+    assert (status["step"], status["time"]) == (2, "2026-01-01T09:00:00Z")
+    assert status["counts"] == {"certified": 11, "unknown": 0, "resting": 1}
+    assert stream.first == {"place": "place 0", "status": "resting", "at_most": None}
+    shapes = json.loads((stream.folder / "public" / "status.geojson").read_text())
+    assert len(shapes["features"]) == 12
+    assert shapes["features"][0]["geometry"]["coordinates"] == [139.0, 35.0]
+    assert shapes["features"][0]["properties"]["status"] == "resting"
+    page = (stream.folder / "public" / "index.html").read_text()
+    assert not re.search(r"<(?:script|link|img)[^>]+(?:src|href)=", page)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert [frame["runs"] for frame in data["frames"]] == ["1u11c", "1r11c"]
+    assert data["frames"][0]["values"] == [[0, 3]]
+    assert [p.name for p in (stream.folder / "public").iterdir() if p.name.startswith(".")] == []
+
+
+def test_what_was_published_is_published_again_unchanged(stream):
+    stream.hour(7, people=3)
+    assert stream.once().returncode == 0
+    before = stream.status
+    shutil.rmtree(stream.folder / "public")
+    again = stream.once()
+    assert again.returncode == 0, again.stderr
+    assert "Resumed after step 1" in again.stdout
+    assert stream.status == before
+    stream.hour(8)
+    assert stream.once().returncode == 0
+    assert (stream.status["step"], stream.first["status"]) == (2, "resting")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_cleanly_and_goes_on(stream, number):
+    stream.hour(7, people=3)
+    process = subprocess.Popen(
+        stream.command("--every", "1s"),
+        cwd=stream.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for((stream.folder / "public" / "status.json").exists, process)
+    stream.hour(8, people=9)
+    wait_for(lambda: stream.status["step"] == 2, process)
+    process.send_signal(number)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "Stopped after step 2" in told
+    stream.hour(10)  # at 11:00 the batch of 08:00 has expired: the rest is over
+    assert stream.once().returncode == 0
+    assert stream.first == {"place": "place 0", "status": "unknown", "at_most": 9}
+
+
+def wait_for(ready, process, seconds=60):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if ready():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    pytest.fail("it took too long")
+
+
+def test_a_changed_file_and_a_damaged_one_are_named_and_left_out(stream):
+    stream.hour(7, people=3)
+    assert stream.once().returncode == 0
+    time.sleep(0.05)
+    stream.hour(7, people=4)
+    whole = stream.folder / "in" / "v-2026-01-01T07.parquet"
+    (stream.folder / "in" / "v-2026-01-01T08.parquet").write_bytes(whole.read_bytes()[:100])
+    stream.hour(9)
+    done = stream.once()
+    assert done.returncode == 2
+    assert "accepted before" in done.stderr
+    assert "T08.parquet" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert stream.status["batch"] == "v-2026-01-01T09.parquet"
+
+
+def test_a_batch_needs_a_time_that_no_single_visit_sets(stream):
+    rows = [("x", "place 0", "2026-01-01T07:10:00"), ("y", "place 0", "2026-01-01T07:20:00")]
+    stream.put("first.csv", rows)
+    refused = stream.once()
+    assert refused.returncode == 2
+    assert "different times" in refused.stderr
+    assert "--batch-time" in refused.stderr
+    assert not (stream.folder / "public" / "status.json").exists()
+    assert stream.once("--batch-time", "latest").returncode == 0
+    assert stream.status["time"] == "2026-01-01T07:20:00Z"
+    assert "public knowledge" in (stream.folder / "public" / "index.html").read_text()
+    stream.put("second.csv", [(p, q, "2026-01-01T08:00:00") for p, q, _ in rows])
+    assert stream.once().returncode in (0, 2)
+    assert stream.status["time"] == "2026-01-01T08:00:00Z"
+
+
+def test_whole_numbers_as_times(stream):
+    for number in (1, 2):
+        stream.put(f"b{number}.csv", [("x", "place 0", number)])
+    done = stream.run("--once", "--window", "3")
+    assert done.returncode == 0, done.stderr
+    assert stream.status["time"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "names"),
+    [
+        (["--at-most", "-1"], 2, "at_most"),
+        (["--epsilon", "nan"], 2, "epsilon"),
+        (["--window", "soon"], 2, "window"),
+        (["--every", "0s"], 2, "every"),
+        (["--input", "nowhere"], 2, "nowhere"),
+        (["--keys", "nokeys.parquet"], 2, "nokeys"),
+        (["--place", "spot"], 2, "spot"),
+        (["--policy", "bounded"], 2, "bounded"),
+        (["--budget", "1"], 3, "asked"),
+        (["--time", "when"], 2, "when"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(stream, monkeypatch, words, code, names):
+    from typer.testing import CliRunner
+
+    from onesided.cli._app import app, exit_code
+
+    stream.hour(7, people=1)
+    monkeypatch.chdir(stream.folder)
+    done = CliRunner().invoke(app, [*WORDS, "--once", *words])
+    if isinstance(done.exception, SystemExit):  # files are refused one by one, and named
+        assert (done.exit_code, names in done.stderr) == (code, True)
+    else:
+        assert exit_code(done.exception) == code
+        assert names in str(done.exception)
+        assert done.exception.hint
+    assert not (stream.folder / "public" / "status.json").exists()
+
+
+def test_other_rules_on_the_same_state_are_refused(stream):
+    stream.hour(7)
+    assert stream.once().returncode == 0
+    done = stream.once("--at-most", "7")
+    assert done.returncode == 4
+    assert "threshold 2 (asked: 7)" in done.stderr
+
+
+def test_an_output_that_cannot_be_written_loses_nothing(stream):
+    stream.hour(7, people=3)
+    (stream.folder / "public").write_text("a file")
+    done = stream.once()
+    assert done.returncode == 5
+    (stream.folder / "public").unlink()
+    assert stream.once().returncode == 0
+    assert stream.first["status"] == "unknown"
