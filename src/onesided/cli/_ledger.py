@@ -1,49 +1,75 @@
-"""``onesided ledger``: what was spent, and whether the record is intact."""
+"""``onesided ledger``: what was spent, by whom, what is left, and whether the record is intact."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from textwrap import shorten
+from typing import Annotated, Final, TypeAlias
 
 import typer
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
-from onesided._numbers import text
-from onesided.errors import LedgerUnavailableError
-from onesided.ledger import Entry, Ledger
+from onesided._numbers import round_down, round_up, text
+from onesided.errors import ParameterError, PolicyError
+from onesided.ledger import Balance, Entry, Ledger, balances
+from onesided.policy import Guarantee
+from onesided.session._total import total_guarantee
 
-app = typer.Typer(help="Look at a ledger, and check that nobody edited it.", no_args_is_help=True)
+app = typer.Typer(
+    help="Look at a ledger, and check that nobody edited it.",
+    no_args_is_help=True,
+)
 
 Location = Annotated[str, typer.Argument(help="A ledger file, or a database URL.")]
+
+# Okabe and Ito's blue and vermilion, which colour-blind readers can tell apart; the words beside
+# each bar say the same without any colour.
+_SPENT, _USED_UP, _NARROW = "#0072B2", "#D55E00", 100
+_MOST_EDGES: Final = 20
+_MOST_LINES: Final = 6
+_PLAIN: Final = 12  # a third reads better than 0.3333
 
 
 @app.command()
 def show(
     ledger: Location,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every entry as JSON.")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print a line per entry and edge, for a spreadsheet.")
+    ] = False,
+    last: Annotated[
+        int | None, typer.Option(help="List only so many charges, the latest.", min=0)
+    ] = None,
 ) -> None:
-    """List what was charged, per edge of the policy, and what is left."""
-    with _open(ledger) as opened:
+    """Show each account's budget, who charged what to it and when, and what is left.
+
+    Bars are per edge: a direction in which the policy protects, such as
+    "sensitive -> open". Rows are shown as they stand; 'onesided ledger check'
+    tells whether they hold.
+    """
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv exclude each other.", hint="Choose one.")
+    with Ledger.open(ledger, create=False) as opened:
         entries = opened.entries()
+        accounts = {account.policy_id: account for account in balances(entries)}
+        joint = _together(opened) if len(accounts) > 1 else None
     if as_json:
-        typer.echo(json.dumps([_plain(entry) for entry in entries], indent=2, ensure_ascii=False))
-        return
-    table = Table(title=f"Ledger {ledger}")
-    for name in ("no.", "time (UTC)", "what", "charged ε", "total ε", "hash"):
-        table.add_column(name)
-    for entry in entries:
-        table.add_row(
-            str(entry.number),
-            entry.time,
-            f"{entry.kind}: {entry.label}",
-            _amounts(entry.epsilon),
-            _amounts(entry.total_epsilon),
-            entry.hash[:12],
-        )
-    Console().print(table)
+        _write(json.dumps([_plain(e, accounts) for e in entries], indent=2, ensure_ascii=False))
+    elif as_csv:
+        _write(_csv(entries, accounts), end="")
+    else:
+        console = _console()
+        console.print(_page(ledger, entries, accounts, joint, last=last, width=console.width))
 
 
 @app.command()
@@ -52,47 +78,321 @@ def check(
     *,
     head: Annotated[str | None, typer.Option(help="A head hash that you kept elsewhere.")] = None,
 ) -> None:
-    """Recompute the hash chain and the totals; exit 4 and name the first bad row if one fails."""
-    with _open(ledger) as opened:
+    """Recompute every hash, sum and answer; exit 4 and name the first bad row if one fails.
+
+    Rows cut from the end leave a chain that holds: to find that, give the head
+    hash that you kept elsewhere (see 'onesided ledger head').
+    """
+    with Ledger.open(ledger, create=False) as opened:
         report = opened.check(head=head)
-    Console().print(
-        f"Intact: {report.entries} entries, {report.charges} charges. Head: {report.head}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    table = Table.grid(padding=(0, 2))
+    table.add_row("rows", f"{report.entries:,}")
+    table.add_row("charges", f"{report.charges:,}, none over budget")
+    table.add_row("answers", f"{report.stored:,} stored, each as it was recorded")
+    if report.unanswered:
+        rows = ", ".join(map(str, report.unanswered[:_MOST_EDGES]))
+        more = len(report.unanswered) - _MOST_EDGES
+        table.add_row(
+            "no answer",
+            f"{_many(len(report.unanswered), 'charge')} (row {rows}"
+            f"{f' and {more:,} more' if more > 0 else ''}): spent, but its process stopped before "
+            "it stored an answer, or has not stored it yet",
+        )
+    kept = "not given, so rows cut from the end would not show" if head is None else "in the chain"
+    table.add_row("kept head", kept)
+    console = _console()
+    console.print(Text("Intact: every row, sum and stored answer holds.", style="bold"))
+    console.print(_indented(table))
+    # On a line of its own, so that 64 digits are copied whole from a narrow window.
+    console.print(f"Head: {report.head}", soft_wrap=True)
 
 
 @app.command()
 def head(ledger: Location) -> None:
-    """Print the head hash. Keep it elsewhere: it shows later whether rows were removed."""
-    with _open(ledger) as opened:
+    """Print the head hash. Keep it elsewhere: it shows later whether rows were removed.
+
+    Later: onesided ledger check LEDGER --head HASH
+    """
+    with Ledger.open(ledger, create=False) as opened:
         typer.echo(opened.head())
 
 
-def _open(location: str) -> Ledger:
-    """An existing ledger; looking must not create one."""
-    if "://" not in location and not Path(location).is_file():
-        raise LedgerUnavailableError(
-            f"There is no ledger {location!r}.", hint="Check the path; publish creates it."
+def _console() -> Console:
+    """Words from the ledger are never taken for mark-up."""
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def _write(words: str, end: str = "\n") -> None:
+    """Print text that an edited ledger may have filled with anything."""
+    typer.echo(words.encode("utf-8", "backslashreplace").decode() + end, nl=False)
+
+
+def _together(opened: Ledger) -> Guarantee | str:
+    """What all accounts promise together, or why that cannot be said."""
+    try:
+        return total_guarantee(opened)
+    except PolicyError as error:
+        return error.reason
+
+
+Accounts: TypeAlias = Mapping[str, Balance]
+Answered: TypeAlias = set[tuple[str, str]]
+
+
+def _page(
+    where: str,
+    entries: tuple[Entry, ...],
+    accounts: Accounts,
+    joint: Guarantee | str | None,
+    *,
+    last: int | None,
+    width: int,
+) -> RenderableType:
+    """The whole table, from the accounts to the single charges."""
+    charges = [entry for entry in entries if entry.kind == "spend"]
+    how_many = f"{_many(len(accounts), 'account')}, {_many(len(charges), 'charge')}"
+    parts: list[RenderableType] = [
+        Text.assemble(("Ledger ", "bold"), (_clean(where), "bold")),
+        f"{how_many}. Not checked here; 'onesided ledger check' tells whether all rows hold.",
+    ]
+    openings = {entry.number: entry for entry in entries if entry.kind == "open"}
+    for place, account in enumerate(accounts.values(), start=1):
+        title = f"Account {place}, policy " if len(accounts) > 1 else "Policy "
+        parts += [
+            "",
+            Text.assemble((f"{title}{_clean(account.policy_name)}", "bold")),
+            _indented(_facts(account, openings[account.opened])),
+            _indented(_bars(account, width=width)),
+        ]
+    if joint is not None:
+        parts += ["", Text("All accounts together", style="bold"), _indented(_joint(joint))]
+    if charges:
+        chosen = charges if last is None else charges[len(charges) - min(last, len(charges)) :]
+        answered = {
+            (entry.policy_id, entry.release_id) for entry in entries if entry.kind == "store"
+        }
+        narrow = width < _NARROW
+        parts += ["", _charges(chosen, accounts, answered, of=len(charges), narrow=narrow)]
+    return Group(*parts)
+
+
+def _facts(account: Balance, opening: Entry) -> Text:
+    """When and by whom it was opened, and what tells its policy from others of the family."""
+    by = f" by {_clean(opening.who)}" if opening.who else ""
+    lines = [f"opened {_when(opening)} UTC{by}; policy id {account.policy_id[:12]}"]
+    given = [line for line in account.policy_toml.splitlines() if " = " in line]
+    given = [line for line in given if not line.startswith(("onesided_policy", "family"))]
+    return Text("\n".join([*lines, *([shorten(_clean("; ".join(given)), 200)] if given else [])]))
+
+
+def _bars(account: Balance, *, width: int) -> Table:
+    """A bar for each edge's ε, and for its δ where the account has any."""
+    table = Table.grid(padding=(0, 2))
+    rows = [
+        (f"{sign}{edge}", spent[edge], limit)
+        for sign, spent, budget in (
+            ("", account.spent, account.budget),
+            ("δ, ", account.delta_spent, account.delta_budget),
         )
-    return Ledger.open(location)
+        for edge, limit in budget.items()
+        if limit or not sign
+    ]
+    hidden = len(rows) - _MOST_EDGES
+    if hidden > 0:
+        rows = sorted(rows, key=lambda row: row[1] / row[2] if row[2] else Fraction(0))
+        rows = rows[: hidden - 1 : -1]
+    for name, spent, limit in rows:
+        table.add_row(
+            _clean(name), _bar(spent, limit, 12 if width < _NARROW else 30), _state(spent, limit)
+        )
+    if hidden > 0:
+        table.add_row(f"and {_many(hidden, 'edge')}", "", "less used than these; see --csv")
+    return table
 
 
-def _amounts(amounts: object) -> str:
-    pairs = dict(amounts).items()  # type: ignore[call-overload]
-    return "\n".join(f"{edge}: {text(amount)}" for edge, amount in pairs)
+def _bar(spent: Fraction, limit: Fraction, cells: int) -> Text:
+    """Never full before the budget is used up, never empty once something was spent."""
+    share = spent / limit if limit else Fraction(0)
+    full = cells if share >= 1 else min(cells - 1, -(-share.numerator * cells // share.denominator))
+    return Text.assemble(
+        ("█" * full, _USED_UP if share >= 1 else _SPENT), ("░" * (cells - full), "bright_black")
+    )
 
 
-def _plain(entry: Entry) -> dict[str, object]:
+def _state(spent: Fraction, limit: Fraction) -> str:
+    if not limit:
+        return "no budget: nothing may be charged"
+    if spent >= limit:
+        return f"{_amount(spent, up=True)} of {_amount(limit, up=False)} spent, used up"
+    share, left = min(-(-100 * spent // limit), 99), _amount(limit - spent, up=False)
+    return f"{_amount(spent, up=True)} of {_amount(limit, up=False)} spent ({share} %), {left} left"
+
+
+def _joint(joint: Guarantee | str) -> RenderableType:
+    if isinstance(joint, str):
+        return f"Nothing can be promised for all of them: {_clean(joint)}"
+    table = Table.grid(padding=(0, 2))
+    edges = sorted(joint.epsilon, key=lambda edge: joint.epsilon[edge], reverse=True)
+    for edge in edges[:_MOST_EDGES]:
+        loss, delta = joint.epsilon[edge], joint.delta[edge]
+        extra = f", δ = {_amount(delta, up=True)}" if delta else ""
+        said = _amount(loss, up=True) if isinstance(loss, Fraction) else "unlimited"
+        table.add_row(_clean(edge), f"ε = {said}{extra}")
+    if len(edges) > _MOST_EDGES:
+        table.add_row(f"and {_many(len(edges) - _MOST_EDGES, 'edge')}", "of no larger ε")
+    words = "Along moves that every policy protects, all charges together lose at most:"
+    return Group(words, table)
+
+
+def _charges(
+    chosen: list[Entry], accounts: Accounts, answered: Answered, *, of: int, narrow: bool
+) -> Table:
+    """Who charged what, when, how much, and what was left then."""
+    earlier = of - len(chosen)
+    title = f"Charges, the last {len(chosen):,} of {of:,}" if earlier else "Charges"
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1)
+    )
+    table.add_column("row", justify="right", no_wrap=True)
+    if len(accounts) > 1:
+        table.add_column("acc.", justify="right", no_wrap=True)
+    table.add_column("when (UTC), who", overflow="fold")
+    table.add_column("what", overflow="fold")
+    table.add_column("charged, and left then", overflow="fold")
+    places = {policy: str(place) for place, policy in enumerate(accounts, start=1)}
+    for entry in chosen:
+        account = [places[entry.policy_id]] if len(accounts) > 1 else []
+        there = (entry.policy_id, entry.release_id) in answered
+        table.add_row(
+            *(str(entry.number), *account),
+            f"{_when(entry)}\n{_clean(entry.who) or 'not recorded'}",
+            _what(entry) + ("" if there else "\n(no answer stored)"),
+            "\n".join(_charged(entry, accounts[entry.policy_id], narrow=narrow)),
+        )
+    return table
+
+
+def _what(entry: Entry) -> str:
+    """The label, and the release's id where a person chose it."""
+    name = entry.release_id
+    drawn = len(name) == 32 and not set(name) - set("0123456789abcdef")
+    return _clean(entry.label) + ("" if drawn else f"\nid {_clean(name)}")
+
+
+def _charged(entry: Entry, account: Balance, *, narrow: bool) -> list[str]:
+    """A line for each edge that was charged; one for all of them where they are alike."""
+    said = {
+        edge: [_spent(entry.epsilon[edge], entry.total_epsilon[edge], limit, "ε")]
+        for edge, limit in account.budget.items()
+    }
+    for edge, limit in account.delta_budget.items():
+        said[edge].append(_spent(entry.delta[edge], entry.total_delta[edge], limit, "δ"))
+    found = {edge: "; ".join(filter(None, parts)) for edge, parts in said.items() if any(parts)}
+    if len(found) == len(said) > 2 and len(set(found.values())) == 1:
+        return [f"each of {len(found)} edges: {next(iter(found.values()))}"]
+    gap = "\n  " if narrow else " "
+    lines = [f"{_clean(edge)}:{gap}{words}" for edge, words in found.items()]
+    more = len(lines) - _MOST_LINES
+    return lines if more <= 0 else [*lines[:_MOST_LINES], f"and {more:,} more; see --csv"]
+
+
+def _spent(charged: Fraction, total: Fraction, limit: Fraction, sign: str) -> str:
+    left = _amount(limit - total, up=False)
+    return f"{sign} {_amount(charged, up=True)}, {left} left" if charged else ""
+
+
+def _plain(entry: Entry, accounts: Accounts) -> dict[str, object]:
+    """An entry for programs: exact numbers as text."""
+    account = accounts[entry.policy_id]
+    names = ("epsilon", "total_epsilon", "delta", "total_delta")
+    tables = {name: getattr(entry, name) for name in names}
+    tables |= {"budget": account.budget, "delta_budget": account.delta_budget}
     return {
-        "number": entry.number,
-        "time": entry.time,
-        "kind": entry.kind,
-        "label": entry.label,
+        **{name: getattr(entry, name) for name in ("number", "time", "who", "kind")},
+        **{name: getattr(entry, name) for name in ("policy_id", "release_id", "label")},
+        "policy": account.policy_name,
         "detail": dict(entry.detail),
-        "epsilon": {edge: text(amount) for edge, amount in entry.epsilon.items()},
-        "total_epsilon": {edge: text(amount) for edge, amount in entry.total_epsilon.items()},
-        "delta": {edge: text(amount) for edge, amount in entry.delta.items()},
+        **{
+            name: {edge: text(amount) for edge, amount in table.items()}
+            for name, table in tables.items()
+        },
         "previous": entry.previous,
         "hash": entry.hash,
     }
+
+
+_CSV: Final = (
+    *("row", "time", "who", "kind", "policy", "policy_id", "release_id", "what", "edge"),
+    *("epsilon", "epsilon_spent", "epsilon_budget", "epsilon_left", "epsilon_exact"),
+    *("delta", "delta_spent", "delta_budget", "delta_left", "delta_exact", "hash"),
+)
+
+
+def _csv(entries: tuple[Entry, ...], accounts: Accounts) -> str:
+    """A line per entry and edge; decimals are rounded toward caution, exact fractions beside."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(_CSV)
+    for entry in entries:
+        account = accounts[entry.policy_id]
+        words = (entry.who, entry.kind, account.policy_name, entry.policy_id)
+        more = (entry.release_id, entry.label)
+        for edge in account.budget:
+            writer.writerow(
+                (
+                    entry.number,
+                    *(_cell(word) for word in (entry.time, *words, *more, edge)),
+                    *_decimals(
+                        entry.epsilon[edge], entry.total_epsilon[edge], account.budget[edge]
+                    ),
+                    *_decimals(
+                        entry.delta[edge], entry.total_delta[edge], account.delta_budget[edge]
+                    ),
+                    _cell(entry.hash),
+                )
+            )
+    return out.getvalue()
+
+
+def _decimals(charged: Fraction, total: Fraction, limit: Fraction) -> tuple[float | str, ...]:
+    left = round_down(limit - total)
+    return round_up(charged), round_up(total), round_down(limit), left, text(charged)
+
+
+def _cell(word: str) -> str:
+    """Text that no spreadsheet takes for a formula."""
+    return f"'{word}" if word.startswith(("=", "+", "-", "@", "\t", "\r")) else word
+
+
+def _clean(word: str) -> str:
+    """Text that cannot steer the reader's terminal or hide what it says."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in word)
+
+
+def _indented(part: RenderableType) -> Padding:
+    return Padding(part, (0, 2), expand=False)
+
+
+def _when(entry: Entry) -> str:
+    return _clean(entry.time[:16].replace("T", " "))
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _amount(value: Fraction, *, up: bool) -> str:
+    """Short and never kinder than the truth: exact where that is short, else rounded as marked."""
+    if value.denominator <= _PLAIN and 10**6 % value.denominator:
+        return text(value)
+    with localcontext() as context:
+        context.prec = 6
+        if (exact := context.divide(value.numerator, value.denominator)) == value:
+            return _decimal(exact)
+        context.prec, context.rounding = 4, ROUND_CEILING if up else ROUND_FLOOR
+        near = Decimal(value.numerator) / Decimal(value.denominator)
+    return f"{'≤' if up else '≥'} {_decimal(near)}"
+
+
+def _decimal(number: Decimal) -> str:
+    return f"{number.normalize():{'f' if -5 < number.adjusted() < 9 else 'e'}}"
