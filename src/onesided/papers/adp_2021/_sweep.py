@@ -143,3 +143,8 @@ def at(rows: Sequence[Row], **wanted: object) -> Mapping[str, Any] | None:
 def datasets(rows: Sequence[Row]) -> list[str]:
     """The data sets, in order."""
     return list(dict.fromkeys(row["dataset"] for row in rows))
+
+
+def each(values: Mapping[str, object], form: str) -> str:
+    """One formatted value per data set, in a sentence."""
+    return "; ".join(f"{name} {form.format(value)}" for name, value in values.items())
