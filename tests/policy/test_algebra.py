@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onesided import errors
@@ -169,6 +169,7 @@ def test_the_intersection_is_the_strictest_common_relaxation(one, two):
     assert common == ({} if joint is None else table(joint))
 
 
+@settings(max_examples=50)
 @given(one=kind_policies, other=kind_policies, epsilon=st.sampled_from(["1/3", 1, 2]))
 def test_relaxing_never_raises_a_loss(one, other, epsilon):
     more = {**table(one), **table(other)}

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onesided import policy as p
@@ -29,6 +29,7 @@ arrows = st.dictionaries(
 )
 
 
+@settings(max_examples=40)
 @given(arrows)
 def test_paths_are_a_quasi_metric_and_agree_with_floyd_and_warshall(weights):
     policy = p.graph([(*pair, w) for pair, w in weights.items()], directed=True, values=range(5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import product
 from typing import Final
 
@@ -114,10 +115,10 @@ class Attributes(Policy):
     def drawn(self) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
         return (), self.edges
 
-    def sentences(self, odds: str) -> list[str]:
+    def sentences(self, epsilon: Fraction) -> list[str]:
         from onesided.policy._explain import attribute_sentences  # noqa: PLC0415 - words come last
 
-        return attribute_sentences(self, odds)
+        return attribute_sentences(self, epsilon)
 
 
 def attributes(sensitive: Mapping[str, Iterable[str]]) -> Attributes:

@@ -78,8 +78,8 @@ class Policy(ABC):
         """What :func:`onesided.policy.from_toml` needs to rebuild this policy."""
 
     @abstractmethod
-    def sentences(self, odds: str) -> list[str]:
-        """What leaks and what is protected, in plain words; ``odds`` is e^ε as text."""
+    def sentences(self, epsilon: Fraction) -> list[str]:
+        """What leaks and what is protected at ``epsilon``, in plain words."""
 
     def distance(self, real: Record, other: Record) -> Loss:
         """How far ``real`` is from ``other`` in the policy's own direction; INFINITE if no edge."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from onesided._numbers import positive, round_up
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def explain(policy: Policy, *, epsilon: object) -> str:
     """What an observer can learn for certain, what stays hidden, and the odds at ``epsilon``."""
     exact = positive(epsilon, name="epsilon")
-    return "\n".join(policy.sentences(odds(round_up(exact))))
+    return "\n".join(policy.sentences(exact))
 
 
 def odds(epsilon: float) -> str:
@@ -36,11 +37,11 @@ def odds(epsilon: float) -> str:
 _COMMON = "This holds whatever else the observer knows about the other people in the data."
 
 
-def kind_sentences(policy: KindPolicy, odds_text: str) -> list[str]:
+def kind_sentences(policy: KindPolicy, epsilon: Fraction) -> list[str]:
     """One sentence per edge and one per unprotected kind, then what the family invites."""
     lines = [
         f"Protected ({edge.name}): {_source(edge.source)} may pass as {_target(edge.target)}. "
-        f"{_likely(_power(odds_text, str(edge.weight)))}"
+        f"{_likely(epsilon * edge.weight)}"
         for edge in policy.edges
     ]
     protected = {edge.source for edge in policy.edges}
@@ -98,7 +99,7 @@ def _warnings(policy: KindPolicy, protected: set[str]) -> list[str]:
     return lines
 
 
-def presence_sentences(policy: Presence, odds_text: str) -> list[str]:
+def presence_sentences(policy: Presence, epsilon: Fraction) -> list[str]:
     """Both directions of the presence policy, and what the bound means for busy people."""
     bound = policy.max_groups
     groups = "group" if bound == 1 else f"{bound} groups"
@@ -106,17 +107,13 @@ def presence_sentences(policy: Presence, odds_text: str) -> list[str]:
     return [
         f"Protected (present -> not present): that someone was in any given {groups} "
         "(for instance, visited those places). Whatever is published is at most "
-        f"{odds_text} times as likely as if they had not been there.",
+        f"{odds(round_up(epsilon))} times as likely as if they had not been there.",
         f"Someone in more than {bound} is protected {each}; to hide m groups at once the odds "
         f"are raised to the power m/{bound}, rounded up.",
         "Not protected: that someone was NOT in a group. An observer may learn for certain that "
         "a group had at most so many people; that is what makes a published upper bound exact.",
         _COMMON,
     ]
-
-
-def _power(odds_text: str, weight: str) -> str:
-    return odds_text if weight == "1" else f"{odds_text} to the power {weight}"
 
 
 def _source(kind: str) -> str:
@@ -139,7 +136,7 @@ def _leak(kind: str) -> str:
     return f"that a record is {kind}, and what it holds"
 
 
-def graph_sentences(policy: Graph, odds_text: str) -> list[str]:
+def graph_sentences(policy: Graph, epsilon: Fraction) -> list[str]:
     """Neighbours, values further away, and values that nobody can pass as."""
     protected = {source for source, _, _ in policy.arrows.listed}
     open_values = [value for value in policy.arrows.values if value not in protected]
@@ -147,7 +144,7 @@ def graph_sentences(policy: Graph, odds_text: str) -> list[str]:
     one_way = sum(pair[::-1] not in policy.arrows.weights for pair in policy.arrows.weights)
     lines = [
         f"Protected ({edge.name}): {_GRAPH_ENDS[edge.source]} may pass as "
-        f"{_GRAPH_ENDS[edge.target.split()[0]]}. {_likely(_power(odds_text, str(edge.weight)))}"
+        f"{_GRAPH_ENDS[edge.target.split()[0]]}. {_likely(epsilon * edge.weight)}"
         for edge in policy.edges
     ]
     lines.append(
@@ -171,13 +168,13 @@ def graph_sentences(policy: Graph, odds_text: str) -> list[str]:
     return [*lines, *([] if ABSENT in policy.kinds else [_PUBLIC_NUMBER]), _COMMON]
 
 
-def local_sentences(policy: Local, odds_text: str) -> list[str]:
+def local_sentences(policy: Local, epsilon: Fraction) -> list[str]:
     """Every pair of answers, and the answers that are not protected."""
     protected = {edge.source for edge in policy.edges}
     exposed = [kind for kind in policy.kinds if kind not in protected]
     lines = [
         f"Protected ({edge.name}): who would truly answer {edge.source!r} may pass as one who "
-        f"would answer {edge.target!r}. {_likely(_power(odds_text, str(edge.weight)))}"
+        f"would answer {edge.target!r}. {_likely(epsilon * edge.weight)}"
         for edge in policy.edges
     ]
     if exposed:
@@ -189,12 +186,12 @@ def local_sentences(policy: Local, odds_text: str) -> list[str]:
     return [*lines, "Each person's answer is hidden before it is sent; nobody need be trusted."]
 
 
-def near_sentences(policy: Neighbourhood, odds_text: str) -> list[str]:
+def near_sentences(policy: Neighbourhood, epsilon: Fraction) -> list[str]:
     """Points nearby, points further away, and comings and goings."""
     distance = f"{policy.radius}{policy.space.unit}"
     lines = [
         f"Protected (point -> point nearby): where someone is may pass as any other point within "
-        f"{distance}. {_likely(odds_text)}",
+        f"{distance}. {_likely(epsilon)}",
         "Less protected: points further away. For every further radius the odds are multiplied "
         "once more, so an observer may learn the wider area nearly for certain.",
     ]
@@ -204,20 +201,20 @@ def near_sentences(policy: Neighbourhood, odds_text: str) -> list[str]:
     return [
         *lines,
         f"Protected (point by a source -> absent): someone {near} may pass as not being there. "
-        f"{_likely(odds_text)}",
+        f"{_likely(epsilon)}",
         f"Protected (absent -> point by a source): not being there may pass as being {near}. "
-        f"{_likely(odds_text)}",
+        f"{_likely(epsilon)}",
         "Less protected: that someone far from every source is there at all.",
         _COMMON,
     ]
 
 
-def attribute_sentences(policy: Attributes, odds_text: str) -> list[str]:
+def attribute_sentences(policy: Attributes, epsilon: Fraction) -> list[str]:
     """Each attribute's sensitive values, and what stays open."""
     lines = [
         f"Protected (sensitive values -> any values): {name} "
         + ("with any value" if values == ("*",) else f"where it is {_some(values)}")
-        + f" may pass as any other {name}. {_likely(odds_text)}"
+        + f" may pass as any other {name}. {_likely(epsilon)}"
         for name, values in policy.sensitive
         if values
     ]
@@ -232,7 +229,7 @@ def attribute_sentences(policy: Attributes, odds_text: str) -> list[str]:
     ]
 
 
-def joint_sentences(policy: Intersection, odds_text: str) -> list[str]:
+def joint_sentences(policy: Intersection, epsilon: Fraction) -> list[str]:
     """What several policies protect together, and that each alone protects more."""
     names = ", ".join(f"'{part.name}'" for part in policy.parts)
     lines = [
@@ -243,7 +240,7 @@ def joint_sentences(policy: Intersection, odds_text: str) -> list[str]:
     ]
     lines += [
         f"Protected ({edge.name}): under each of {names}, {edge.source} may pass as {edge.target}. "
-        f"{_likely(_power(odds_text, str(edge.weight)))}"
+        f"{_likely(epsilon * edge.weight)}"
         for edge in policy.edges
     ]
     return [
@@ -263,10 +260,9 @@ _GRAPH_ENDS = {
 }
 
 
-def _likely(odds_text: str) -> str:
-    return (
-        f"Whatever is published is at most {odds_text} times as likely as it would then have been."
-    )
+def _likely(epsilon: Fraction) -> str:
+    times = odds(round_up(epsilon))
+    return f"Whatever is published is at most {times} times as likely as it would then have been."
 
 
 def _some(values: Sequence[str]) -> str:

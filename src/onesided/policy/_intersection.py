@@ -144,10 +144,10 @@ class Intersection(Policy):
     def parameters(self) -> dict[str, object]:
         return {"parts": [{"family": p.name, "parameters": p.parameters()} for p in self.parts]}
 
-    def sentences(self, odds: str) -> list[str]:
+    def sentences(self, epsilon: Fraction) -> list[str]:
         from onesided.policy._explain import joint_sentences  # noqa: PLC0415 - words come last
 
-        return joint_sentences(self, odds)
+        return joint_sentences(self, epsilon)
 
     @cached_property
     def combinations(self) -> Mapping[str, tuple[str, ...]]:

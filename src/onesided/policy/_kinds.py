@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import combinations
 
 from onesided.errors import PolicyError
@@ -107,10 +108,10 @@ class KindPolicy(Policy):
 
         return decide_kinds(self, other) if isinstance(other, KindPolicy) else None
 
-    def sentences(self, odds: str) -> list[str]:
+    def sentences(self, epsilon: Fraction) -> list[str]:
         from onesided.policy._explain import kind_sentences  # noqa: PLC0415 - words come last
 
-        return kind_sentences(self, odds)
+        return kind_sentences(self, epsilon)
 
 
 def _stored(rule: Rule) -> list[str]:

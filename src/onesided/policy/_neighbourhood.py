@@ -136,10 +136,10 @@ class Neighbourhood(Policy):
         """A nearby point is a point too, so its move is a loop."""
         return self.kinds, tuple(Edge(*self.ends(edge)) for edge in self.edges)
 
-    def sentences(self, odds: str) -> list[str]:
+    def sentences(self, epsilon: Fraction) -> list[str]:
         from onesided.policy._explain import near_sentences  # noqa: PLC0415 - words come last
 
-        return near_sentences(self, odds)
+        return near_sentences(self, epsilon)
 
 
 def neighbourhood(

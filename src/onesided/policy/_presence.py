@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from typing import Final
 
@@ -84,10 +85,10 @@ class Presence(Policy):
     def drawn(self) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
         return (), self.edges
 
-    def sentences(self, odds: str) -> list[str]:
+    def sentences(self, epsilon: Fraction) -> list[str]:
         from onesided.policy._explain import presence_sentences  # noqa: PLC0415 - words come last
 
-        return presence_sentences(self, odds)
+        return presence_sentences(self, epsilon)
 
 
 def presence(*, max_groups: int) -> Presence:

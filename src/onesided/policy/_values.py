@@ -145,10 +145,10 @@ class Graph(Policy):
         values = tuple(str(value) for value in self.arrows.values)
         return values, tuple(Edge(str(s), str(t), w) for s, t, w in self.arrows.listed)
 
-    def sentences(self, odds: str) -> list[str]:
+    def sentences(self, epsilon: Fraction) -> list[str]:
         from onesided.policy._explain import graph_sentences  # noqa: PLC0415 - words come last
 
-        return graph_sentences(self, odds)
+        return graph_sentences(self, epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,10 @@ class Local(Policy):
         """Exact among local policies."""
         return self.arrows.within(other.arrows) if isinstance(other, Local) else None
 
-    def sentences(self, odds: str) -> list[str]:
+    def sentences(self, epsilon: Fraction) -> list[str]:
         from onesided.policy._explain import local_sentences  # noqa: PLC0415 - words come last
 
-        return local_sentences(self, odds)
+        return local_sentences(self, epsilon)
 
 
 def graph(
