@@ -268,6 +268,14 @@ def test_epsilon_and_delta_are_inverse_up_to_rounding(eps, delta):
     assert total.epsilon(total.delta(eps)) <= eps + Fraction(1, 2**30)
 
 
+@given(rates, rates, st.integers(0, 3), st.integers(1, 9))
+def test_no_probability_is_ever_lost_to_rounding(up, low, fall, count):
+    one = acc.two_sided_loss(up, low, fall=fall)
+    assert pld.UNIT <= sum(one.masses) + one.infinite <= pld.UNIT + 2**20
+    many = one.times(count) + acc.sample_loss("1/3", removal=False)
+    assert pld.UNIT <= sum(many.masses) + many.infinite <= pld.UNIT + 2**20
+
+
 def test_nothing_released_loses_nothing():
     assert acc.total_loss([]).delta(0) == 0
     assert acc.total_loss([]).epsilon(0) == 0
