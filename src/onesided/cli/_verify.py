@@ -68,9 +68,9 @@ def _conclude(console: Console, found: list[Verdict], checks: list[CheckResult])
 def _shipped(found: list[Verdict]) -> Table:
     table = Table(title="Sound: worst directed loss against the promise")
     for name in ("mechanism", "policy", "counted"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in ("promised ε", "found ε", "outside", "proven δ"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict")
     for verdict in found:
         if verdict.case.sound:
@@ -90,9 +90,9 @@ def _shipped(found: list[Verdict]) -> Table:
 def _zoo(found: list[Verdict]) -> Table:
     table = Table(title="Broken on purpose: each must be rejected")
     for name in ("mechanism", "what is wrong", "seen"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in ("promised ε", "found ε"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict")
     for verdict in found:
         case = verdict.case
@@ -111,7 +111,7 @@ def _zoo(found: list[Verdict]) -> Table:
 def _own(checks: list[CheckResult]) -> Table:
     table = Table(title="What enumeration cannot see: checks of their own kind")
     for name in ("check", "subject", "measured", "verdict"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for check in checks:
         word = check.word if check.right else f"[bold red]{check.word}[/]"
         table.add_row(check.name, check.subject, check.measured, word)

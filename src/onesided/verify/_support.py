@@ -17,7 +17,7 @@ from onesided._numbers import INFINITE, Infinite, Loss, probability, rate, whole
 from onesided.errors import ParameterError
 
 Request: TypeAlias = tuple[Any, ...]
-MAX_OUTCOMES: Final = 20_000_000
+MAX_OUTCOMES: Final = 5_000_000
 MOST_DRAWS: Final = 10_000
 # Sums of up to 2^24 rounded products: far above what double precision can lose.
 _SLACK: Final = 1e-14

@@ -29,10 +29,30 @@ def supported() -> Iterator[tuple[Policy, GroupCount, Universe]]:
     yield policies.sensitive("private"), _SENSITIVE, SINGLE
     yield policies.presence(max_groups=1), GroupCount(), Universe()
     yield policies.presence(max_groups=2), GroupCount(), _THREE
-    yield tiers(), ONE_GROUP, SINGLE
+    yield weighted(), ONE_GROUP, SINGLE
+    yield from _families()
 
 
-def tiers() -> Policy:
+def _families() -> Iterator[tuple[Policy, GroupCount, Universe]]:
+    """The other families, each with the counts it is checked on."""
+    line = Universe(units=1, max_groups=1)
+    tiered = {"minor": (1, "minor"), "ill": (2, "ill"), "rest": INFINITE}
+    places = {"a": (0,), "b": (1,)}
+    yield policies.extended_sensitive("private"), ONE_GROUP, SINGLE
+    yield policies.extended_sensitive("private"), _OPEN, SINGLE
+    yield policies.proposition("p"), ONE_GROUP, SINGLE
+    yield policies.proposition("p"), _OPEN, SINGLE
+    yield policies.tiers(tiered), ONE_GROUP, SINGLE
+    yield policies.attributes({"ill": ["a"]}), ONE_GROUP, line
+    yield policies.graph([("a", "b")]), ONE_GROUP, line
+    yield policies.graph([("a", "b", "1/2")], directed=True), ONE_GROUP, line
+    yield policies.neighbourhood(radius=1, places=places), ONE_GROUP, line
+    yield policies.neighbourhood(radius=1, sources=[(2,)], places=places), ONE_GROUP, line
+    yield policies.local(["a", "b"], sensitive=["a"]), ONE_GROUP, line
+    yield policies.addition_only() & policies.unbounded(), ONE_GROUP, SINGLE
+
+
+def weighted() -> Policy:
     """Three kinds with weights of their own: a directed policy that no family names."""
     return policies.custom(
         kinds=("patient", "staff", "guest"),
