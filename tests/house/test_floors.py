@@ -239,7 +239,16 @@ PUBLIC = {
         "worst_of",
     ],
     "onesided.risk": ["RiskReport", "risk"],
-    "onesided.session": ["Count", "Curator", "Plan", "Release", "Session"],
+    "onesided.session": [
+        "Count",
+        "Curator",
+        "Plan",
+        "Release",
+        "Session",
+        "ThresholdRelease",
+        "TopRelease",
+        "total_guarantee",
+    ],
     "onesided.monitor": ["Guarantees", "Monitor", "MonitorRelease"],
     "onesided.report": ["Page", "Publication", "check_target", "write", "write_folder"],
     "onesided.verify": [

@@ -6,7 +6,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-
 # Older versions of DuckDB close a relation's connection when nobody else holds it.
 CONNECTION = duckdb.connect()
 

@@ -7,15 +7,6 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
-from onesided.session._selection import Selections
-
-if issubclass(od.Session, Selections):
-    Asking = od.Session
-else:
-
-    class Asking(od.Session, Selections):
-        """Until the session itself has these questions."""
-
 
 DATA = pl.DataFrame(
     {
@@ -35,7 +26,7 @@ def session(data=DATA, **more):
         "noise": NotPrivateSeededNoise(1),
         **more,
     }
-    return Asking(data, **given)
+    return od.Session(data, **given)
 
 
 class NoDraw:

@@ -19,7 +19,14 @@ from onesided.session._query import Count, Plan
 from onesided.session._release import bounds
 from onesided.session._rowwise import require_rowwise
 
-RESULT_COLUMNS: Final = ("estimate", "lower", "upper", "lower_certain", "upper_certain")
+RESULT_COLUMNS: Final = (
+    "estimate",
+    "lower",
+    "upper",
+    "lower_certain",
+    "upper_certain",
+    "certified",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

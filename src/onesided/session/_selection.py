@@ -142,7 +142,6 @@ class Selections(ABC):
         """The ``k`` largest groups with certain upper bounds; other arguments as for ``count``."""
         asked = Count(**question)
         ready = self._prepare(asked)
-        _refuse_clash(ready.by)
         most = whole(k, name="k", least=1)
         if most > len(ready.keys.rows):
             raise ParameterError(
@@ -193,7 +192,6 @@ class Selections(ABC):
         """
         asked = Count(**question)
         ready = self._prepare(asked)
-        _refuse_clash(ready.by)
         mechanism = SparseVector.for_policy(
             self.policy,
             thresholds=_levels(threshold, ready.keys),
@@ -290,14 +288,6 @@ def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:
             )
         return list(threshold)
     return whole(threshold, name="threshold")
-
-
-def _refuse_clash(by: tuple[str, ...]) -> None:
-    if "certified" in by:
-        raise ParameterError(
-            "The grouping column 'certified' is named like a result column.",
-            hint="Rename it.",
-        )
 
 
 def _texts(keys: PublicKeys) -> list[list[str]]:

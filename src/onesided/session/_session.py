@@ -21,6 +21,7 @@ from onesided.session._prepare import Ready, Setting, prepare
 from onesided.session._query import Count, OnExcess, Plan
 from onesided.session._release import CONTENT_TYPE, Release, bounds, decode, encode
 from onesided.session._rowwise import require_rowwise
+from onesided.session._selection import Selections
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Curator:
     most_groups_of_a_unit: int
 
 
-class Session:
+class Session(Selections):
     """Ask questions of a table under a policy, each charged to a ledger before it is answered.
 
     data: Polars (eager or lazy), pandas, PyArrow, or a DuckDB relation.
