@@ -46,6 +46,9 @@ def main():
 def measure(store, place, options):
     where = place("single")
     print(f"{store}: {spends_per_second(where, options.spends):.0f} spends/s, one process")
+    print(
+        f"{store}: {in_turn_per_second(place('turns'), options.spends):.0f} spends/s, two accounts"
+    )
     print(f"{store}: {stores_per_second(where, options.spends):.0f} spend+store/s, one process")
     print(f"{store}: {checks_per_second(where):.0f} rows/s checked")
     if where is None:
@@ -64,8 +67,20 @@ def measure(store, place, options):
         print(f"{store}: {child('crash.py', place('crash'), options.kills, 1)}")
 
 
-def open_account(ledger):
-    return ledger.account(policy_id="b", policy_toml="", policy_name="b", budget={"edge": MANY})
+def open_account(ledger, name="b"):
+    return ledger.account(
+        policy_id=name, policy_toml="", policy_name=name, budget={"edge": MANY}, further=True
+    )
+
+
+def in_turn_per_second(where, count):
+    """Each spend finds its account's last row behind one of the other account."""
+    with Ledger.open(where) as ledger:
+        accounts = [open_account(ledger, name) for name in "bc"]
+        start = time.perf_counter()
+        for place in range(count):
+            accounts[place % 2].spend({"edge": 1}, label="benchmark")
+        return count / (time.perf_counter() - start)
 
 
 def spends_per_second(where, count):
