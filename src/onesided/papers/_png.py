@@ -89,6 +89,8 @@ def _scales(axis: Any, panel: Panel) -> None:
         axis.set_ylim(*panel.y_range)
     if panel.x_names is not None:
         axis.set_xticks(range(len(panel.x_names)), panel.x_names)
+    elif not panel.log_x and all(x == round(x) for curve in panel.curves for x in curve.x):
+        axis.xaxis.get_major_locator().set_params(integer=True)
     if panel.is_map:
         middle = float(np.mean([y for curve in panel.curves for y in curve.y]))
         axis.set_aspect(1 / math.cos(math.radians(middle)))

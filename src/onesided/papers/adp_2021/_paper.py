@@ -1,10 +1,16 @@
 """What of ADP-2021 is reproduced."""
 
 from onesided.papers._model import Paper
-from onesided.papers.adp_2021 import _fig2, _fig3, _fig4, _fig567
+from onesided.papers.adp_2021 import _fig2, _fig3, _fig4, _fig567, _stream
 
 PAPER = Paper(
     name="adp-2021",
     title="Takagi, Cao, Yoshikawa: Asymmetric Differential Privacy (2021)",
-    experiments=(_fig2.EXPERIMENT, _fig3.EXPERIMENT, _fig4.EXPERIMENT, _fig567.EXPERIMENT),
+    experiments=(
+        _fig2.EXPERIMENT,
+        _fig3.EXPERIMENT,
+        _fig4.EXPERIMENT,
+        _fig567.EXPERIMENT,
+        _stream.EXPERIMENT,
+    ),
 )
