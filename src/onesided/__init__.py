@@ -14,6 +14,7 @@ from onesided.policy import Guarantee, Shift
 
 if TYPE_CHECKING:
     from onesided import accounting, bounds, verify
+    from onesided.belief import risk
     from onesided.ledger import Ledger
     from onesided.monitor import Monitor
     from onesided.session import Count, Plan, Release, Session
@@ -29,6 +30,7 @@ _LATER = {
     "Release": "onesided.session",
     "Session": "onesided.session",
     "accounting": "",
+    "risk": "onesided.belief",
     "bounds": "",
     "verify": "",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "mechanism",
     "noise",
     "policy",
+    "risk",
     "verify",
 ]
 

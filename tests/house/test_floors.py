@@ -25,7 +25,7 @@ FLOORS = [
     "report",
     "monitor",
     "verify",
-    "risk",
+    "belief",
     "papers",
     "cli",
 ]
@@ -114,6 +114,7 @@ PUBLIC = {
         "mechanism",
         "noise",
         "policy",
+        "risk",
         "verify",
     ],
     "onesided.policy": [
@@ -238,7 +239,7 @@ PUBLIC = {
         "two_way_loss",
         "worst_of",
     ],
-    "onesided.risk": ["RiskReport", "risk"],
+    "onesided.belief": ["RiskReport", "risk"],
     "onesided.session": [
         "Count",
         "Curator",

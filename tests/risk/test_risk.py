@@ -6,9 +6,9 @@ import pytest
 
 import onesided as od
 from onesided import errors
+from onesided.belief import risk
 from onesided.mechanism import AtMost, Counts
 from onesided.policy import GroupCount, Record
-from onesided.risk import risk
 from onesided.verify import Universe
 
 HERE = Universe(groups=("a",), units=2)

@@ -311,3 +311,31 @@ def test_unknown_columns_are_named(engine):
     with pytest.raises(errors.DataError, match="not true or false"):
         asked.count(by="place", keys=["a"], epsilon=1, max_groups=1, where="age + 1")
     assert asked.spent == {"record -> absent": 0}
+
+
+def test_a_unit_of_combined_policies_has_both_kinds(engine):
+    policy = od.policy.sensitive("age < 18") & od.policy.sensitive("not opt_in")
+    asked = session(engine(KINDS), policy)
+    found = {}
+    for kind in policy.kinds:
+        release = asked.count(by="place", keys=["a"], epsilon=EXACT, counted=kind, max_groups=2)
+        found[kind] = counts(release)["a"]
+    # 1, 3 and 4 are or may be young; 5 may have opted out; 2 is neither.
+    assert sum(found.values()) == 5
+    assert found["open"] == 1
+
+
+def test_a_record_of_one_value_is_counted_in_one_group(engine):
+    data = engine({"person": [1, 1, 2], "place": ["a", "b", "a"]})
+    for policy in (
+        od.policy.graph([("a", "b")]),
+        od.policy.attributes({"place": ["a"]}),
+        od.policy.local(["a", "b"]),
+    ):
+        asked = session(data, policy)
+        with pytest.raises(errors.ParameterError, match="one value"):
+            asked.count(by="place", keys=["a", "b"], epsilon=EXACT, max_groups=2)
+        with pytest.raises(errors.ContributionError):
+            asked.count(by="place", keys=["a", "b"], epsilon=EXACT)
+        cut = asked.count(by="place", keys=["a", "b"], epsilon=EXACT, on_excess="truncate")
+        assert sum(counts(cut).values()) == 2

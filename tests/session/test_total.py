@@ -202,6 +202,8 @@ def test_what_cannot_be_stated_is_refused_with_the_way_out(ledger):
     assert total_guarantee(ledger, MINORS).headline == 0
     with pytest.raises(errors.ParameterError, match="unknown"):
         total_guarantee(ledger, of="everything")
+    with pytest.raises(errors.PolicyError, match="must be a Policy"):
+        total_guarantee(ledger, "bounded")
     ledger.account(
         policy_id="5e" * 32, policy_toml=MINORS.to_toml(), policy_name="other", budget={"a": 1}
     )

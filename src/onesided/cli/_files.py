@@ -11,7 +11,15 @@ from onesided import policy as policies
 from onesided.errors import DataError, ParameterError, PolicyError
 from onesided.policy import Policy
 
-NAMES = ("bounded", "unbounded", "addition_only", "removal_only", "presence", "sensitive")
+NAMES = (
+    "bounded",
+    "unbounded",
+    "addition_only",
+    "removal_only",
+    "presence",
+    "sensitive",
+    "extended_sensitive",
+)
 
 
 def read_table(path: Path) -> duckdb.DuckDBPyRelation:
@@ -53,7 +61,7 @@ def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> 
     if not path.is_file():
         raise PolicyError(
             f"There is no policy or file {name!r}.",
-            hint=f"Name one of {', '.join(NAMES)}, or a .toml file.",
+            hint=f"Name one of {', '.join(NAMES)}, or a .toml file (docs/policies.md) for others.",
         )
     try:
         text = path.read_text(encoding="utf-8")
@@ -70,12 +78,12 @@ def _named(name: str, *, max_groups: int | None, sensitive: str | None) -> Polic
                 hint="Give the most groups (such as places) of one person that ε should cover.",
             )
         return policies.presence(max_groups=max_groups)
-    if name == "sensitive":
+    if name in ("sensitive", "extended_sensitive"):
         if sensitive is None:
             raise ParameterError(
-                "The sensitive policy needs --sensitive.",
+                f"The {name} policy needs --sensitive.",
                 hint="Give SQL that is true for sensitive rows, such as 'age < 18 or not opt_in'.",
             )
-        return policies.sensitive(sensitive)
+        return getattr(policies, name)(sensitive)  # type: ignore[no-any-return]
     plain: Policy = getattr(policies, name)()
     return plain

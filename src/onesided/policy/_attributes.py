@@ -50,6 +50,10 @@ class Attributes(Policy):
         return RECORD, RECORD
 
     @property
+    def single_valued(self) -> bool:
+        return True
+
+    @property
     def excess_modes(self) -> tuple[str, ...]:
         return ("error", "truncate")
 

@@ -57,6 +57,11 @@ class Policy(ABC):
         """
         return ("truncate", "error")
 
+    @property
+    def single_valued(self) -> bool:
+        """Whether a record holds one value, so that a unit may be counted in one group only."""
+        return False
+
     def ends(self, edge: Edge) -> tuple[str, str]:
         """The kinds of record that moves along ``edge`` start from and lead to."""
         return edge.source, edge.target

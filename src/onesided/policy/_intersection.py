@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain, combinations, product
 from typing import TypeVar
 
-from onesided._numbers import Loss
+from onesided._numbers import INFINITE, Loss
 from onesided.errors import PolicyError
 from onesided.policy._base import Policy
 from onesided.policy._guarantee import Guarantee
@@ -92,6 +92,10 @@ class Intersection(Policy):
     @property
     def default_kind(self) -> str:
         return self._kind_of([None] * len(self.parts))
+
+    @property
+    def single_valued(self) -> bool:
+        return any(part.single_valued for part in self.parts)
 
     @property
     def excess_modes(self) -> tuple[str, ...]:
@@ -196,7 +200,7 @@ def together(*releases: tuple[Policy, Mapping[str, Loss]]) -> Guarantee:
     """What several pure releases, each with its loss per edge of its own policy, promise together.
 
     Stated for the intersection of their policies, as the exact sum along each of its edges. An
-    edge that a release does not name costs it nothing.
+    edge that a release does not name is not promised at all: its loss is INFINITE.
     Errors: PolicyError for no release, an edge its policy does not have, or no move in common.
     """
     totals: dict[str, dict[str, Loss]] = {}
@@ -227,7 +231,7 @@ def _sums(joint: Policy, totals: Mapping[str, Mapping[str, Loss]]) -> dict[str, 
     for edge, chosen in sources.items():
         total: Loss = Fraction(0)
         for part, one in zip(parts, chosen, strict=True):
-            total = total + totals.get(part.identity, {}).get(one.name, Fraction(0))
+            total = total + totals.get(part.identity, {}).get(one.name, INFINITE)
         result[edge.name] = total
     return result
 

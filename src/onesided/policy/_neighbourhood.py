@@ -50,6 +50,10 @@ class Neighbourhood(Policy):
         return tuple(ABSENT if end == ABSENT else POINT for end in ends)  # type: ignore[return-value]
 
     @property
+    def single_valued(self) -> bool:
+        return True
+
+    @property
     def excess_modes(self) -> tuple[str, ...]:
         """A record is one point, so units with several are refused unless cut to one."""
         return ("error", "truncate")

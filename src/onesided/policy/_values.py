@@ -109,6 +109,10 @@ class Graph(Policy):
         return tuple(ABSENT if e.split()[0] == ABSENT else VALUE for e in ends)  # type: ignore[return-value]
 
     @property
+    def single_valued(self) -> bool:
+        return True
+
+    @property
     def excess_modes(self) -> tuple[str, ...]:
         """A record holds one value, so units with several are refused unless cut to one."""
         return ("error", "truncate")
@@ -172,6 +176,10 @@ class Local(Policy):
     @property
     def edges(self) -> tuple[Edge, ...]:
         return tuple(Edge(str(s), str(t), weight) for s, t, weight in self.arrows.listed)
+
+    @property
+    def single_valued(self) -> bool:
+        return True
 
     @property
     def excess_modes(self) -> tuple[str, ...]:

@@ -50,11 +50,12 @@ class Table:
 
     def undecided_rows(self, rules: Sequence[Rule]) -> int:
         """How many rows some rule could not decide, and so counts as protected."""
-        if not rules:
+        predicates = [predicate for rule in rules for predicate in rule.predicates]
+        if not predicates:
             return 0
-        frame, names = self._frame, [f"{_HOLDS}_{place}" for place in range(len(rules))]
-        for name, rule in zip(names, rules, strict=True):
-            frame = self._with_condition(frame, rule.predicate, name)
+        frame, names = self._frame, [f"{_HOLDS}_{place}" for place in range(len(predicates))]
+        for name, predicate in zip(names, predicates, strict=True):
+            frame = self._with_condition(frame, predicate, name)
         undecided = nw.any_horizontal(*(nw.col(n).is_null() for n in names), ignore_nulls=True)
         return int(self._scalar(frame.filter(undecided).select(nw.len().alias(_LENGTH))))
 
@@ -85,19 +86,31 @@ class Table:
     def _with_kind(
         self, frame: Lazy, unit: str | None, rules: Sequence[Rule], default: str
     ) -> Lazy:
-        """Add the kind: the first rule that is true or null for the row, or any of its unit's."""
+        """Add the kind: the first rule all of whose conditions hold for the row, or its unit."""
         kind = nw.lit(default)
         for place, rule in reversed(list(enumerate(rules))):
-            name = f"{_HOLDS}_{place}"
-            frame = self._with_condition(frame, rule.predicate, name)
-            frame = frame.with_columns(nw.col(name).fill_null(True))  # noqa: FBT003
-            if unit is not None:
-                units = frame.filter(nw.col(name)).select(unit).unique()
-                units = units.with_columns(nw.lit(True).alias(f"{name}_unit"))  # noqa: FBT003
-                frame = frame.join(units, on=unit, how="left")
-                name = f"{name}_unit"
-            kind = nw.when(nw.col(name).fill_null(False)).then(nw.lit(rule.kind)).otherwise(kind)  # noqa: FBT003
+            holds = []
+            for number, predicate in enumerate(rule.predicates):
+                name = f"{_HOLDS}_{place}_{number}"
+                frame = self._with_unit_condition(frame, unit, predicate, name)
+                holds.append(nw.col(name))
+            met = nw.all_horizontal(*holds, ignore_nulls=False)
+            kind = nw.when(met).then(nw.lit(rule.kind)).otherwise(kind)
         return frame.with_columns(kind.alias(_KIND))
+
+    def _with_unit_condition(
+        self, frame: Lazy, unit: str | None, predicate: Predicate, name: str
+    ) -> Lazy:
+        """Add whether the condition is true or null for the row, or for any row of its unit."""
+        rows = f"{name}_row"
+        frame = self._with_condition(frame, predicate, rows)
+        frame = frame.with_columns(nw.col(rows).fill_null(True))  # noqa: FBT003
+        if unit is None:
+            return frame.with_columns(nw.col(rows).alias(name))
+        units = frame.filter(nw.col(rows)).select(unit).unique()
+        units = units.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
+        joined = frame.join(units, on=unit, how="left")
+        return joined.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
 
     def _with_condition(self, frame: Lazy, predicate: Predicate, name: str) -> Lazy:
         """Add a three-valued column; NaN is treated as null, in whatever column it stands."""

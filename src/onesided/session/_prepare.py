@@ -165,6 +165,15 @@ def _max_groups(question: Count, setting: Setting, excess: str) -> int | None:
                 hint=f"Use presence(max_groups={question.max_groups}), or leave it out here.",
             )
         return None
+    if setting.policy.single_valued:
+        if question.max_groups not in (None, 1):
+            raise ParameterError(
+                f"max_groups={question.max_groups}, but under the policy "
+                f"'{setting.policy.name}' a record holds one value, so a unit is in one group.",
+                hint="Leave max_groups out; units with several values are refused, or cut to one "
+                'with on_excess="truncate".',
+            )
+        return 1
     if question.max_groups is None and own is None:
         raise ParameterError(
             f"How many groups of one {setting.unit!r} should the noise cover?",

@@ -66,7 +66,8 @@ class Session(Selections):
         self.policy, self.unit = policy, unit
         self._noise = noise
         for rule in policy.rules:
-            require_rowwise(rule.predicate)
+            for predicate in rule.predicates:
+                require_rowwise(predicate)
         self._table = Table(data)
         self._setting = Setting(policy=policy, unit=unit, schema=self._table.schema)
         if unit is not None:

@@ -64,6 +64,11 @@ def total_guarantee(
     """
     if of not in ("spent", "budget"):
         raise ParameterError(f"of={of!r} is unknown.", hint='Use "spent" or "budget".', value=of)
+    if policy is not None and not isinstance(policy, Policy):
+        raise PolicyError(
+            f"policy must be a Policy or None, got {policy!r}.",
+            hint="Make one with onesided.policy, for example presence(max_groups=3).",
+        )
     known = {one.identity: one for one in policies}
     held = [(_policy_of(balance, known), balance) for balance in ledger.balances()]
     if policy is None and not held:
