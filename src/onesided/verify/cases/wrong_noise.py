@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE
 from onesided.mechanism import Counts
+from onesided.noise import Noise
 from onesided.policy import GroupCount, Policy
 from onesided.verify._case import Case, program, shipped
-from onesided.verify._universe import Universe
+from onesided.verify._universe import Data, Universe
 from onesided.verify.cases.counts import ONE_GROUP, SINGLE
 from onesided.verify.zoo import wrong_noise as zoo
 
 _ONE = Universe(groups=("a",))
 _HABIT = "a common slip"
+_Line: TypeAlias = tuple[str, Callable[[Data, Noise], Any], Policy, Universe, str, str]
 
 
 def cases() -> Iterator[Case]:
     """Wrong rates, wrong sides, wrong order of steps."""
     yield from _claims()
+    yield from _wrong_policies()
     yield from _programs()
     yield from _right()
 
@@ -55,6 +59,15 @@ def _claims() -> Iterator[Case]:
         yield shipped(
             mechanism, policy, ONE_GROUP, name="Counts", universe=SINGLE, flaw=flaw, seen=seen
         )
+
+
+def _wrong_policies() -> Iterator[Case]:
+    """Right noise for another policy."""
+    unbounded, presence, up = (
+        policies.unbounded(),
+        policies.presence(max_groups=1),
+        Counts(1, INFINITE),
+    )
     yield Case(
         "Counts",
         unbounded,
@@ -78,8 +91,14 @@ def _claims() -> Iterator[Case]:
 
 def _programs() -> Iterator[Case]:
     """Functions of data and noise."""
+    for name, run, policy, universe, flaw, seen in (*_early_slips(), *_late_slips()):
+        yield program(name, run, policy, 1, universe=universe, flaw=flaw, seen=seen)
+
+
+def _early_slips() -> tuple[_Line, ...]:
+    """Draws and clipping."""
     bounded, added = policies.bounded(), policies.addition_only()
-    lines = (
+    return (
         ("count", zoo.reused, added, Universe(), "one draw used for two counts", _HABIT),
         (
             "count",
@@ -105,6 +124,13 @@ def _programs() -> Iterator[Case]:
             "zero stays zero by the truth, not by the answer",
             "a misreading of OSDP Algorithm 2",
         ),
+    )
+
+
+def _late_slips() -> tuple[_Line, ...]:
+    """What depends on the secret although it must not."""
+    bounded, added = policies.bounded(), policies.addition_only()
+    return (
         (
             "decision",
             zoo.rounded_first,
@@ -139,8 +165,6 @@ def _programs() -> Iterator[Case]:
             _HABIT,
         ),
     )
-    for name, run, policy, universe, flaw, seen in lines:
-        yield program(name, run, policy, 1, universe=universe, flaw=flaw, seen=seen)
 
 
 def _right() -> Iterator[Case]:

@@ -12,6 +12,7 @@ from onesided.verify._universe import Universe
 from onesided.verify.zoo import wrong_release as zoo
 
 _ONE = Universe(groups=("a",))
+_MIX_UP = "a coin and its complement mixed up"
 _ABC = Universe(groups=("a", "b", "c"), units=1)
 _TWO = Universe(units=1)
 _FOUR = Universe(
@@ -22,9 +23,11 @@ _LETTERS = Universe(units=1, values=tuple(Record("record", frozenset(letter)) fo
 
 def cases() -> Iterator[Case]:
     """Keys, winners, streams, samples, recipes, local answers."""
-    yield from _keys_and_winners()
+    yield from _keys()
+    yield from _winners()
     yield from _thresholds()
     yield from _open_records()
+    yield from _zeros()
     yield from _sampling()
 
 
@@ -42,12 +45,8 @@ def _dropping() -> Policy:
     return policies.custom(kinds=("none", "first", "second", "both"), edges=edges)
 
 
-def _keys_and_winners() -> Iterator[Case]:
-    added, one, two = (
-        policies.addition_only(),
-        policies.presence(max_groups=1),
-        policies.presence(max_groups=2),
-    )
+def _keys() -> Iterator[Case]:
+    added, one = policies.addition_only(), policies.presence(max_groups=1)
     yield program(
         "histogram",
         zoo.keys_of_data,
@@ -68,6 +67,11 @@ def _keys_and_winners() -> Iterator[Case]:
         seen="ADP-2022 section VI-A3 (erratum 2)",
     )
     yield program("two counts, presence", zoo.or_policy, _dropping(), 1, universe=_FOUR)
+
+
+def _winners() -> Iterator[Case]:
+    """Report noisy max and top-k."""
+    one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
     yield program(
         "top-1",
         zoo.winners_in_clear,
@@ -163,6 +167,11 @@ def _open_records() -> Iterator[Case]:
         flaw="kept with e^-ε instead of 1 - e^-ε",
         seen=_MIX_UP,
     )
+
+
+def _zeros() -> Iterator[Case]:
+    """The zero-set recipe."""
+    osdp = policies.sensitive("private")
     world = Universe(groups=("a",), units=1)
     yield program(
         "zero set",
@@ -182,9 +191,6 @@ def _open_records() -> Iterator[Case]:
         flaw="zeros found in the data instead of in a noisy answer",
         seen="sparse-histogram shortcuts (compare OSDP Algorithm 3)",
     )
-
-
-_MIX_UP = "a coin and its complement mixed up"
 
 
 def _sampling() -> Iterator[Case]:
