@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from onesided.noise import IntArray
 from onesided.papers._tables import query
 
+Group = Literal["paper", "more", "scaled"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickFile:
-    """A data set as found. ``whole``: not a part; ``in_paper``: one that ADP-2021 used."""
+    """A data set as found.
+
+    group: "paper" if ADP-2021 used it, "more" if not, and "scaled" for a part whose counts are
+        multiplied by ``times`` so that they are about as large as those of the whole set.
+    """
 
     name: str
     path: Path
     whole: bool
-    in_paper: bool
+    group: Group
+    times: float = 1.0
 
     @property
     def label(self) -> str:
         """Its name, and whether this is a part only."""
+        if self.group == "scaled":
+            return f"{self.name} (part, counts x {self.times:.2g})"
         return self.name if self.whole else f"{self.name} (part)"
+
+    def read(self) -> Clicks:
+        """The counts, scaled if that is what this is."""
+        found = read_clicks(self.path)
+        if self.times == 1.0:
+            return found
+        counts = np.rint(found.counts * self.times).astype(np.int64)
+        return Clicks(counts=counts, longest=found.longest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,37 +52,49 @@ class Clicks:
 
     counts: IntArray
     longest: int
-    records: int
 
 
-# Name, whether the paper used it, file names of the whole set, file name of the part we have.
-_KNOWN: Final = (
-    ("BMS-POS", True, ("bms_pos", "BMS-POS"), "bms_pos_first100k"),
-    ("Kosarak", True, ("kosarak",), "kosarak_first100k"),
-    ("T40I10D100K", True, ("t40i10d100k", "T40I10D100K"), "t40i10d100k_first10k"),
-    ("Retail", False, ("retail",), None),
-    ("BMS-WebView-1", False, ("bms_webview1",), None),
-    ("T10I4D100K", False, ("t10i4d100k",), None),
+# Name; file names of the whole set; the part we have, and how many times larger the whole is.
+_PAPER: Final = (
+    ("BMS-POS", ("bms_pos", "BMS-POS"), "bms_pos_first100k", 5.15597),
+    ("Kosarak", ("kosarak",), "kosarak_first100k", 9.90002),
+    ("T40I10D100K", ("t40i10d100k", "T40I10D100K"), "t40i10d100k_first10k", 10.0),
+)
+_MORE: Final = (
+    ("Retail", "retail"),
+    ("BMS-WebView-1", "bms_webview1"),
+    ("T10I4D100K", "t10i4d100k"),
 )
 _SUFFIXES: Final = (".parquet", ".dat", ".txt")
 
 
 def find_clicks(data: Path) -> list[ClickFile]:
     """The click data sets under ``data/clicks`` or ``data``; the whole set before a part of it."""
-    found = []
-    for name, in_paper, wholes, part in _KNOWN:
-        stems = [(stem, True) for stem in wholes] + ([(part, False)] if part else [])
-        paths = (
-            (folder / f"{stem}{suffix}", whole)
-            for stem, whole in stems
-            for folder in (data / "clicks", data)
-            for suffix in _SUFFIXES
-        )
-        for path, whole in paths:
-            if path.is_file():
-                found.append(ClickFile(name=name, path=path, whole=whole, in_paper=in_paper))
-                break
-    return found
+    found, scaled = [], []
+    for name, stems, part, times in _PAPER:
+        whole = _first(data, stems)
+        path = whole or _first(data, (part,))
+        if path:
+            file = ClickFile(name=name, path=path, whole=whole is not None, group="paper")
+            found.append(file)
+            if whole is None:
+                scaled.append(replace(file, group="scaled", times=times))
+    for name, stem in _MORE:
+        path = _first(data, (stem,))
+        if path:
+            found.append(ClickFile(name=name, path=path, whole=True, group="more"))
+    return found + scaled
+
+
+def _first(data: Path, stems: Sequence[str]) -> Path | None:
+    """The first file of one of these names, in any format that can be read."""
+    paths = (
+        folder / f"{stem}{suffix}"
+        for stem in stems
+        for folder in (data / "clicks", data)
+        for suffix in _SUFFIXES
+    )
+    return next((path for path in paths if path.is_file()), None)
 
 
 @lru_cache(maxsize=8)
@@ -84,12 +114,11 @@ def read_clicks(path: Path) -> Clicks:
         )
     counts = query(f"SELECT count(*) AS n FROM ({pairs}) GROUP BY item ORDER BY item", str(path))  # noqa: S608
     sizes = query(
-        f"SELECT max(n) AS longest, count(*) AS records FROM "  # noqa: S608
+        f"SELECT max(n) AS longest FROM "  # noqa: S608
         f"(SELECT count(*) AS n FROM ({pairs}) GROUP BY record)",
         str(path),
     )
     return Clicks(
         counts=np.ascontiguousarray(counts["n"], dtype=np.int64),
         longest=int(sizes["longest"][0]),
-        records=int(sizes["records"][0]),
     )

@@ -1,4 +1,4 @@
-"""Takagi, Cao and Yoshikawa 2021: asymmetric differential privacy; top-k and monitoring."""
+"""Takagi, Kato, Cao and Yoshikawa 2021: asymmetric differential privacy; top-k and monitoring."""
 
 from onesided.papers.adp_2021._paper import PAPER
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from onesided import policy as policies
 from onesided.mechanism import MeasuredTopK, TopK
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._clicks import read_clicks
+from onesided.papers._clicks import ClickFile
 from onesided.papers._model import Claim, Experiment, Job, Result, Row, Setup, judge
 from onesided.papers._repeat import repetitions
 from onesided.papers.adp_2021._selection import doubled, free_gap_errors, one_sided_errors
@@ -20,21 +19,19 @@ from onesided.papers.adp_2021._sweep import (
     datasets,
     each,
     rows_of,
-    sweep_figure,
+    sweep_figures,
     sweep_jobs,
 )
 
 
-def measure(
-    *, path: Path, label: str, in_paper: bool, setting: Setting, quick: bool, seed: int
-) -> list[Row]:
+def measure(*, file: ClickFile, setting: Setting, quick: bool, seed: int) -> list[Row]:
     """All methods at one setting, on one data set."""
-    data, noise = read_clicks(path), NotPrivateSeededNoise(seed)
+    data, noise = file.read(), NotPrivateSeededNoise(seed)
     counts, k, epsilon = data.counts, setting.k, setting.epsilon
     repeats = repetitions(counts.size, quick=quick)
     base: Row = {
-        "dataset": label,
-        "in_paper": in_paper,
+        "dataset": file.label,
+        "group": file.group,
         "items": int(counts.size),
         "longest_record": data.longest,
         **setting._asdict(),
@@ -65,16 +62,9 @@ def jobs(setup: Setup) -> list[Job]:
 
 
 def result(rows: list[Row], setup: Setup) -> Result:
-    """Numbers, the paper's three data sets, three more, and the verdicts."""
+    """Numbers, one figure per group of data sets, and the verdicts."""
     title = "ADP-2021 Figure 2: top-k with values"
-    figures = {
-        name: sweep_figure(rows, title=f"{title}{more}", in_paper=in_paper)
-        for name, more, in_paper in (
-            ("fig2", "", True),
-            ("fig2-more", " (data sets the paper did not use)", False),
-        )
-        if any(row["in_paper"] == in_paper for row in rows)
-    }
+    figures = sweep_figures(rows, name="fig2", title=title)
     claims = [] if setup.quick else _claims(rows)
     return Result(rows=rows, figures=figures, claims=claims, notes=_notes())
 
@@ -159,6 +149,9 @@ def _notes() -> list[str]:
         "measurements and free leads combined. 'General noise' is without the first.",
         "ℓ0 is the longest record of the data, taken as asserted by a curator; shown where it is "
         "below k.",
+        "Parts have a fifth or a tenth of the records, and noise does not shrink with the data. "
+        "'Counts x' multiplies a part's counts to the size of the whole set: an extrapolation that "
+        "tells what the whole set would show, not data.",
         "Mean squared error is over the selected items, against their true counts.",
     ]
 

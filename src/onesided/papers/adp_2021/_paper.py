@@ -5,7 +5,7 @@ from onesided.papers.adp_2021 import _fig2, _fig3, _fig4, _fig567, _stream
 
 PAPER = Paper(
     name="adp-2021",
-    title="Takagi, Cao, Yoshikawa: Asymmetric Differential Privacy (2021)",
+    title="Takagi, Kato, Cao, Yoshikawa: Asymmetric Differential Privacy (arXiv 2103.00996 v1)",
     experiments=(
         _fig2.EXPERIMENT,
         _fig3.EXPERIMENT,

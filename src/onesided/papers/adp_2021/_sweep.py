@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from onesided.papers._clicks import find_clicks, read_clicks
+from onesided.papers._clicks import find_clicks
 from onesided.papers._model import Curve, Figure, Job, Look, Panel, Row, Setup
 from onesided.papers._repeat import measured
 from onesided.papers.adp_2021._selection import Errors
@@ -64,12 +63,10 @@ def sweep_jobs(setup: Setup, function: Callable[..., list[Row]]) -> list[Job]:
     """One job per data set and setting; each has a seed of its own."""
     jobs = []
     for number, file in enumerate(find_clicks(setup.data)):
-        points = list(settings(read_clicks(file.path).counts.size))
+        points = list(settings(file.read().counts.size))
         for place, setting in enumerate(points[::3] if setup.quick else points):
             arguments: dict[str, Any] = {
-                "path": Path(file.path),
-                "label": file.label,
-                "in_paper": file.in_paper,
+                "file": file,
                 "setting": setting,
                 "quick": setup.quick,
                 "seed": setup.seed * 1_000_003 + number * 1009 + place,
@@ -89,10 +86,26 @@ def rows_of(base: Row, method: str, errors: Errors) -> list[Row]:
     ]
 
 
-def sweep_figure(rows: Sequence[Row], *, title: str, in_paper: bool) -> Figure:
+_GROUPS: Final = (
+    ("paper", "", ""),
+    ("scaled", "-scaled", " (parts, counts scaled to the size of the whole)"),
+    ("more", "-more", " (data sets the paper did not use)"),
+)
+
+
+def sweep_figures(rows: Sequence[Row], *, name: str, title: str) -> dict[str, Figure]:
+    """One figure per group of data sets, by file name."""
+    return {
+        f"{name}{suffix}": _sweep_figure(mine, title=f"{title}{more}")
+        for group, suffix, more in _GROUPS
+        if (mine := [row for row in rows if row["group"] == group])
+    }
+
+
+def _sweep_figure(rows: Sequence[Row], *, title: str) -> Figure:
     """Four panels per data set: error and precision, by ε and by k."""
     panels = []
-    for dataset in dict.fromkeys(row["dataset"] for row in rows if row["in_paper"] == in_paper):
+    for dataset in datasets(rows):
         mine = [row for row in rows if row["dataset"] == dataset]
         for varying, label, fixed in (
             ("epsilon", "ε (nats)", f"k = {K}"),
