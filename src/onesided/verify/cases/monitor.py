@@ -1,5 +1,17 @@
-"""The monitor over whole streams; see onesided.verify._cases_monitor."""
+"""The monitor over whole streams; the streams are in onesided.verify._cases_monitor."""
 
-from onesided.verify._cases_monitor import cases
+from __future__ import annotations
 
-__all__ = ["cases"]
+from collections.abc import Iterator
+from dataclasses import replace
+
+from onesided.verify._case import Case
+from onesided.verify._cases_monitor import cases as streams
+
+
+def cases() -> Iterator[Case]:
+    """Every stream; broken ones are our own monitor with one line changed, unless they say more."""
+    for case in streams():
+        yield (
+            case if case.sound or case.seen else replace(case, seen="our monitor, one line changed")
+        )
