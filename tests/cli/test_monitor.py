@@ -239,3 +239,26 @@ def test_an_output_that_cannot_be_written_loses_nothing(stream):
     (stream.folder / "public").unlink()
     assert stream.once().returncode == 0
     assert stream.first["status"] == "unknown"
+
+
+def test_killed_while_it_follows_every_status_ever_seen_is_in_the_history(stream, long_form):
+    """kill -9 of the command itself; a reader of status.json never sees two answers of one step."""
+    kills, seen = (20 if long_form else 2), {}
+    for round_ in range(kills + 1):
+        stream.hour(round_ % 24, people=round_)
+        process = subprocess.Popen(
+            stream.command("--every", "1s", *(["--once"] if round_ == kills else [])),
+            cwd=stream.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        until = time.monotonic() + 1.0 + 0.4 * (round_ % 7)
+        while process.poll() is None and (round_ == kills or time.monotonic() < until):
+            if (stream.folder / "public" / "status.json").exists():
+                status = stream.status  # whole, or this fails
+                assert seen.setdefault(status["step"], status) == status
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+    assert stream.status["step"] == kills + 1
+    assert seen.setdefault(kills + 1, stream.status) == stream.status

@@ -155,6 +155,7 @@ def _plain(place: object) -> object:
 def _geojson(release: MonitorRelease, look: Look) -> str:
     """The places with a position, as points with their status."""
     columns, features = release.columns(), []
+    places = release.places
     for i in look.located.tolist():
         if look.latitude is None or look.longitude is None:
             break
@@ -169,7 +170,7 @@ def _geojson(release: MonitorRelease, look: Look) -> str:
                     ],
                 },
                 "properties": {
-                    "place": _plain(release.places[i]),
+                    "place": _plain(places[i]),
                     "status": columns["status"][i],
                     "at_most": columns["at_most"][i],
                     "time": release.time,
@@ -177,7 +178,7 @@ def _geojson(release: MonitorRelease, look: Look) -> str:
             }
         )
     document = {"type": "FeatureCollection", "step": release.number, "features": features}
-    return json.dumps(document, ensure_ascii=False) + "\n"
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _page(release: MonitorRelease, folder: Folder) -> str:

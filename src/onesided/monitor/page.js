@@ -32,7 +32,8 @@
     const now = statuses(frames[at]);
     const narrow = place.clientWidth < 500 ? 0.7 : 1;
     const size = Math.max(3, map.size * narrow);
-    const kinds = [["r", "square-open", "--resting"], ["u", "diamond", "--unknown"], ["c", "circle", "--certified"]];
+    // Drawn in this order: what is certified never hides what is not.
+    const kinds = [["c", "circle", "--certified"], ["r", "square-open", "--resting"], ["u", "diamond", "--unknown"]];
     const traces = kinds.map(([status, symbol, name]) => {
       const rows = map.rows.filter((i) => now[i] === status);
       return {
