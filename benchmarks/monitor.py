@@ -5,6 +5,12 @@
 Each step takes a batch of --people visits, answers for all places and stores the answer durably
 (SQLite, synchronous=EXTRA) before it returns. The default is 300 steps; --full is 10,000. The
 window holds 100 batches, so memory should stay where it is after that many steps.
+
+    python benchmarks/monitor.py --traces peopleflow_tokyo_traces.parquet [--decisions 10000000]
+
+Instead: streams of real visits (columns user, slot, region; a batch per slot) under many thresholds,
+windows, ε and m, every answer against the truth. Prints how many certificates and bounds were wrong
+(must be 0) and how many were certified against the sum of 1 - e^(-a (t + 1 - f)).
 """
 
 import argparse
@@ -29,7 +35,12 @@ def main():
     parser.add_argument("--places", type=int, default=100_000)
     parser.add_argument("--people", type=int, default=500)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--traces", type=Path)
+    parser.add_argument("--decisions", type=int, default=10_000_000)
     options = parser.parse_args()
+    if options.traces:
+        check_traces(options.traces, options.decisions)
+        return
     steps = options.steps or (10_000 if options.full else 300)
     with contextlib.ExitStack() as stack:
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -84,6 +95,52 @@ def report(folder, times, memory, last):
         f"last step: {last.certified.sum():,} certified, {last.unknown.sum():,} unknown, "
         f"{last.resting.sum():,} resting"
     )
+
+
+def check_traces(path, wanted):
+    import polars as pl
+
+    table = pl.read_parquet(path).select("user", "slot", "region")
+    regions = sorted(table["region"].unique().to_list())
+    size, position = len(regions), {region: i for i, region in enumerate(regions)}
+    place = np.array([position[region] for region in table["region"].to_list()])
+    user, slot = table["user"].to_numpy().astype(np.int64), table["slot"].to_numpy()
+    slots = {int(s): (user[slot == s], place[slot == s]) for s in np.unique(slot)}
+    dice, told = np.random.default_rng(0), np.zeros(5)
+    while told[0] < wanted:
+        told += check_stream(slots, size, dice)
+    decisions, wrong, certified, expected, variance = told
+    print(
+        f"{decisions:,.0f} decisions, {wrong:,.0f} wrong; {certified:,.0f} certified, "
+        f"{expected:,.0f} expected ({(certified - expected) / variance**0.5:+.2f} σ)"
+    )
+
+
+def check_stream(slots, size, dice):
+    """Decisions, wrong ones, certificates, their expectation and its variance."""
+    limit, window, charges = (int(dice.integers(*ends)) for ends in ((0, 30), (1, 6), (1, 3)))
+    epsilon = int(dice.integers(1, 5)) / 2
+    promise = policy.presence(max_groups=1)
+    monitor = Monitor(
+        list(range(size)),
+        at_most=limit,
+        window=window,
+        epsilon=epsilon,
+        policy=promise,
+        charges=charges,
+    )
+    told = np.zeros(5)
+    for at, (user, place) in slots.items():
+        release = monitor.step({"person": user, "place": place}, id=str(at), time=at)
+        inside = [slots[s][0] * size + slots[s][1] for s in slots if at - window < s <= at]
+        truth = np.bincount(np.unique(np.concatenate(inside)) % size, minlength=size)
+        wrong = (truth[release.certified] > limit).sum()
+        wrong += (truth[release.unknown] > release.values[release.unknown]).sum()
+        room = np.maximum(limit + 1 - truth[~release.resting], 0)
+        chance = 1 - np.exp(-epsilon / charges * room)
+        variance = (chance * (1 - chance)).sum()
+        told += [size, wrong, release.certified.sum(), chance.sum(), variance]
+    return told
 
 
 def resident():

@@ -17,7 +17,10 @@ marker="$folder/onesided-throwaway"
 say() { echo "postgres.sh: $*" >&2; }
 
 as_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+    if [ "$(id -u)" = 0 ]; then "$@"
+    elif command -v sudo >/dev/null; then sudo "$@"
+    else say "installing needs root or sudo"; exit 1
+    fi
 }
 
 # initdb refuses root, so root hands over to the postgres user.
@@ -30,18 +33,26 @@ as_server() {
     fi
 }
 
-binaries() { ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1; }
+# The newest server; a version of which only the client is installed has no initdb.
+binaries() {
+    ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null | sort -V | tail -n 1 | sed 's:/initdb$::'
+}
 
 install_if_absent() {
-    if [ -n "$(binaries)" ] && [ -x "$(binaries)/initdb" ]; then return; fi
+    if [ -n "$(binaries)" ]; then return; fi
+    if ! command -v apt-get >/dev/null; then
+        say "no PostgreSQL server in /usr/lib/postgresql, and no apt-get to install one"
+        exit 1
+    fi
     say "installing Debian's postgresql"
     # Without this Debian would also start a cluster of its own.
     as_root mkdir -p /etc/postgresql-common
     echo "create_main_cluster = false" \
         | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
-    as_root apt-get update -qq >&2
+    as_root apt-get -o DPkg::Lock::Timeout=300 update -qq >&2
     as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends postgresql >&2
+        apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends postgresql >&2
+    if [ -z "$(binaries)" ]; then say "the installation left no initdb"; exit 1; fi
 }
 
 free_port() {

@@ -258,10 +258,3 @@ def test_explain_draws_the_moves(world):
     assert done.returncode == 0, done.stderr
     assert (world.folder / "policy.svg").read_text().startswith("<svg")
     assert world.run("explain", "bounded", "--out", "no/where.svg").returncode == 5
-
-
-def test_verify_prints_the_table(world):
-    done = world.run("verify")
-    assert done.returncode == 0, done.stdout
-    assert "verdicts are right" in done.stdout
-    assert "rejected, as it must be" in done.stdout

@@ -279,3 +279,21 @@ def test_what_nobody_needs_hidden_is_told_exactly_and_costs_nothing():
     assert release.interval.upper_certain
     assert release.entry is None
     assert asked.spent == {"secret -> secret": 0}
+
+
+def test_an_account_holds_losses_of_one_unit_only(tmp_path):
+    session(ledger=tmp_path / "l.db").count(**ASK, epsilon="1/2")
+    with pytest.raises(errors.PolicyMismatchError, match="each row"):
+        session(ledger=tmp_path / "l.db", unit=None)
+    with pytest.raises(errors.PolicyMismatchError, match="person"):
+        session(ledger=tmp_path / "l.db", unit="place")
+
+
+def test_a_further_policy_has_to_be_asked_for(tmp_path):
+    session(ledger=tmp_path / "l.db").count(**ASK, epsilon="1/2")
+    other = od.policy.presence(max_groups=1)
+    with pytest.raises(errors.PolicyMismatchError, match="further"):
+        session(ledger=tmp_path / "l.db", policy=other)
+    further = session(ledger=tmp_path / "l.db", policy=other, further=True)
+    further.count(by="place", keys=["a"], epsilon="1/2")
+    assert further.spent == {"present -> not present": Fraction(1, 2)}

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from onesided._numbers import positive, text, whole
 from onesided.cli._files import read_policy, read_table
-from onesided.ledger import Ledger
+from onesided.ledger import Entry, Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, check_target, write_folder
 from onesided.session import Count, Curator, Release, Session
@@ -47,6 +47,7 @@ class Job:
     count: str | None = None
     budget: str | None = None
     ledger: str | None = None
+    further: bool = False
     id: str | None = None
     title: str | None = None
 
@@ -74,6 +75,9 @@ def publish(
     ledger: Annotated[
         str | None, typer.Option(help="Ledger file or URL; by default <data name>.ledger.db here.")
     ] = None,
+    further: Annotated[
+        bool, typer.Option("--further", help="Open a further policy in a ledger that has others.")
+    ] = False,
     id: Annotated[  # noqa: A002 - the option's name
         str | None, typer.Option(help="Name of this release; asking again re-reads it, free.")
     ] = None,
@@ -104,6 +108,7 @@ def publish(
             count=count,
             budget=budget,
             ledger=ledger,
+            further=further,
             id=id,
             title=title,
         )
@@ -136,7 +141,9 @@ def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, P
     keys = None if job.keys is None else read_table(job.keys)
     with Ledger.open(job.ledger or f"{job.data.stem}.ledger.db") as ledger:
         budget = job.budget or _stated_budget(ledger, policy) or job.epsilon
-        session = Session(data, unit=job.unit, policy=policy, budget=budget, ledger=ledger)
+        session = Session(
+            data, unit=job.unit, policy=policy, budget=budget, ledger=ledger, further=job.further
+        )
         question = _question(job, keys)
         session.plan(question)
         step(1)
@@ -166,7 +173,7 @@ def _publication(job: Job, session: Session, release: Release, keys: Any) -> Pub
     return Publication(
         release=release,
         policy=session.policy,
-        entries=session.ledger.entries()[-20:],
+        entries=_own_entries(session)[-20:],
         head=session.ledger.head(),
         remaining=session.remaining,
         title=job.title or f"Counts by {', '.join(job.by)}",
@@ -175,6 +182,12 @@ def _publication(job: Job, session: Session, release: Release, keys: Any) -> Pub
         latitude=latitude,
         longitude=longitude,
     )
+
+
+def _own_entries(session: Session) -> tuple[Entry, ...]:
+    """The rows of this policy; what was asked under other policies is not ours to publish."""
+    own = session.policy.identity
+    return tuple(entry for entry in session.ledger.entries() if entry.policy_id == own)
 
 
 def _stated_budget(ledger: Ledger, policy: Policy) -> Fraction | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from onesided._numbers import Number
+from onesided._numbers import Number, positive
 from onesided.errors import (
     DataError,
     LedgerError,
@@ -268,7 +268,7 @@ class Monitor:
             granted = held.budget if held else charge
         else:
             weights = {edge.name: edge.weight for edge in policy.edges}
-            total = _positive(budget)
+            total = positive(budget, name="budget")
             granted = {edge: total * weight for edge, weight in weights.items()}
         return self._ledger.account(
             policy_id=policy.identity,
@@ -276,12 +276,6 @@ class Monitor:
             policy_name=policy.name,
             budget=granted,
         )
-
-
-def _positive(budget: Number) -> Fraction:
-    from onesided._numbers import positive  # noqa: PLC0415 - used once
-
-    return positive(budget, name="budget")
 
 
 def _ahead(ahead: object, *, dated: bool) -> int:

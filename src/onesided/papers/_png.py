@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,10 +47,19 @@ def write(figure: Figure, path: Path) -> Path:
         frameon=False,
     )
     try:
-        drawn.savefig(path, dpi=_DPI)
+        _save(drawn, path)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error}") from error
     return path
+
+
+def _save(drawn: Any, path: Path) -> None:
+    """As PNG with a palette: a third of the size, and the same to the eye."""
+    image = load("PIL.Image", extra="papers")
+    made = BytesIO()
+    drawn.savefig(made, dpi=_DPI, format="png")
+    made.seek(0)
+    image.open(made).convert("RGB").quantize(colors=160).save(path, format="PNG", optimize=True)
 
 
 def _draw(axis: Any, panel: Panel, handles: dict[str, Any]) -> None:

@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Final
 
 from onesided.errors import OutputError
 from onesided.papers import _html, _png, _tables
+from onesided.papers._lazy import load
 from onesided.papers._model import Claim, Experiment, Job, Paper, Result, Row, Setup
 
 Progress = Callable[[str, int, int], None]
+_NEEDED: Final = (("duckdb", "cli"), ("plotly", "cli"), ("matplotlib", "papers"))
 Mapper = Callable[[list[Job], Callable[[int], None]], list[Row]]
 
 
@@ -49,8 +52,10 @@ def reproduce(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"The folder {out} cannot be made: {error}") from error
+    for module, extra in _NEEDED:
+        load(module, extra=extra)
     report = progress or (lambda _name, _done, _total: None)
-    workers = 1 if setup.quick else (processes or min(2, os.cpu_count() or 1))
+    workers = processes or (1 if setup.quick else min(2, os.cpu_count() or 1))
     chosen = [one for one in paper.experiments if only is None or one.name in only]
     with _mapper(workers) as run:
         outcomes = [_one(experiment, setup, out, run, report) for experiment in chosen]

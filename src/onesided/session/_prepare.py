@@ -37,6 +37,11 @@ class Setting:
     unit: str | None
     schema: Mapping[str, nw.dtypes.DType]
 
+    @property
+    def unit_name(self) -> str:
+        """What a ledger calls the unit."""
+        return "each row" if self.unit is None else self.unit
+
     def require(self, *columns: str) -> None:
         """Refuse columns that the table does not have."""
         for name in columns:
@@ -53,6 +58,7 @@ class Ready:
     """A question that passed every check."""
 
     question: Count
+    unit: str
     by: tuple[str, ...]
     keys: PublicKeys
     query: GroupCount
@@ -64,6 +70,7 @@ class Ready:
     def detail(self) -> dict[str, object]:
         """What identifies the question in the ledger, beside its keys and rates."""
         return {
+            "unit": self.unit,
             "by": list(self.by),
             "where": self.where.text if self.where else "",
             "counted": sorted(self.query.counted or ()),
@@ -100,6 +107,7 @@ def prepare(question: Count, setting: Setting, remaining: Mapping[str, Fraction]
     bounds(mechanism, np.zeros(0, dtype=np.int64), question.confidence)
     return Ready(
         question=question,
+        unit=setting.unit_name,
         by=by,
         keys=keys,
         query=query,

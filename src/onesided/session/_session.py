@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onesided._numbers import Number, positive
-from onesided.errors import ContributionError, DataError, PolicyError
+from onesided.errors import ContributionError, DataError, PolicyError, PolicyMismatchError
 from onesided.ledger import Account, Ledger
 from onesided.mechanism._counts import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
@@ -44,6 +44,8 @@ class Session(Selections):
     budget: the most ε that may ever be spent, per unit of edge weight.
     ledger: a file name, a database URL, an open Ledger, or None for one in memory that is
         forgotten when the process ends.
+    further: True to open a further policy's account in a ledger that holds others; see
+        :func:`onesided.session.total_guarantee` for what they promise together.
     noise: for tests; production draws from the operating system.
     """
 
@@ -55,6 +57,7 @@ class Session(Selections):
         budget: Number,
         unit: str | None = None,
         ledger: Any = None,
+        further: bool = False,
         noise: Noise | None = None,
     ) -> None:
         if not isinstance(policy, Policy):
@@ -78,7 +81,22 @@ class Session(Selections):
             policy_toml=policy.to_toml(),
             policy_name=policy.name,
             budget={edge.name: total * edge.weight for edge in policy.edges},
+            further=further,
         )
+        self._refuse_other_unit()
+
+    def _refuse_other_unit(self) -> None:
+        """Losses per person and losses per row have no sum, so one account holds only one kind."""
+        entries = self.ledger.entries() if self._account.releases else ()
+        for entry in entries:
+            charged = entry.kind == "spend" and entry.policy_id == self.policy.identity
+            unit = entry.detail.get("unit", self._setting.unit_name)
+            if charged and unit != self._setting.unit_name:
+                raise PolicyMismatchError(
+                    f"This ledger's charges protect {unit!r}, the session protects "
+                    f"{self._setting.unit_name!r}: their losses have no sum.",
+                    hint="Use the same unit=, or another ledger.",
+                )
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
