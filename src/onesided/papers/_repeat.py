@@ -15,7 +15,7 @@ from onesided.noise import IntArray, NotPrivateSeededNoise
 Floats = NDArray[np.float64]
 MOST: Final = 10_000
 _CELLS: Final = 13_500_000
-_QUICK_CELLS: Final = 200_000
+_QUICK_CELLS: Final = 100_000
 _CHUNK: Final = 2_000_000
 
 

@@ -1,0 +1,17 @@
+import os
+from pathlib import Path
+
+import pytest
+
+for module in ("duckdb", "plotly", "matplotlib"):
+    pytest.importorskip(module, reason="the 'cli' and 'papers' extras are not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def data():
+    folder = Path(os.environ.get("ONESIDED_DATA") or ROOT.parent / "shared" / "data")
+    if not (folder / "clicks" / "bms_webview1.parquet").is_file():
+        pytest.skip("skipped: data not found")
+    return folder
