@@ -9,8 +9,8 @@ window holds 100 batches, so memory should stay where it is after that many step
     python benchmarks/monitor.py --traces peopleflow_tokyo_traces.parquet [--decisions 10000000]
 
 Instead: streams of real visits (columns user, slot, region; a batch per slot) under many
-thresholds, windows, ε and m, every answer against the truth. Prints how many certificates and bounds were wrong
-(must be 0) and how many were certified against the sum of 1 - e^(-a (t + 1 - f)).
+thresholds, windows, ε and m, every answer against the truth. Prints how many certificates and
+bounds were wrong (must be 0) and how many were certified against the sum of 1 - e^(-a (t + 1 - f)).
 """
 
 import argparse

@@ -184,6 +184,16 @@ def _sound() -> Iterator[Case]:
         yield _case(f"Monitor, a crash in step {at + 1}", crashed, _cells("a", 1, 2))
     person = Stream(rules=_rules("a", window=2), times=(2, 3, 4, 5))
     yield _case("Monitor, a person over one window", person, _cells("a", 2, 3), covered=2, claim=4)
+    # Two batches at one time: two answers each at 2 and at 4, and never more than 2 m in all.
+    many = Stream(rules=_rules("a", window=2, charges=2, epsilon=4), times=(2, 2, 3, 4, 4))
+    yield _case(
+        "Monitor, a person over one window, two charges",
+        many,
+        _cells("a", 2, 3),
+        covered=2,
+        claim=8,
+        tail=1e-13,
+    )
 
 
 def _broken() -> Iterator[Case]:
@@ -254,6 +264,7 @@ def _case(
     claim: int | None = None,
     flaw: str = "",
     seen: str = "",
+    tail: float = _TAIL,
 ) -> Case:
     policy = policies.presence(max_groups=covered)
     claims = {edge: Fraction(claim or epsilon) for edge in policy.edges}
@@ -265,7 +276,7 @@ def _case(
         universe=Universe(groups=cells, units=1),
         flaw=flaw,
         seen=seen,
-        tail=_TAIL,
+        tail=tail,
     )
 
 
