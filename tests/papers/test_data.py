@@ -52,7 +52,8 @@ def test_tables_come_back_as_they_were(tmp_path):
 def test_visits_are_people_not_rows(tmp_path):
     (source,) = [one for one in SOURCES if one.name == "Foursquare Tokyo"]
     duckdb.sql(
-        "SELECT * FROM (VALUES (1, 0, 0, 5), (1, 0, 1, 5), (1, 0, 2, 6), (2, 0, 0, 6), (2, 1, 0, 5))"
+        "SELECT * FROM (VALUES (1, 0, 0, 5), (1, 0, 1, 5), (1, 0, 2, 6), (2, 0, 0, 6), "
+        "(2, 1, 0, 5))"
         ' AS t("user", session, pos, place), (SELECT 35.0 AS lat, 139.0 AS lon)'
     ).write_parquet(str(tmp_path / source.file))
     (found,) = find_visits(tmp_path)

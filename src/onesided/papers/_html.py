@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from onesided.errors import OutputError
 from onesided.papers._lazy import load
 from onesided.papers._model import COLOURS, Curve, Figure, Panel, Paper, Setup
@@ -45,9 +47,10 @@ def write(figure: Figure, path: Path) -> Path:
     for number, panel in enumerate(figure.panels):
         row, column = number // figure.columns + 1, number % figure.columns + 1
         for curve in panel.curves:
-            trace = _trace(objects, curve, shown=curve.look.name not in named)
+            trace = _trace(objects, curve, shown=curve.look.name not in named and len(curve.x) > 0)
             drawn.add_trace(trace, row=row, col=column)
-            named.add(curve.look.name)
+            if len(curve.x):
+                named.add(curve.look.name)
         _axes(drawn, panel, row, column)
     drawn.update_layout(
         title=figure.title,
@@ -78,7 +81,7 @@ def _trace(objects: Any, curve: Curve, *, shown: bool) -> Any:
     return objects.Scatter(
         **shared,
         error_y=spread,
-        mode="markers" if dots or not curve.look.dashed else "lines+markers",
+        mode="markers" if dots else "lines+markers",
         marker={
             "color": colour,
             "symbol": _MARKERS[curve.look.marker],
@@ -103,6 +106,10 @@ def _axes(drawn: Any, panel: Panel, row: int, column: int) -> None:
         y |= {"range": list(panel.y_range)}
     if panel.x_names is not None:
         x |= {"tickvals": list(range(len(panel.x_names))), "ticktext": list(panel.x_names)}
+    if panel.is_map:
+        middle = float(np.mean([value for curve in panel.curves for value in curve.y]))
+        anchor = drawn.get_subplot(row, column).xaxis.plotly_name.replace("axis", "")
+        y |= {"scaleanchor": anchor, "scaleratio": 1 / math.cos(math.radians(middle))}
     drawn.update_xaxes(**x, row=row, col=column)
     drawn.update_yaxes(**y, row=row, col=column)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from onesided import policy as policies
 from onesided.mechanism import MeasuredTopK, TopK
@@ -69,11 +70,18 @@ def result(rows: list[Row], setup: Setup) -> Result:
     return Result(rows=rows, figures=figures, claims=claims, notes=_notes())
 
 
+_WEAKER: Final = (
+    {"method": "free gap, general", "estimate": "combined"},
+    {"method": "free gap", "estimate": "measured"},
+)
+
+
 def _claims(rows: Sequence[Row]) -> list[Claim]:
     """Free gap enters at its best (combined, monotone noise), ADP less its mean."""
     point = {"varying": "epsilon", "k": K, "epsilon": EPSILON}
     pairs: dict[str, tuple[float, float]] = {}
-    ratios, tops = {}, {}
+    ratios: dict[str, list[float]] = {}
+    tops = {}
     for name in datasets(rows):
         here = [row for row in rows if row["dataset"] == name]
         adp = at(here, method="asymmetric", estimate="mean", **point)
@@ -81,7 +89,8 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
         top = at(here, method="free gap", estimate="combined", varying="epsilon", epsilon="1")
         if adp is not None and gap is not None and top is not None:
             pairs[name] = (adp["precision"], gap["precision"])
-            ratios[name] = gap["mse"] / adp["mse"]
+            rivals = [gap, *(at(here, **wanted, **point) for wanted in _WEAKER)]
+            ratios[name] = [row["mse"] / adp["mse"] for row in rivals if row is not None]
             tops[name] = top["precision"]
     lost = {n: _lost([row for row in rows if row["dataset"] == n]) for n in datasets(rows)}
     return [*_precision_claims(pairs, tops), *_error_claims(ratios, lost)]
@@ -110,14 +119,19 @@ def _precision_claims(
 
 
 def _error_claims(
-    ratios: Mapping[str, float], lost: Mapping[str, tuple[float, float]]
+    ratios: Mapping[str, Sequence[float]], lost: Mapping[str, tuple[float, float]]
 ) -> list[Claim]:
     return [
         Claim(
             text="The values' mean squared error is about ten times smaller than free gap's "
-            "(taken as 7 or more).",
-            measured=each(ratios, "{:.2f}x"),
-            verdict=judge([value >= 7 for value in ratios.values()]),
+            "(taken as 7 or more), free gap at its best.",
+            measured=each({name: found[0] for name, found in ratios.items()}, "{:.2f}x"),
+            verdict=judge([found[0] >= 7 for found in ratios.values()]),
+        ),
+        Claim(
+            text="... the same against free gap with general noise, or measurements without gaps.",
+            measured=each(ratios, "{0[1]:.2f}x, {0[2]:.2f}x"),
+            verdict=judge([max(found[1:]) >= 7 for found in ratios.values()]),
         ),
         Claim(
             text="As k grows, free gap loses precision faster.",
