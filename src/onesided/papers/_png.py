@@ -71,7 +71,7 @@ def _draw(axis: Any, panel: Panel, handles: dict[str, Any]) -> None:
             handle = axis.scatter(
                 curve.x,
                 curve.y,
-                s=7 if panel.is_map else 16,
+                s=_area(panel, curve),
                 color=COLOURS[curve.look.colour],
                 marker=_MARKERS[curve.look.marker],
                 linewidths=0.6 if curve.look.marker == "cross" else 0,
@@ -84,6 +84,15 @@ def _draw(axis: Any, panel: Panel, handles: dict[str, Any]) -> None:
     axis.set_ylabel(panel.y_label, fontsize=9)
     axis.tick_params(labelsize=8)
     _scales(axis, panel)
+
+
+def _area(panel: Panel, curve: Curve) -> float:
+    """Of one dot on a map: smaller where there are many, larger for what is rare."""
+    if not panel.is_map:
+        return 16
+    if sum(len(one.x) for one in panel.curves) < 2000:
+        return 7
+    return 10 if len(curve.x) < 200 else 2.5
 
 
 def _scales(axis: Any, panel: Panel) -> None:
