@@ -216,6 +216,35 @@ def test_truncated_files_are_refused(world, name):
     assert not spent(world)
 
 
+def test_a_file_that_turns_bad_half_way_is_refused(world):
+    lines = ["person,place", *(f"{i},place 1" for i in range(60_000)), "somebody,place 1"]
+    (world.folder / "visits.csv").write_text("\n".join(lines))
+    words = list(world.words)
+    words[1] = "visits.csv"
+    done = world.run(*words)
+    assert done.returncode == 2, done.stderr
+    assert "could not be read" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not spent(world)
+
+
+def test_nobody_is_refused(world):
+    duckdb.sql("select null::int as person, 'place 1' as place").write_parquet(
+        str(world.folder / "visits.parquet")
+    )
+    done = world.publish()
+    assert done.returncode == 2
+    assert "no value in the unit column 'person'" in done.stderr
+    assert not spent(world)
+
+
+def test_an_empty_table_is_published(world):
+    duckdb.sql("select 1 as person, 'place 1' as place where false").write_parquet(
+        str(world.folder / "visits.parquet")
+    )
+    assert world.publish().returncode == 0
+
+
 def test_a_ledger_of_another_policy_is_refused(world):
     assert world.publish().returncode == 0
     done = world.run(

@@ -198,12 +198,24 @@ class Table:
         return value
 
     def _fetch(self, frame: Lazy, names: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Per-group numbers as Python tuples; NaN keys as None."""
-        native = nw.to_native(frame.select(*names))
-        if hasattr(native, "fetchall"):
-            return [tuple(row) for row in native.fetchall()]
-        eager = frame.select(*names).collect()
-        return list(zip(*(eager[name].to_list() for name in names), strict=True))
+        """Per-group numbers as Python tuples.
+
+        Errors: DataError if the engine cannot read the table, as with a damaged file.
+        """
+        try:
+            native = nw.to_native(frame.select(*names))
+            if hasattr(native, "fetchall"):
+                return [tuple(row) for row in native.fetchall()]
+            eager = frame.select(*names).collect()
+            return list(zip(*(eager[name].to_list() for name in names), strict=True))
+        except Exception as error:
+            if type(error).__name__ == "InterruptException":
+                raise KeyboardInterrupt from error  # DuckDB's word for Ctrl-C
+            raise DataError(
+                f"The table could not be read: {str(error).strip().splitlines()[0]}",
+                hint="The file may be damaged, or a column may not hold what it should. Nothing "
+                "was drawn and nothing was recorded.",
+            ) from error
 
 
 def _missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
