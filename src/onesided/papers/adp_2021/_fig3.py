@@ -51,13 +51,16 @@ def measure(*, file: ClickFile, setting: Setting, quick: bool, seed: int) -> lis
             policy, thresholds=0, epsilon=epsilon, max_answers=k
         ).upper_rate
         rows += rows_of(base, name, one_sided_errors(counts, k, rate, repeats, noise))
-    rivals: tuple[tuple[str, Policy], ...] = (
-        ("free gap", anyone),
-        ("free gap, general", policies.bounded()),
-        ("free gap, one-sided policy", presence),
-    )
-    for name, promise in rivals:
-        gap, measuring = _rival(promise, epsilon, k, groups)
+    rivals: list[tuple[str, Policy, int]] = [
+        ("free gap", anyone, groups),
+        ("free gap, general", policies.bounded(), groups),
+        ("free gap, one-sided policy", presence, groups),
+    ]
+    if data.longest < k:
+        few = policies.presence(max_groups=data.longest)
+        rivals.append(("free gap, few groups", few, data.longest))
+    for name, promise, most in rivals:
+        gap, measuring = _rival(promise, epsilon, k, most)
         rows += rows_of(base, name, free_gap_errors(counts, gap, measuring, repeats, noise))
     return rows
 
@@ -69,7 +72,7 @@ def _rival(policy: Policy, epsilon: str, k: int, groups: int) -> tuple[GapSparse
         policy, thresholds=0, epsilon=half, max_answers=k, max_groups=groups
     )
     # What is measured: the k that were answered, each of which moves by at most 1.
-    one = DiscreteLaplace.for_policy(policies.unbounded(), epsilon=half, max_groups=k)
+    one = DiscreteLaplace.for_policy(policies.unbounded(), epsilon=half, max_groups=min(k, groups))
     return gap, one.noise_rate
 
 

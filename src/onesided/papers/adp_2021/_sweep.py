@@ -28,7 +28,7 @@ LOOKS: Final = {
         name="free gap, at its best (monotone)", colour="vermillion", marker="square"
     ),
     ("free gap, few groups", "combined"): Look(
-        name="free gap with ℓ0", colour="orange", marker="square", dashed=True
+        name="free gap with ℓ0", colour="grey", marker="square", dashed=True
     ),
     ("free gap, one-sided policy", "combined"): Look(
         name="free gap priced for the one-sided policy",
