@@ -196,7 +196,7 @@ def test_keys_come_in_many_forms(keys):
 
 def test_keys_that_can_never_match_are_refused_where_only_values_tell():
     data = pd.DataFrame({"person": [1], "place": pd.Series([dt.date(2024, 1, 1)], dtype=object)})
-    with pytest.raises(errors.KeysError, match="holds only date"):
+    with pytest.raises(errors.KeysError, match="Python objects"):
         session(data, policy=od.policy.presence(max_groups=1)).count(
             by="place", keys=["2024-01-01"], epsilon=1
         )
@@ -215,7 +215,9 @@ BAD_QUESTIONS = {
     "epsilon": ({"epsilon": "nan"}, errors.ParameterError, "epsilon"),
     "confidence": ({"confidence": 2}, errors.ParameterError, "confidence"),
     "confidence nan": ({"confidence": math.nan}, errors.ParameterError, "confidence"),
-    "kind": ({"counted": "open"}, errors.PolicyError, "no kind"),
+    "kind": ({"counted": "open"}, errors.ParameterError, "told apart"),
+    "no kinds": ({"counted": []}, errors.ParameterError, "told apart"),
+    "absent": ({"counted": "absent"}, errors.ParameterError, "told apart"),
     "excess": ({"on_excess": "keep"}, errors.ParameterError, "on_excess"),
     "by the unit": ({"by": "person"}, errors.ParameterError, "one person"),
     "by twice": ({"by": ["place", "place"]}, errors.ParameterError, "repeated"),

@@ -104,7 +104,11 @@ class Intersection(Policy):
         return shared or ("error",)
 
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
-        """A move of all parts keeps within the shifts of each; only counted kinds matter."""
+        """A move of all parts keeps within the shifts of each, where both its ends are counted.
+
+        If only one end is counted, all groups that the record is counted in come or go at once:
+        the parts' shifts describe the difference of two counted records and say nothing of that.
+        """
         check_counted(self, query)
         whole = GroupCount(max_groups=query.max_groups, truncated=query.truncated)
         parts = [part.shifts(whole) for part in self.parts]
@@ -112,13 +116,14 @@ class Intersection(Policy):
         for edge, joint in self.joins.items():
             limits = [shifts[one] for shifts, one in zip(parts, joint, strict=True)]
             source, target = (query.counts(kind) for kind in self.ends(edge))
-            many = {
-                Shift(
-                    rise=min(s.rise for s in chosen) if target else 0,
-                    fall=min(s.fall for s in chosen) if source else 0,
-                )
-                for chosen in product(*limits)
-            }
+            if source and target:
+                many = {
+                    Shift(rise=min(s.rise for s in chosen), fall=min(s.fall for s in chosen))
+                    for chosen in product(*limits)
+                }
+            else:
+                most = query.max_groups or 1
+                many = {Shift(rise=most if target else 0, fall=most if source else 0)}
             result[edge] = tuple(sorted(many, key=lambda s: (s.rise, s.fall)))
         return result
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
 
 from onesided.errors import PolicyError
 
@@ -38,7 +40,7 @@ class Predicate:
         import narwhals as nw  # noqa: PLC0415 - only needed when an expression is given
 
         if isinstance(condition, nw.Expr):
-            return cls(repr(condition), sql=False, expression=condition)
+            return cls(_printed(condition), sql=False, expression=condition)
         raise PolicyError(
             f"A predicate must be SQL text or a narwhals expression, got {condition!r}.",
             hint='Write SQL such as "age < 18", or narwhals.col("age") < 18.',
@@ -48,11 +50,60 @@ class Predicate:
         """Where this is false; unknown stays unknown, so null counts as true here too."""
         if self.expression is not None:
             opposite = ~self.expression
-            return Predicate(repr(opposite), sql=False, expression=opposite)
+            return Predicate(_printed(opposite), sql=False, expression=opposite)
         return Predicate(f"NOT ({self.text})", sql=self.sql)
 
     def __str__(self) -> str:
         return self.text
+
+
+_PLAIN: Final = (str, int, float, bool, Decimal, dt.date, dt.time, dt.timedelta, type(None))
+
+
+def _printed(expression: nw.Expr) -> str:
+    """An expression as text that tells apart all expressions that differ.
+
+    narwhals' own printing drops quotes and shortens long operands, so two policies could share
+    one identity. Errors: PolicyError for operands that hold data, such as a series.
+    """
+    nodes = getattr(expression, "_nodes", None)
+    if nodes is None:
+        raise PolicyError(
+            "This version of narwhals does not show what its expressions are made of.",
+            hint="Install a newer narwhals, or write the condition as SQL text.",
+        )
+    return ".".join(
+        f"{node.name}("
+        + ", ".join(
+            [*(_operand(e) for e in node.exprs)]
+            + [f"{name}={_operand(value)}" for name, value in node.kwargs.items()]
+        )
+        + ")"
+        for node in nodes
+    )
+
+
+def _operand(value: object) -> str:
+    """One operand of an expression, exactly."""
+    import narwhals as nw  # noqa: PLC0415 - only needed when an expression is given
+
+    if isinstance(value, nw.Expr):
+        return _printed(value)
+    if isinstance(value, _PLAIN):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_operand(part) for part in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k!r}: {_operand(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, nw.dtypes.DType) or (
+        isinstance(value, type) and issubclass(value, nw.dtypes.DType)
+    ):
+        return f"type {value!r}"
+    raise PolicyError(
+        f"A condition cannot hold a {type(value).__name__}: what it holds may be private, and "
+        "would be compared row by row.",
+        hint="Give a list of plain values, or write the condition as SQL text.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from onesided._numbers import whole
 from onesided.policy._base import Policy
-from onesided.policy._shift import Edge, GroupCount, Record, Shift
+from onesided.policy._shift import Edge, GroupCount, Record, Shift, check_counted
 
 UNIT: Final = "unit"
 _EDGE: Final = Edge("present", "not present")
@@ -54,6 +54,7 @@ class Presence(Policy):
         the kept part makes room for groups that were cut, and those counts *rise*. No way of
         cutting avoids this, so one-sided noise would have infinite loss (docs/guarantees.md).
         """
+        check_counted(self, query)
         bound = min(self.max_groups, query.max_groups or self.max_groups)
         return {_EDGE: (Shift(rise=bound if query.truncated else 0, fall=bound),)}
 

@@ -5,14 +5,17 @@ Grouping and counting run inside the caller's engine; what comes back is one num
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import narwhals as nw
+import numpy as np
 
-from onesided.errors import DataError, MissingDependencyError
+from onesided.errors import DataError, KeysError, MissingDependencyError
+from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
-from onesided.session._keys import Key, PublicKeys
+from onesided.session._keys import PublicKeys
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 
@@ -33,6 +36,13 @@ class Table:
                 hint="Give a Polars, pandas or PyArrow table, or a DuckDB relation; read files "
                 "with the library of your choice.",
             )
+        for name in frame.collect_schema().names():
+            if name.startswith("onesided_"):
+                raise DataError(
+                    f"The column {name!r} is named like one of ours.",
+                    hint="Rename it: names that begin with onesided_ are taken.",
+                    column=name,
+                )
         self._was_lazy = isinstance(frame, nw.LazyFrame)
         self._frame: Lazy = frame.lazy()
         self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
@@ -135,28 +145,49 @@ class Table:
             )
         return result
 
-    def counts(self, rows: Lazy, *, unit: str | None, by: Sequence[str]) -> dict[Key, int]:
-        """Per group, its number of distinct units (of rows if ``unit`` is None)."""
-        if not by:
-            single = nw.len() if unit is None else nw.col(unit).n_unique()
-            return {(): int(self._scalar(rows.select(single.alias(_LENGTH))))}
-        grouped = self.pairs(rows, unit=unit, by=by).group_by(*by).agg(nw.len().alias(_LENGTH))
-        return {tuple(row[:-1]): int(row[-1]) for row in self._fetch(grouped, [*by, _LENGTH])}
+    def total(self, rows: Lazy, *, unit: str | None) -> int:
+        """The number of distinct units (of rows if ``unit`` is None)."""
+        single = nw.len() if unit is None else nw.col(unit).n_unique()
+        return _whole(self._scalar(rows.select(single.alias(_LENGTH))))
 
     def pairs(self, rows: Lazy, *, unit: str | None, by: Sequence[str]) -> Lazy:
         """Each unit's groups, once each."""
         return rows if unit is None else rows.select(unit, *by).unique()
 
-    def truncated_counts(
-        self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int
-    ) -> dict[Key, int]:
-        """As :meth:`counts`, each unit cut down to the ``most`` public groups of lowest rank."""
+    def counts(
+        self, rows: Lazy, keys: PublicKeys, *, unit: str | None, most: int | None = None
+    ) -> IntArray:
+        """Per public key, its number of distinct units (of rows if ``unit`` is None).
+
+        ``most``: each unit is cut down to its ``most`` groups of lowest public rank.
+        Groups are told apart by the engine alone, and answers come back by public rank: Python's
+        equality is another one, and would merge or miss groups.
+        """
         pairs = self._join(self.pairs(rows, unit=unit, by=keys.names), keys)
-        kept = _ranked(pairs, unit).filter(nw.col(_LENGTH) <= most)
-        grouped = kept.group_by(_ORDER).agg(nw.len().alias(_LENGTH))
-        # By public rank, not by value: the join may have changed the values' type.
-        by_rank = dict(zip(keys.order().tolist(), keys.rows, strict=True))
-        return {by_rank[int(rank)]: int(n) for rank, n in self._fetch(grouped, [_ORDER, _LENGTH])}
+        if most is not None and unit is not None:
+            pairs = _ranked(pairs, unit).filter(nw.col(_LENGTH) <= most)
+        grouped = pairs.group_by(_ORDER).agg(nw.len().alias(_LENGTH))
+        by_rank = np.zeros(len(keys.rows), dtype=np.int64)
+        for rank, count in self._fetch(grouped, [_ORDER, _LENGTH]):
+            by_rank[int(rank)] = int(count)
+        return by_rank[keys.order()]
+
+    def outside(self, rows: Lazy, keys: PublicKeys, *, unit: str | None) -> int:
+        """How many (unit, group) pairs are in no public group."""
+        pairs = self.pairs(rows, unit=unit, by=keys.names)
+        inside = self._join(pairs, keys).select(nw.len().alias(_LENGTH))
+        return _whole(self._scalar(pairs.select(nw.len().alias(_LENGTH)))) - _whole(
+            self._scalar(inside)
+        )
+
+    def require_groupable(self, keys: PublicKeys) -> None:
+        """Refuse columns of Python objects unless all are of the keys' own plain type.
+
+        Errors: KeysError naming the column and what it holds.
+        """
+        for place, name in enumerate(keys.names):
+            if isinstance(self.schema[name], nw.Object):
+                _require_objects(nw.to_native(self._frame), name, [r[place] for r in keys.rows])
 
     def units_over(self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int) -> tuple[int, int]:
         """``(how many units are in more than most public groups, the most groups of any)``."""
@@ -279,6 +310,27 @@ def _with_values(frame: Lazy, name: str, values: list[Any], kind: Any) -> Lazy:
     return frame.collect().with_columns(column).lazy()
 
 
+# What pandas calls a column of Python objects, and the keys that can match its values.
+_OBJECTS: Final[Mapping[str, type]] = {"string": str, "date": dt.date, "boolean": bool}
+
+
+def _require_objects(native: Any, name: str, keys: list[object]) -> None:
+    """Refuse a mixed column: joining it as text would merge values that differ."""
+    kind = "mixed"
+    if hasattr(native, "iloc"):
+        import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        kind = str(pd.api.types.infer_dtype(native[name], skipna=True))
+    wanted = _OBJECTS.get(kind)
+    if kind != "empty" and (wanted is None or any(type(key) is not wanted for key in keys)):
+        raise KeysError(
+            f"Column {name!r} holds Python objects ({kind}) that the keys, such as {keys[0]!r}, "
+            "do not match one to one.",
+            hint="Give the column a type: text, dates, booleans or whole numbers, and keys of it.",
+            column=name,
+        )
+
+
 def _as_arrow(small: Any, like: Any) -> Any:
     """A small pandas table, Arrow-backed if the caller's is: pandas joins no mixed types."""
     backed = any(type(dtype).__name__ == "ArrowDtype" for dtype in like.dtypes)
@@ -327,8 +379,6 @@ def _join_key(name: str, dtype: nw.dtypes.DType, *, pandas: bool) -> nw.Expr:
 
 def _duckdb_table(relation: Any, columns: Mapping[str, list[Any]]) -> Any:
     """A small table on the relation's own connection; DuckDB reads the arrays in place."""
-    import numpy as np  # noqa: PLC0415 - only this engine needs arrays
-
     onesided_small = {  # noqa: F841 - DuckDB finds it by its name
         name: np.asarray(values) if _is_plain(values) else np.array(values, dtype=object)
         for name, values in columns.items()

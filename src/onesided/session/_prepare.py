@@ -145,6 +145,7 @@ def _group_count(question: Count, setting: Setting, by: tuple[str, ...]) -> tupl
     """How many groups of a unit count, and what happens to the rest."""
     counted = [question.counted] if isinstance(question.counted, str) else question.counted
     kinds = None if counted is None else frozenset(counted)
+    _check_kinds(kinds, setting.policy)
     if setting.unit is None or not by:
         if question.max_groups not in (None, 1):
             raise ParameterError(
@@ -161,6 +162,21 @@ def _group_count(question: Count, setting: Setting, by: tuple[str, ...]) -> tupl
         )
     most = _max_groups(question, setting, excess)
     return GroupCount(max_groups=most, counted=kinds, truncated=excess == "truncate"), excess
+
+
+def _check_kinds(kinds: frozenset[str] | None, policy: Policy) -> None:
+    """Refuse to count kinds that the table cannot tell apart."""
+    if kinds is None:
+        return
+    told = {rule.kind for rule in policy.rules} | {policy.default_kind}
+    if not policy.rules or not kinds or kinds - told:
+        raise ParameterError(
+            f"counted={sorted(kinds)}: these kinds cannot be told apart in the table under the "
+            f"policy '{policy.name}'.",
+            hint=f"Its rows can be {', '.join(sorted(told))}."
+            if policy.rules
+            else "This policy has no conditions on rows; leave counted out.",
+        )
 
 
 def _max_groups(question: Count, setting: Setting, excess: str) -> int | None:

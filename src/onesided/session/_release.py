@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Number, exact, from_text, text, whole
+from onesided._numbers import Number, exact, text, whole
 from onesided.errors import LedgerFormatError, ParameterError
 from onesided.mechanism import Counts, Interval
 from onesided.noise import IntArray
@@ -98,7 +98,7 @@ def encode(noisy: IntArray, rows: tuple[Key, ...], mechanism: Counts) -> bytes:
     return json.dumps(
         {
             "noisy": noisy.tolist(),
-            "keys": [[str(part) for part in row] for row in rows],
+            "keys": [[repr(part) for part in row] for row in rows],
             "upper_rate": text(mechanism.upper_rate),
             "lower_rate": text(mechanism.lower_rate),
         },
@@ -112,9 +112,13 @@ def decode(payload: bytes, rows: tuple[Key, ...], mechanism: Counts, *, same: bo
     Errors: LedgerFormatError if the stored release answers another question.
     """
     stored = json.loads(payload)
-    rates = from_text(stored["upper_rate"]), from_text(stored["lower_rate"])
-    same_keys = stored["keys"] == [[str(part) for part in row] for row in rows]
-    if not same or not same_keys or rates != (mechanism.upper_rate, mechanism.lower_rate):
+    rates = stored.get("upper_rate"), stored.get("lower_rate")
+    same_keys = stored.get("keys") == [[repr(part) for part in row] for row in rows]
+    if (
+        not same
+        or not same_keys
+        or rates != (text(mechanism.upper_rate), text(mechanism.lower_rate))
+    ):
         raise LedgerFormatError(
             "The release stored under this id answers another question.",
             hint="Ask exactly the same again, or use another id.",

@@ -228,6 +228,11 @@ def _sql_suspect(text: str) -> str | None:
     bare = re.sub(r'"(?:[^"]|"")*"', " quoted ", bare).lower()
     for word in re.findall(r"\b(select|over|qualify|window|lambda|random|columns)\b|(;)", bare):
         return str(word[0] or word[1])
+    # "from" is part of a few functions' own grammar; anywhere else it starts a query.
+    rest = re.sub(r"\b(extract|substring|trim|position|overlay)\s*\([^()]*?\bfrom\b", r"\1(", bare)
+    rest = re.sub(r"\bis\s+(not\s+)?distinct\s+from\b", " = ", rest)
+    for found in re.findall(r"\b(?:from|table|values|with)\b|\$", rest):
+        return str(found)
     for name in re.findall(r"([a-z_]\w*)\s*\(", bare):
         if name not in _SQL and name not in _SQL_WORDS:
             return str(name)

@@ -292,7 +292,7 @@ def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:
 
 def _texts(keys: PublicKeys) -> list[list[str]]:
     rows: tuple[Key, ...] = keys.rows
-    return [[str(part) for part in row] for row in rows]
+    return [[repr(part) for part in row] for row in rows]
 
 
 def _decode(payload: bytes, about: dict[str, object]) -> list[Any]:

@@ -16,7 +16,6 @@ from onesided.mechanism._counts import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
 from onesided.policy import Policy, Presence
 from onesided.session._engine import Lazy, Table
-from onesided.session._keys import check_values
 from onesided.session._prepare import Ready, Setting, prepare
 from onesided.session._query import Count, OnExcess, Plan
 from onesided.session._release import CONTENT_TYPE, Release, bounds, decode, encode
@@ -179,8 +178,7 @@ class Session(Selections):
         """Facts about the real data that help the curator choose bounds. NOT for publication."""
         ready = self._prepare(question)
         rows = self._rows(ready)
-        counts = self._table.counts(rows, unit=self.unit, by=ready.by)
-        places = ready.keys.places()
+        outside = self._table.outside(rows, ready.keys, unit=self.unit) if ready.by else 0
         over, largest = 0, 1
         if self.unit is not None and ready.by:
             own = self.policy.max_groups if isinstance(self.policy, Presence) else 1
@@ -190,7 +188,7 @@ class Session(Selections):
             rows=self._table.height(),
             rows_without_unit=self._table.null_rows(self.unit) if self.unit else 0,
             rows_of_undecided_kind=self._table.undecided_rows(self.policy.rules),
-            counted_outside_keys=sum(n for key, n in counts.items() if key not in places),
+            counted_outside_keys=outside,
             units_over_bound=over,
             most_groups_of_a_unit=largest,
         )
@@ -211,15 +209,14 @@ class Session(Selections):
     def _count(self, ready: Ready) -> IntArray:
         """The true counts, in the order of the keys. Secret."""
         self._refuse_null_units()
+        self._table.require_groupable(ready.keys)
         rows, most = self._rows(ready), ready.query.max_groups
         if ready.excess == "error" and most is not None and self.unit is not None:
             self._refuse_excess(rows, ready, self.unit, most)
-        if ready.excess == "truncate" and most is not None and self.unit is not None:
-            found = self._table.truncated_counts(rows, ready.keys, unit=self.unit, most=most)
-        else:
-            found = self._table.counts(rows, unit=self.unit, by=ready.by)
-            check_values(ready.keys, found, self._table.schema)
-        return np.array([found.get(key, 0) for key in ready.keys.rows], dtype=np.int64)
+        if not ready.by:
+            return np.array([self._table.total(rows, unit=self.unit)], dtype=np.int64)
+        cut = most if ready.excess == "truncate" else None
+        return self._table.counts(rows, ready.keys, unit=self.unit, most=cut)
 
     def _refuse_null_units(self) -> None:
         """A row of nobody would be left out of counts that claim to be certain."""
