@@ -1,4 +1,4 @@
-"""Errata 4, 5, 6, 8 and 11 of DESIGN section 11, each with its smallest counterexample."""
+"""Errata 4, 5, 6, 8 and 11 of docs/papers-errata.md, each with its smallest counterexample."""
 
 import math
 from fractions import Fraction

@@ -128,7 +128,7 @@ def test_policies_with_rises_are_refused(make):
 
 
 def test_a_count_that_falls_twice_needs_per_key():
-    """DESIGN's ε/min(k, ℓ0) is for units, which add 1 to a count; here one record adds 2."""
+    """The rate ε/min(k, ℓ0) is for units, which add 1 to a count; here one record adds 2."""
 
     class TwoEach:
         def release(self, values, *, noise):

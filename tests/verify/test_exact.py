@@ -33,7 +33,7 @@ def test_a_function_of_data_and_noise_can_be_checked_in_three_lines():
 def test_truncation_breaks_one_sided_presence_noise():
     """The counterexample of docs/guarantees.md: cutting a person down to some places.
 
-    DESIGN says that truncation only voids certificates; it voids the privacy promise as well.
+    One might think that truncation only voids certificates; it voids the privacy promise too.
     """
     policy = od.policy.presence(max_groups=1)
     one_sided = Counts(1, od.INFINITE)
