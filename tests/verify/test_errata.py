@@ -1,4 +1,4 @@
-"""Errata 7, 9 and 10 of docs/papers-errata.md; 1 to 3 are in tests/policy, others in tests/bounds."""
+"""Errata 7, 9 and 10 of docs/papers-errata.md; the others are in tests/policy and tests/bounds."""
 
 from fractions import Fraction
 from functools import partial
