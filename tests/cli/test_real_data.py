@@ -15,7 +15,7 @@ CHECKINS = DATA / "checkins"
 def real(name):
     path = CHECKINS / name
     if not path.exists():
-        pytest.skip("data not found")
+        pytest.skip("skipped: data not found")
     return path
 
 
