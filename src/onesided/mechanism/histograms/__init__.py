@@ -1,0 +1,5 @@
+"""Histograms whose noise follows the data: learn a partition, then measure its buckets."""
+
+from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
+
+__all__ = ["Partition", "TwoPhase"]
