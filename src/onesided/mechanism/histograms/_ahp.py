@@ -117,5 +117,5 @@ def plain(noise: object, *, name: str) -> None:
 
 def unbiased(counts: Counts, totals: IntArray, *, noise: Noise) -> NDArray[np.float64]:
     """``totals`` with noise, less the noise's mean; the mean is public."""
-    noisy: NDArray[np.float64] = counts.noisy(totals, noise=noise) - counts.distribution.mean()
-    return noisy
+    noisy = counts.noisy(totals, noise=noise).astype(np.float64)
+    return noisy - np.float64(counts.distribution.mean())

@@ -37,21 +37,21 @@ def clusters(values: IntArray, *, variance: float) -> IntArray:
         step = _AT_ONCE // width
         for first in range(0, alike.size, step):
             run = alike[first : first + step]
-            _solve(distinct, times, variance, begins[run], lengths[run], starts)
+            _solve((distinct, times), variance, begins[run], lengths[run], starts)
         width *= 2
     found: IntArray = (np.cumsum(starts) - 1)[places.ravel()]
     return found
 
 
 def _solve(
-    distinct: IntArray,
-    times: IntArray,
+    bag: tuple[IntArray, IntArray],
     variance: float,
     begins: IntArray,
     lengths: IntArray,
     starts: BoolArray,
 ) -> None:
     """Mark in ``starts`` where the best clusters of each run begin; all runs at once."""
+    distinct, times = bag
     width, rows = int(lengths.max()), np.arange(lengths.size)
     places = begins[:, None] + np.arange(width)
     inside = np.arange(width) < lengths[:, None]
