@@ -17,6 +17,7 @@ FLOORS = [
     "_numbers",
     "noise",
     "policy",
+    "linear",
     "mechanism",
     "bounds",
     "accounting",
@@ -32,6 +33,7 @@ FLOORS = [
 # Neighbours that must not know each other although one stands below.
 FORBIDDEN = {
     ("policy", "noise"),
+    ("linear", "noise"),
     ("ledger", "policy"),
     ("ledger", "mechanism"),
     ("ledger", "noise"),
@@ -243,9 +245,13 @@ PUBLIC = {
     "onesided.session": [
         "Count",
         "Curator",
+        "Grouped",
+        "Largest",
         "Plan",
+        "Question",
         "Release",
         "Session",
+        "Threshold",
         "ThresholdRelease",
         "TopRelease",
         "total_guarantee",

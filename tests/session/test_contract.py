@@ -297,7 +297,7 @@ def test_rows_outside_the_keys_are_reported_to_the_curator_only(engine):
     question = od.Count(by="place", keys=["a"], epsilon=EXACT, max_groups=1)
     notes = asked.inspect(question)
     assert (notes.rows, notes.counted_outside_keys) == (4, 3)
-    assert counts(asked.run(question)) == {"a": 1}
+    assert counts(asked.ask(question)) == {"a": 1}
 
 
 def test_unknown_columns_are_named(engine):

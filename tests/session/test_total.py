@@ -59,7 +59,7 @@ def test_two_counts_under_two_policies_lose_what_is_stated(ledger):
     for policy, question in ((MINORS, adults), (PATIENTS, sick)):
         one = session(ledger, policy)
         mechanisms.append(one.plan(question).mechanism)
-        one.run(question)
+        one.ask(question)
     stated = total_guarantee(ledger)
     joint = MINORS & PATIENTS
 

@@ -149,7 +149,7 @@ def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, P
         step(1)
         curator = session.inspect(question)
         step(2)
-        release = session.run(question)
+        release = session.ask(question)
         step(3)
         publication = _publication(job, session, release, keys)
         return publication, curator, write_folder(publication, job.out)

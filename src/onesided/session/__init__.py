@@ -1,17 +1,25 @@
 """Sessions: tables, units, public keys and contribution bounds, each engine doing its own work."""
 
-from onesided.session._query import Count, Plan
+from onesided.session._count import Count
+from onesided.session._groups import Grouped
+from onesided.session._largest import Largest, TopRelease
+from onesided.session._plan import Plan
+from onesided.session._question import Question
 from onesided.session._release import Release
-from onesided.session._selection import ThresholdRelease, TopRelease
 from onesided.session._session import Curator, Session
+from onesided.session._threshold import Threshold, ThresholdRelease
 from onesided.session._total import total_guarantee
 
 __all__ = [
     "Count",
     "Curator",
+    "Grouped",
+    "Largest",
     "Plan",
+    "Question",
     "Release",
     "Session",
+    "Threshold",
     "ThresholdRelease",
     "TopRelease",
     "total_guarantee",

@@ -12,9 +12,10 @@ from typing import Any, Final, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from onesided.errors import DataError, KeysError, MissingDependencyError
+from onesided.errors import DataError, KeysError, UnknownColumnError
 from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
+from onesided.session._conditions import with_condition
 from onesided.session._keys import PublicKeys
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
@@ -47,6 +48,16 @@ class Table:
         self._frame: Lazy = frame.lazy()
         self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
 
+    def require(self, *columns: str) -> None:
+        """Refuse columns that the table does not have."""
+        for name in columns:
+            if name not in self.schema:
+                raise UnknownColumnError(
+                    f"The table has no column {name!r}.",
+                    hint=f"Its columns are {', '.join(self.schema)}.",
+                    column=name,
+                )
+
     def null_rows(self, column: str) -> int:
         """How many rows have no value (null or NaN) in ``column``."""
         return int(self._scalar(self._where_null(column).select(nw.len().alias(_LENGTH))))
@@ -65,7 +76,7 @@ class Table:
             return 0
         frame, names = self._frame, [f"{_HOLDS}_{place}" for place in range(len(predicates))]
         for name, predicate in zip(names, predicates, strict=True):
-            frame = self._with_condition(frame, predicate, name)
+            frame = with_condition(frame, predicate, name)
         undecided = nw.any_horizontal(*(nw.col(n).is_null() for n in names), ignore_nulls=True)
         return int(self._scalar(frame.filter(undecided).select(nw.len().alias(_LENGTH))))
 
@@ -89,7 +100,7 @@ class Table:
                 nw.col(_KIND).is_in(sorted(counted))
             )
         if where is not None:
-            frame = self._with_condition(frame, where, _HOLDS).filter(nw.col(_HOLDS))
+            frame = with_condition(frame, where, _HOLDS).filter(nw.col(_HOLDS))
         names = [*([unit] if unit else []), *(name for name in by if name != unit)]
         return frame.select(*names) if names else frame
 
@@ -113,7 +124,7 @@ class Table:
     ) -> Lazy:
         """Add whether the condition is true or null for the row, or for any row of its unit."""
         rows = f"{name}_row"
-        frame = self._with_condition(frame, predicate, rows)
+        frame = with_condition(frame, predicate, rows)
         frame = frame.with_columns(nw.col(rows).fill_null(True))  # noqa: FBT003
         if unit is None:
             return frame.with_columns(nw.col(rows).alias(name))
@@ -121,29 +132,6 @@ class Table:
         units = units.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
         joined = frame.join(units, on=unit, how="left")
         return joined.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
-
-    def _with_condition(self, frame: Lazy, predicate: Predicate, name: str) -> Lazy:
-        """Add a three-valued column; NaN is treated as null, in whatever column it stands."""
-        known = _without_nan(frame)
-        try:
-            if predicate.expression is not None:
-                result = known.with_columns(predicate.expression.alias(name))
-            else:
-                result = _with_sql(known, predicate.text, name)
-            dtype = result.collect_schema()[name]
-        except MissingDependencyError:
-            raise
-        except Exception as error:
-            raise DataError(
-                f"The condition {predicate.text!r} cannot be used on this table: {error}",
-                hint=f"The columns are {', '.join(self.schema)}.",
-            ) from error
-        if dtype != nw.Boolean:
-            raise DataError(
-                f"The condition {predicate.text!r} gives {dtype}, not true or false.",
-                hint="Write a comparison, such as age < 18.",
-            )
-        return result
 
     def total(self, rows: Lazy, *, unit: str | None) -> int:
         """The number of distinct units (of rows if ``unit`` is None)."""
@@ -253,61 +241,6 @@ def _missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
     """Null, or NaN in a column of floats."""
     missing = nw.col(column).is_null()
     return missing | nw.col(column).is_nan() if dtype.is_float() else missing
-
-
-def _without_nan(frame: Lazy) -> Lazy:
-    """Floats' NaN as null, so that comparing an unknown value gives unknown, not false."""
-    native = nw.to_native(frame)
-    if frame.implementation.is_pandas_like():
-        # pandas' own null marks compare as false; its nullable types keep three values.
-        return nw.from_native(native.convert_dtypes()).lazy()  # type: ignore[no-any-return]
-    floats = [name for name, dtype in frame.collect_schema().items() if dtype.is_float()]
-    known = [nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats]
-    return frame.with_columns(*known) if known else frame
-
-
-def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
-    """Add a column computed from SQL by the engine itself, or by DuckDB for pandas and PyArrow."""
-    native = nw.to_native(frame)
-    if frame.implementation.is_polars():
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        return nw.from_native(native.with_columns(pl.sql_expr(text).alias(name)))  # type: ignore[no-any-return]
-    try:
-        import duckdb  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError(
-            f"SQL text such as {text!r} needs DuckDB for this kind of table.",
-            hint="pip install 'onesided[duckdb]', or write a narwhals expression.",
-        ) from None
-    condition = duckdb.SQLExpression(text).alias(name)
-    if hasattr(native, "fetchall"):
-        return nw.from_native(native.select(duckdb.StarExpression(), condition))  # type: ignore[no-any-return]
-    with duckdb.connect() as connection:
-        pandas = frame.implementation.is_pandas_like()
-        table = connection.from_df(native) if pandas else connection.from_arrow(native)
-        answer = table.select(condition)
-        kind = nw.Boolean if str(answer.types[0]) == "BOOLEAN" else nw.String
-        values = [row[0] for row in answer.fetchall()]
-    return _with_values(frame, name, values, kind)
-
-
-def _with_values(frame: Lazy, name: str, values: list[Any], kind: Any) -> Lazy:
-    """Add a column of Python values in which None stays unknown."""
-    if frame.implementation.is_pandas_like():
-        import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        # A plain pandas column of booleans would turn None into False.
-        dtype = "boolean" if kind is nw.Boolean else "string"
-        added = nw.to_native(frame).assign(**{name: pd.array(values, dtype=dtype)})
-        return nw.from_native(added).lazy()  # type: ignore[no-any-return]
-    column = nw.new_series(
-        name,
-        [str(v) if kind is nw.String else v for v in values],
-        kind,
-        backend=frame.implementation,
-    )
-    return frame.collect().with_columns(column).lazy()
 
 
 # What pandas calls a column of Python objects, and the keys that can match its values.

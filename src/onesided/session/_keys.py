@@ -29,6 +29,10 @@ class PublicKeys:
         """The same, column by column."""
         return {name: [row[i] for row in self.rows] for i, name in enumerate(self.names)}
 
+    def part(self, places: IntArray) -> PublicKeys:
+        """Some of the keys, in the order of ``places``."""
+        return PublicKeys(self.names, tuple(self.rows[place] for place in places.tolist()))
+
     def places(self) -> dict[Key, int]:
         """The position of each key."""
         return {row: place for place, row in enumerate(self.rows)}

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Number, exact, text, whole
-from onesided.errors import LedgerFormatError, ParameterError
+from onesided._numbers import Number, exact, whole
+from onesided.errors import ParameterError
 from onesided.mechanism import Counts, Interval
 from onesided.noise import IntArray
 from onesided.policy import Guarantee
-from onesided.session._keys import Key, PublicKeys
-
-CONTENT_TYPE: Final = "application/vnd.onesided.counts+json"
+from onesided.session._keys import PublicKeys
 
 FrameMaker = Callable[[Mapping[str, list[Any]]], Any]
 
@@ -91,39 +88,6 @@ class Release:
 
     def __str__(self) -> str:
         return f"Counts of {len(self.keys.rows):,} groups. {self.guarantee}"
-
-
-def encode(noisy: IntArray, rows: tuple[Key, ...], mechanism: Counts) -> bytes:
-    """What the ledger keeps: the noisy counts and what they are counts of."""
-    return json.dumps(
-        {
-            "noisy": noisy.tolist(),
-            "keys": [[repr(part) for part in row] for row in rows],
-            "upper_rate": text(mechanism.upper_rate),
-            "lower_rate": text(mechanism.lower_rate),
-        },
-        separators=(",", ":"),
-    ).encode()
-
-
-def decode(payload: bytes, rows: tuple[Key, ...], mechanism: Counts, *, same: bool) -> IntArray:
-    """The stored noisy counts, if the question is the ``same`` in its keys and rates as well.
-
-    Errors: LedgerFormatError if the stored release answers another question.
-    """
-    stored = json.loads(payload)
-    rates = stored.get("upper_rate"), stored.get("lower_rate")
-    same_keys = stored.get("keys") == [[repr(part) for part in row] for row in rows]
-    if (
-        not same
-        or not same_keys
-        or rates != (text(mechanism.upper_rate), text(mechanism.lower_rate))
-    ):
-        raise LedgerFormatError(
-            "The release stored under this id answers another question.",
-            hint="Ask exactly the same again, or use another id.",
-        )
-    return np.array(stored["noisy"], dtype=np.int64)
 
 
 def bounds(mechanism: Counts, noisy: IntArray, confidence: Number) -> Interval:

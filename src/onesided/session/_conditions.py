@@ -1,0 +1,100 @@
+"""Conditions on rows, decided inside the caller's engine: true, false or unknown."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import narwhals as nw
+
+from onesided.errors import DataError, MissingDependencyError
+from onesided.policy import Predicate
+
+Lazy: TypeAlias = nw.LazyFrame[Any]
+
+
+def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
+    """Add a three-valued column; NaN is treated as null, in whatever column it stands.
+
+    Errors: DataError if the condition cannot be used on this table.
+    """
+    known = _without_nan(frame)
+    try:
+        if predicate.expression is not None:
+            result = known.with_columns(predicate.expression.alias(name))
+        else:
+            result = _with_sql(known, predicate.text, name)
+        dtype = result.collect_schema()[name]
+    except MissingDependencyError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"The condition {predicate.text!r} cannot be used on this table: {error}",
+            hint=f"The columns are {', '.join(_callers(frame))}.",
+        ) from error
+    if dtype != nw.Boolean:
+        raise DataError(
+            f"The condition {predicate.text!r} gives {dtype}, not true or false.",
+            hint="Write a comparison, such as age < 18.",
+        )
+    return result
+
+
+def _callers(frame: Lazy) -> list[str]:
+    """The caller's own columns."""
+    names = frame.collect_schema().names()
+    return [name for name in names if not name.startswith("onesided_")]
+
+
+def _without_nan(frame: Lazy) -> Lazy:
+    """Floats' NaN as null, so that comparing an unknown value gives unknown, not false."""
+    native = nw.to_native(frame)
+    if frame.implementation.is_pandas_like():
+        # pandas' own null marks compare as false; its nullable types keep three values.
+        return nw.from_native(native.convert_dtypes()).lazy()  # type: ignore[no-any-return]
+    floats = [name for name, dtype in frame.collect_schema().items() if dtype.is_float()]
+    known = [nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats]
+    return frame.with_columns(*known) if known else frame
+
+
+def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
+    """Add a column computed from SQL by the engine itself, or by DuckDB for pandas and PyArrow."""
+    native = nw.to_native(frame)
+    if frame.implementation.is_polars():
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        return nw.from_native(native.with_columns(pl.sql_expr(text).alias(name)))  # type: ignore[no-any-return]
+    try:
+        import duckdb  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError(
+            f"SQL text such as {text!r} needs DuckDB for this kind of table.",
+            hint="pip install 'onesided[duckdb]', or write a narwhals expression.",
+        ) from None
+    condition = duckdb.SQLExpression(text).alias(name)
+    if hasattr(native, "fetchall"):
+        return nw.from_native(native.select(duckdb.StarExpression(), condition))  # type: ignore[no-any-return]
+    with duckdb.connect() as connection:
+        pandas = frame.implementation.is_pandas_like()
+        table = connection.from_df(native) if pandas else connection.from_arrow(native)
+        answer = table.select(condition)
+        kind = nw.Boolean if str(answer.types[0]) == "BOOLEAN" else nw.String
+        values = [row[0] for row in answer.fetchall()]
+    return _with_values(frame, name, values, kind)
+
+
+def _with_values(frame: Lazy, name: str, values: list[Any], kind: Any) -> Lazy:
+    """Add a column of Python values in which None stays unknown."""
+    if frame.implementation.is_pandas_like():
+        import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        # A plain pandas column of booleans would turn None into False.
+        dtype = "boolean" if kind is nw.Boolean else "string"
+        added = nw.to_native(frame).assign(**{name: pd.array(values, dtype=dtype)})
+        return nw.from_native(added).lazy()  # type: ignore[no-any-return]
+    column = nw.new_series(
+        name,
+        [str(v) if kind is nw.String else v for v in values],
+        kind,
+        backend=frame.implementation,
+    )
+    return frame.collect().with_columns(column).lazy()

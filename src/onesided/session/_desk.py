@@ -1,0 +1,76 @@
+"""What a session lays before a question: its policy, its unit, its table, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import narwhals as nw
+
+from onesided.errors import DataError
+from onesided.policy import Policy, Predicate
+from onesided.session._engine import Lazy, Table
+from onesided.session._rowwise import require_rowwise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """A session as its questions see it.
+
+    Preparing a question may look at the policy, the unit, the columns' types and what is left to
+    spend, all of them public. Rows are looked at by :attr:`Ready.read` alone.
+    """
+
+    policy: Policy
+    unit: str | None
+    table: Table
+    remaining: Mapping[str, Fraction]
+
+    @property
+    def schema(self) -> Mapping[str, nw.dtypes.DType]:
+        """The types of the table's columns."""
+        return self.table.schema
+
+    @property
+    def unit_name(self) -> str:
+        """What a ledger calls the unit."""
+        return "each row" if self.unit is None else self.unit
+
+    def rows(
+        self,
+        columns: Sequence[str],
+        *,
+        where: Predicate | None,
+        counted: frozenset[str] | None,
+    ) -> Lazy:
+        """The rows to look at, reduced to the unit and ``columns``. Secret."""
+        return self.table.select(
+            unit=self.unit,
+            by=columns,
+            where=where,
+            rules=self.policy.rules,
+            default=self.policy.default_kind,
+            counted=counted,
+        )
+
+    def refuse_null_units(self) -> None:
+        """A row of nobody would be left out of answers that claim to be certain."""
+        missing = self.table.null_rows(self.unit) if self.unit is not None else 0
+        if missing:
+            raise DataError(
+                f"{missing:,} rows have no value in the unit column {self.unit!r}.",
+                hint="Fill it, or remove those rows first; the answers are then about the rest. "
+                "Nothing was drawn and nothing was recorded.",
+                rows=missing,
+                column=self.unit,
+            )
+
+
+def condition(given: object) -> Predicate | None:
+    """``where`` as a condition that looks at one row alone."""
+    if given is None:
+        return None
+    predicate = Predicate.of(given)
+    require_rowwise(predicate)
+    return predicate

@@ -1,0 +1,279 @@
+"""Units per public group: the part that counts, selections and histograms have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar
+
+import numpy as np
+
+from onesided._numbers import Number, whole
+from onesided.errors import ContributionError, ParameterError
+from onesided.noise import IntArray, Noise
+from onesided.policy import GroupCount, Policy, Predicate, Presence
+from onesided.session._desk import Desk, condition
+from onesided.session._engine import Lazy
+from onesided.session._keys import Key, PublicKeys, check_types, public_keys
+from onesided.session._plan import Plan, priced
+from onesided.session._question import Answer, Ready, Told
+
+Made = TypeVar("Made")
+OnExcess = Literal["keep", "truncate", "error"]
+RESULT_COLUMNS: Final = (
+    "estimate",
+    "lower",
+    "upper",
+    "lower_certain",
+    "upper_certain",
+    "certified",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouped:
+    """A question about units (rows, if the session's unit is the row) in public groups.
+
+    epsilon: loss per unit of edge weight, in nats.
+    by: grouping column or columns; none takes everything as one group.
+    keys: the public groups: a list, series or table. Required with ``by``.
+    max_groups: the most groups of one unit that the noise covers; the presence policy brings its
+        own, the row needs none.
+    on_excess: what happens to units in more groups. "keep" counts them whole (policies that
+        protect any ``max_groups`` of someone's groups), "truncate" cuts them down (the answer is
+        then about bounded data), "error" refuses and so asserts the bound.
+    counted: the kinds of units to count, such as ``"open"``; all by default.
+    where: SQL text or a narwhals expression that picks rows; a unit's kind is decided before.
+    id: names the release in the ledger; asking again with the same id re-reads it at no charge.
+    """
+
+    epsilon: Number
+    by: str | Sequence[str] = ()
+    keys: object = None
+    max_groups: int | None = None
+    on_excess: OnExcess | None = None
+    counted: str | Sequence[str] | None = None
+    where: object = None
+    id: str | None = None
+
+    def groups(self, desk: Desk) -> Groups:
+        """The public half of the question, checked."""
+        by = (self.by,) if isinstance(self.by, str) else tuple(self.by)
+        desk.table.require(*by)
+        refuse_clashes(by, desk.unit)
+        keys = public_keys(self.keys, by) if by else PublicKeys((), ((),))
+        check_types(keys, desk.schema)
+        query, excess = _group_count(self, desk, by)
+        return Groups(
+            unit=desk.unit_name,
+            by=by,
+            keys=keys,
+            query=query,
+            excess=excess,
+            where=condition(self.where),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """Which units are counted in which public groups, and how often one of them may be."""
+
+    unit: str
+    by: tuple[str, ...]
+    keys: PublicKeys
+    query: GroupCount
+    excess: str
+    where: Predicate | None
+
+    @property
+    def detail(self) -> dict[str, object]:
+        """What identifies the groups in the ledger, beside the keys."""
+        return {
+            "unit": self.unit,
+            "by": list(self.by),
+            "where": self.where.text if self.where else "",
+            "counted": sorted(self.query.counted or ()),
+            "max_groups": str(self.query.max_groups or ""),
+            "excess": self.excess,
+            "about": self.sentence,
+        }
+
+    @property
+    def key_texts(self) -> list[list[str]]:
+        """The keys, for telling one question from another."""
+        rows: tuple[Key, ...] = self.keys.rows
+        return [[repr(part) for part in row] for row in rows]
+
+    @property
+    def label(self) -> str:
+        """What the ledger calls it."""
+        kinds = f"{', '.join(sorted(self.query.counted))} " if self.query.counted else ""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"count of {kinds}units{by}"
+
+    @property
+    def sentence(self) -> str:
+        """Which data the answer, and a certain bound on it, is about."""
+        most = self.query.max_groups
+        if self.excess == "truncate":
+            return (
+                f"About bounded data: whoever is in more than {most} groups is counted in {most}."
+            )
+        if self.excess == "error":
+            return f"About the data as they are, in which nobody is in more than {most} groups."
+        return "About the data as they are."
+
+    def for_policy(self, mechanism: type[Made], desk: Desk, **arguments: Any) -> Made:
+        """The mechanism with the least noise for these counts."""
+        made: Made = mechanism.for_policy(  # type: ignore[attr-defined] # all that count have it
+            desk.policy,
+            max_groups=self.query.max_groups,
+            counted=self.query.counted,
+            truncated=self.query.truncated,
+            **arguments,
+        )
+        return made
+
+    def plan(self, desk: Desk, mechanism: Any, **facts: Any) -> Plan:
+        """What ``mechanism`` on these counts costs on each edge."""
+        bounded = f"the bounded data (at most {self.query.max_groups} groups per unit)"
+        return priced(
+            desk,
+            mechanism,
+            desk.policy.shifts(self.query),
+            about=self.sentence,
+            scope=bounded if self.query.truncated else "",
+            **facts,
+        )
+
+    def ready(
+        self,
+        desk: Desk,
+        plan: Plan,
+        *,
+        about: Mapping[str, object],
+        draw: Callable[[IntArray, Noise | None], Answer],
+        tell: Callable[[Answer, int | None], Told],
+        label: str = "",
+    ) -> Ready[IntArray, Told]:
+        """A question about these counts; ``about`` is what tells it from others of its kind."""
+        return Ready(
+            label=f"{label} {self.label}".strip(),
+            detail=self.detail,
+            about={**about, "keys": self.key_texts},
+            plan=plan,
+            read=lambda: self.counts(desk),
+            draw=draw,
+            tell=tell,
+        )
+
+    def rows(self, desk: Desk) -> Lazy:
+        """The rows that are counted. Secret."""
+        return desk.rows(self.by, where=self.where, counted=self.query.counted)
+
+    def counts(self, desk: Desk) -> IntArray:
+        """The true counts, in the order of the keys. Secret.
+
+        Errors: DataError for rows of nobody; ContributionError if ``on_excess="error"``.
+        """
+        desk.refuse_null_units()
+        desk.table.require_groupable(self.keys)
+        rows, most = self.rows(desk), self.query.max_groups
+        if self.excess == "error" and most is not None and desk.unit is not None:
+            self._refuse_excess(rows, desk, desk.unit, most)
+        if not self.by:
+            return np.array([desk.table.total(rows, unit=desk.unit)], dtype=np.int64)
+        cut = most if self.excess == "truncate" else None
+        return desk.table.counts(rows, self.keys, unit=desk.unit, most=cut)
+
+    def _refuse_excess(self, rows: Lazy, desk: Desk, unit: str, most: int) -> None:
+        over, largest = desk.table.units_over(rows, self.keys, unit=unit, most=most)
+        if over:
+            raise ContributionError(
+                f"{over:,} values of {unit!r} are in more than {most} groups (at most {largest}).",
+                hint=f"Raise max_groups to {largest}, or choose another on_excess. These numbers "
+                "are not for publication. Nothing was drawn and nothing was recorded.",
+                units=over,
+                largest=largest,
+            )
+
+
+def _group_count(question: Grouped, desk: Desk, by: tuple[str, ...]) -> tuple[GroupCount, str]:
+    """How many groups of a unit count, and what happens to the rest."""
+    kinds = kinds_of(question.counted, desk.policy)
+    if desk.unit is None or not by:
+        if question.max_groups not in (None, 1):
+            raise ParameterError(
+                f"max_groups={question.max_groups} has no meaning here: each unit is in one group.",
+                hint="Leave max_groups out, or give the session unit= and the count by=.",
+            )
+        return GroupCount(max_groups=1, counted=kinds), "single"
+    modes = desk.policy.excess_modes
+    excess = question.on_excess or modes[0]
+    if excess not in modes:
+        raise ParameterError(
+            f"on_excess={excess!r} cannot be used under the policy '{desk.policy.name}'.",
+            hint=f"Use one of {', '.join(map(repr, modes))}.",
+        )
+    most = _max_groups(question, desk, excess)
+    return GroupCount(max_groups=most, counted=kinds, truncated=excess == "truncate"), excess
+
+
+def kinds_of(counted: str | Sequence[str] | None, policy: Policy) -> frozenset[str] | None:
+    """The kinds to count. Errors: ParameterError for kinds the table cannot tell apart."""
+    if counted is None:
+        return None
+    kinds = frozenset([counted] if isinstance(counted, str) else counted)
+    told = {rule.kind for rule in policy.rules} | {policy.default_kind}
+    if not policy.rules or not kinds or kinds - told:
+        raise ParameterError(
+            f"counted={sorted(kinds)}: these kinds cannot be told apart in the table under the "
+            f"policy '{policy.name}'.",
+            hint=f"Its rows can be {', '.join(sorted(told))}."
+            if policy.rules
+            else "This policy has no conditions on rows; leave counted out.",
+        )
+    return kinds
+
+
+def _max_groups(question: Grouped, desk: Desk, excess: str) -> int | None:
+    """The bound to enforce; None where the policy's own covers everyone."""
+    own = desk.policy.max_groups if isinstance(desk.policy, Presence) else None
+    if excess == "keep":
+        if question.max_groups not in (None, own):
+            raise ParameterError(
+                f"max_groups={question.max_groups}, but the policy covers {own} groups.",
+                hint=f"Use presence(max_groups={question.max_groups}), or leave it out here.",
+            )
+        return None
+    if desk.policy.single_valued:
+        if question.max_groups not in (None, 1):
+            raise ParameterError(
+                f"max_groups={question.max_groups}, but under the policy "
+                f"'{desk.policy.name}' a record holds one value, so a unit is in one group.",
+                hint="Leave max_groups out; units with several values are refused, or cut to one "
+                'with on_excess="truncate".',
+            )
+        return 1
+    if question.max_groups is None and own is None:
+        raise ParameterError(
+            f"How many groups of one {desk.unit!r} should the noise cover?",
+            hint="Pass max_groups=, for example the most groups that most people are in; "
+            "on_excess says what happens to the others.",
+        )
+    return whole(question.max_groups or own, name="max_groups", least=1)
+
+
+def refuse_clashes(by: tuple[str, ...], unit: str | None) -> None:
+    """Columns that would collide in the answer, or that would group units by themselves."""
+    for name in by:
+        if name == unit:
+            raise ParameterError(
+                f"Cannot group by the unit column {name!r}: each group would be one person.",
+                hint="Group by another column.",
+            )
+        if name in RESULT_COLUMNS or by.count(name) > 1:
+            raise ParameterError(
+                f"The grouping column {name!r} is repeated, or is named like a result column.",
+                hint=f"Rename it; {', '.join(RESULT_COLUMNS)} are taken.",
+            )

@@ -1,0 +1,102 @@
+"""The largest groups, with certain upper bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import text, whole
+from onesided.errors import ParameterError
+from onesided.mechanism import TopK, TopKAnswer
+from onesided.noise import IntArray, Noise
+from onesided.policy import Guarantee
+from onesided.session._desk import Desk
+from onesided.session._groups import Grouped
+from onesided.session._keys import PublicKeys
+from onesided.session._question import Answer, Ready
+from onesided.session._release import FrameMaker
+
+
+@dataclass(frozen=True, slots=True)
+class Largest(Grouped):
+    """Which ``k`` groups have the most units, and at most how many?
+
+    The other arguments are those of :class:`onesided.session.Grouped`.
+    Errors: UnprotectableError where the policy lets a count rise, as under bounded DP, or under
+    presence with ``on_excess="truncate"``.
+    """
+
+    k: int
+
+    def prepare(self, desk: Desk) -> Ready[IntArray, TopRelease]:
+        """Check and price the question. Looks at no row."""
+        groups = self.groups(desk)
+        most = whole(self.k, name="k", least=1)
+        if most > len(groups.keys.rows):
+            raise ParameterError(
+                f"The {most} largest of {len(groups.keys.rows)} groups were asked for.",
+                hint=f"Ask for at most {len(groups.keys.rows)}, or give more keys.",
+                k=most,
+            )
+        mechanism = groups.for_policy(TopK, desk, k=most, epsilon=self.epsilon)
+        plan = groups.plan(desk, mechanism, certain=("upper",))
+
+        def draw(counts: IntArray, noise: Noise | None) -> Answer:
+            return mechanism.release(counts, noise=noise)._asdict()
+
+        def tell(answer: Answer, entry: int | None) -> TopRelease:
+            found = TopKAnswer(**{k: np.asarray(v, dtype=np.int64) for k, v in answer.items()})
+            return TopRelease(
+                groups.keys.part(found.indices),
+                found.values,
+                mechanism,
+                plan.guarantee,
+                entry,
+                lambda columns: desk.table.result(columns, like=groups.by),
+            )
+
+        about = {"top_k": most, "rate": text(mechanism.upper_rate)}
+        return groups.ready(
+            desk, plan, about=about, draw=draw, tell=tell, label=f"top {most} of the"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TopRelease:
+    """The largest groups, largest noisy count first. Everything here is public.
+
+    keys: the selected groups. upper: a certain upper bound for each. What is not selected is not
+    said to be smaller. entry: its number in the ledger; None if it cost nothing.
+    """
+
+    keys: PublicKeys
+    upper: IntArray
+    mechanism: TopK
+    guarantee: Guarantee
+    entry: int | None
+    _make_frame: FrameMaker = field(repr=False, compare=False)
+
+    @property
+    def estimate(self) -> NDArray[Any]:
+        """The bounds less the noise's median, at least 0; too large where many small compete."""
+        centred = self.mechanism.estimate(self.upper, correction="median")
+        clipped: NDArray[Any] = np.maximum(centred, 0)
+        return clipped
+
+    @property
+    def frame(self) -> Any:
+        """A table of the caller's own type: the keys, then estimate, upper, upper_certain."""
+        return self._make_frame(
+            {
+                **self.keys.columns(),
+                "estimate": self.estimate.tolist(),
+                "upper": self.upper.tolist(),
+                "upper_certain": [True] * self.upper.size,
+            }
+        )
+
+    def __str__(self) -> str:
+        return f"The {self.upper.size:,} largest groups. {self.guarantee}"
