@@ -1,0 +1,228 @@
+"""Strategies along a line of cells: each cell, prefix sums, bins, trees, wavelets."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from onesided._numbers import whole
+from onesided.errors import ParameterError
+from onesided.linear._operator import Array, Meets, Operator
+
+_MOST_CELLS = 2**27
+
+
+def _cells(n: object) -> int:
+    return whole(n, name="cells", least=1, most=_MOST_CELLS)
+
+
+class Identity(Operator):
+    """Every cell by itself."""
+
+    def __init__(self, n: int) -> None:
+        self.n = _cells(n)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.n
+
+    @property
+    def solvable(self) -> bool:
+        return True
+
+    @property
+    def monotone(self) -> bool:
+        return True
+
+    def apply(self, values: Array) -> Array:
+        return values.copy()
+
+    def adjoint(self, values: Array) -> Array:
+        return values.copy()
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        return Meets((x == y).astype(np.int64))
+
+    def gram_solve(self, values: Array) -> Array:
+        return np.asarray(values, dtype=float)
+
+
+class Prefix(Operator):
+    """Row i is the sum of cells 0 .. i."""
+
+    def __init__(self, n: int) -> None:
+        self.n = _cells(n)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.n
+
+    @property
+    def solvable(self) -> bool:
+        return True
+
+    @property
+    def monotone(self) -> bool:
+        return True
+
+    def apply(self, values: Array) -> Array:
+        return np.asarray(np.cumsum(values, axis=0))
+
+    def adjoint(self, values: Array) -> Array:
+        return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        return Meets(self.n - np.maximum(x, y))
+
+    def solve(self, values: Array) -> Array:
+        first = np.zeros((1, *values.shape[1:]))
+        return np.asarray(np.diff(np.asarray(values, dtype=float), axis=0, prepend=first))
+
+    def gram_solve(self, values: Array) -> Array:
+        last = np.zeros((1, *values.shape[1:]))
+        return self.solve(-np.diff(np.asarray(values, dtype=float), axis=0, append=last))
+
+
+class Suffix(Operator):
+    """Row i is the sum of cells i .. n - 1 (delta-neighbourhood, Table 2)."""
+
+    def __init__(self, n: int) -> None:
+        self.n = _cells(n)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.n
+
+    @property
+    def solvable(self) -> bool:
+        return True
+
+    @property
+    def monotone(self) -> bool:
+        return True
+
+    def apply(self, values: Array) -> Array:
+        return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
+
+    def adjoint(self, values: Array) -> Array:
+        return np.asarray(np.cumsum(values, axis=0))
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        return Meets(1 + np.minimum(x, y))
+
+    def solve(self, values: Array) -> Array:
+        last = np.zeros((1, *values.shape[1:]))
+        return np.asarray(-np.diff(np.asarray(values, dtype=float), axis=0, append=last))
+
+    def gram_solve(self, values: Array) -> Array:
+        first = np.zeros((1, *values.shape[1:]))
+        return self.solve(np.diff(np.asarray(values, dtype=float), axis=0, prepend=first))
+
+
+class Bins(Operator):
+    """Row k is the sum of the cells x with ``(x + offset) // width == k``; empty bins are none."""
+
+    def __init__(self, n: int, width: int, *, offset: int = 0) -> None:
+        self.n, self.width = _cells(n), whole(width, name="width", least=1)
+        self.offset = whole(offset, name="offset", most=self.width - 1)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.n - 1 + self.offset) // self.width + 1, self.n
+
+    @property
+    def monotone(self) -> bool:
+        return True
+
+    @cached_property
+    def starts(self) -> Array:
+        """The first cell of each bin."""
+        return np.maximum(np.arange(self.shape[0]) * self.width - self.offset, 0)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """How many cells each bin holds."""
+        return np.diff(self.starts, append=self.n)
+
+    def label(self, cells: Array) -> Array:
+        """The bin of each cell."""
+        return np.asarray((cells + self.offset) // self.width)
+
+    def apply(self, values: Array) -> Array:
+        return np.asarray(np.add.reduceat(values, self.starts, axis=0))
+
+    def adjoint(self, values: Array) -> Array:
+        return np.repeat(values, self.sizes, axis=0)
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        return Meets((self.label(x) == self.label(y)).astype(np.int64))
+
+
+class Haar(Operator):
+    """The total, and the left less the right half of every dyadic interval; entries 1 and -1.
+
+    Rows stand from wide to narrow and are orthogonal. Errors: ParameterError unless n is a
+    power of two.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = _cells(n)
+        if self.n & (self.n - 1):
+            raise ParameterError(
+                f"A wavelet needs a power of two, got {n} cells.",
+                hint="Add empty cells at the end, which are public.",
+                cells=n,
+            )
+        self.depth = self.n.bit_length() - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.n
+
+    @property
+    def solvable(self) -> bool:
+        return True
+
+    @cached_property
+    def norms(self) -> Array:
+        """The squared length of each row."""
+        levels = [np.full(2**k, self.n >> k, dtype=float) for k in range(self.depth)]
+        return np.concatenate([[float(self.n)], *levels])
+
+    def apply(self, values: Array) -> Array:
+        rows, sums = [], values
+        for _ in range(self.depth):
+            left, right = sums[0::2], sums[1::2]
+            rows.append(left - right)
+            sums = left + right
+        return np.concatenate([sums, *reversed(rows)])
+
+    def adjoint(self, values: Array) -> Array:
+        sums, at = values[:1], 1
+        for k in range(self.depth):
+            step = values[at : at + 2**k]
+            at += 2**k
+            pair = np.stack([sums + step, sums - step], axis=1)
+            sums = pair.reshape(2 ** (k + 1), *values.shape[1:])
+        return sums.copy()
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        found = [np.ones(x.shape, dtype=np.int64), *(np.zeros(x.shape, np.int64) for _ in "+--")]
+        for level in range(self.depth):
+            same = (x >> (level + 1)) == (y >> (level + 1))
+            here, there = (x >> level) & 1, (y >> level) & 1
+            for k, (one, two) in enumerate(((0, 0), (0, 1), (1, 0), (1, 1))):
+                found[k] += same & (here == one) & (there == two)
+        return Meets(*found)
+
+    def solve(self, values: Array) -> Array:
+        return self.adjoint(_scaled(np.asarray(values, dtype=float), self.norms))
+
+    def gram_solve(self, values: Array) -> Array:
+        # The rows are orthogonal and square: A^-1 = A' / N, so (A'A)^-1 = A' A / N^2.
+        return self.adjoint(_scaled(self.apply(np.asarray(values, dtype=float)), self.norms**2))
+
+
+def _scaled(values: Array, by: Array) -> Array:
+    return np.asarray((values.T / by).T)

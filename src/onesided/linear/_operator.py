@@ -1,0 +1,246 @@
+"""Integer matrices that are never written out: products with vectors, and how columns differ."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.errors import DataError, ParameterError
+
+Array = NDArray[Any]
+_DENSE_LIMIT: Final = 2**26
+
+
+class Meets(NamedTuple):
+    """How two columns x and y meet, summed over rows: the signs of x, then of y.
+
+    Each row's entries other than 0 have one magnitude, its weight; rows count by their weight.
+    ``plus_minus`` sums the rows where x holds a positive entry and y a negative one.
+    """
+
+    plus_plus: Any = 0
+    plus_minus: Any = 0
+    minus_plus: Any = 0
+    minus_minus: Any = 0
+
+
+class Operator(ABC):
+    """An integer matrix of ``shape`` (rows, columns). Integers in, exact integers out (int64)."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    @abstractmethod
+    def apply(self, values: Array) -> Array:
+        """The matrix times ``values``, of shape (columns,) or (columns, many)."""
+
+    @abstractmethod
+    def adjoint(self, values: Array) -> Array:
+        """The transposed matrix times ``values``, of shape (rows,) or (rows, many)."""
+
+    def meets(self, x: Array, y: Array) -> Meets | None:
+        """How columns ``x`` and ``y`` meet, pair by pair; None where no formula is known."""
+        del x, y
+
+    def gram_solve(self, values: Array) -> Array | None:
+        """``(A' A)^-1 values`` in floats; None where no closed form is known."""
+        del values
+
+    def solve(self, values: Array) -> Array | None:
+        """The least-squares solution ``A+ values`` in floats; None without a closed form."""
+        return self.gram_solve(self.adjoint(np.asarray(values, dtype=float)))
+
+    @property
+    def solvable(self) -> bool:
+        """Whether :meth:`gram_solve` has a closed form; then every column is determined too."""
+        return False
+
+    @property
+    def monotone(self) -> bool:
+        """For each x, rises and falls from x to y never shrink as y goes away along an axis."""
+        return False
+
+    @property
+    def largest(self) -> int:
+        """A bound of the entries' magnitudes."""
+        return 1
+
+    @property
+    def T(self) -> Operator:  # noqa: N802 - the name that arrays use
+        """The transposed matrix."""
+        return Transposed(self)
+
+    def __matmul__(self, other: Array | Operator) -> Any:
+        if isinstance(other, Operator):
+            return Product(self, other)
+        values = np.asarray(other)
+        if values.ndim not in (1, 2) or values.shape[0] != self.shape[1]:
+            raise DataError(
+                f"A matrix of {self.shape[1]:,} columns does not fit values of shape "
+                f"{values.shape}.",
+                hint="Give one value per cell, cells in rows of the grid.",
+            )
+        return self.apply(values)
+
+    def __add__(self, other: Operator) -> Operator:
+        return Sum(self, other)
+
+    def columns(self, cells: Array) -> Array:
+        """The matrix's columns at ``cells``, written out."""
+        chosen = np.zeros((self.shape[1], len(cells)), dtype=np.int64)
+        chosen[cells, np.arange(len(cells))] = 1
+        return self.apply(chosen)
+
+    def dense(self) -> Array:
+        """The matrix written out. Errors: ParameterError above 2^26 entries."""
+        if self.shape[0] * self.shape[1] > _DENSE_LIMIT:
+            raise ParameterError(
+                f"A matrix of shape {self.shape} is too large to write out.",
+                hint="Use its products with vectors.",
+                shape=self.shape,
+            )
+        return self.columns(np.arange(self.shape[1]))
+
+
+def change(operator: Operator, x: Array, y: Array) -> tuple[Array, Array]:
+    """``(rise, fall)`` for each pair: how much the rows rise and fall from column x to column y."""
+    both = operator.meets(x, y)
+    if both is None:
+        return _written_out(operator, x, y)
+    here, there = operator.meets(x, x), operator.meets(y, y)
+    if here is None or there is None:  # a formula for pairs is one for equal columns
+        return _written_out(operator, x, y)
+    rise = (there.plus_plus - both.plus_plus) + (here.minus_minus - both.minus_minus)
+    fall = (here.plus_plus - both.plus_plus) + (there.minus_minus - both.minus_minus)
+    return np.broadcast_to(rise, x.shape), np.broadcast_to(fall, x.shape)
+
+
+def _written_out(operator: Operator, x: Array, y: Array) -> tuple[Array, Array]:
+    """Without a formula: columns are written out, a few at a time."""
+    at_once = max(1, 2**22 // (operator.shape[0] + operator.shape[1]))
+    rises, falls = [], []
+    for start in range(0, len(x), at_once):
+        part = slice(start, start + at_once)
+        step = operator.columns(y[part]) - operator.columns(x[part])
+        rises.append(np.maximum(step, 0).sum(axis=0))
+        falls.append(np.maximum(-step, 0).sum(axis=0))
+    return np.concatenate(rises), np.concatenate(falls)
+
+
+class Transposed(Operator):
+    """Rows become columns."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, columns = self.operator.shape
+        return columns, rows
+
+    @property
+    def largest(self) -> int:
+        return self.operator.largest
+
+    @property
+    def T(self) -> Operator:
+        return self.operator
+
+    def apply(self, values: Array) -> Array:
+        return self.operator.adjoint(values)
+
+    def adjoint(self, values: Array) -> Array:
+        return self.operator.apply(values)
+
+
+class Dense(Operator):
+    """A matrix given in full; for small ones. Errors: ParameterError unless it is of integers."""
+
+    def __init__(self, matrix: object) -> None:
+        array = np.asarray(matrix)
+        if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu":
+            raise ParameterError(
+                f"A strategy or workload must be a two-dimensional array of whole numbers, got "
+                f"{array.dtype} with shape {array.shape}.",
+                hint="Scale fractions up to whole numbers, so that its sensitivity is exact.",
+            )
+        if np.any(np.abs(array.astype(object)) > 2**31):
+            raise ParameterError(
+                "A matrix has an entry above 2^31.", hint="Scale it down to smaller numbers."
+            )
+        self.matrix = array.astype(np.int64)
+        self.matrix.setflags(write=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    @property
+    def largest(self) -> int:
+        return int(np.abs(self.matrix).max())
+
+    def apply(self, values: Array) -> Array:
+        return np.asarray(self.matrix @ values)
+
+    def adjoint(self, values: Array) -> Array:
+        return np.asarray(self.matrix.T @ values)
+
+    def columns(self, cells: Array) -> Array:
+        return self.matrix[:, cells]
+
+
+class Product(Operator):
+    """One matrix after another: ``left @ right``."""
+
+    def __init__(self, left: Operator, right: Operator) -> None:
+        if left.shape[1] != right.shape[0]:
+            raise ParameterError(
+                f"Matrices of shapes {left.shape} and {right.shape} have no product.",
+                hint="The left one's columns are the right one's rows.",
+            )
+        self.left, self.right = left, right
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.left.shape[0], self.right.shape[1]
+
+    @property
+    def largest(self) -> int:
+        return self.left.largest * self.right.largest * self.left.shape[1]
+
+    def apply(self, values: Array) -> Array:
+        return self.left.apply(self.right.apply(values))
+
+    def adjoint(self, values: Array) -> Array:
+        return self.right.adjoint(self.left.adjoint(values))
+
+
+class Sum(Operator):
+    """Two matrices added up."""
+
+    def __init__(self, one: Operator, two: Operator) -> None:
+        if one.shape != two.shape:
+            raise ParameterError(
+                f"Matrices of shapes {one.shape} and {two.shape} have no sum.",
+                hint="Use matrices of the same shape, or stack them.",
+            )
+        self.one, self.two = one, two
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.one.shape
+
+    @property
+    def largest(self) -> int:
+        return self.one.largest + self.two.largest
+
+    def apply(self, values: Array) -> Array:
+        return self.one.apply(values) + self.two.apply(values)
+
+    def adjoint(self, values: Array) -> Array:
+        return self.one.adjoint(values) + self.two.adjoint(values)
