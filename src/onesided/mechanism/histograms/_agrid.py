@@ -47,6 +47,7 @@ class AGrid(TwoPhase):
 
     side: coarse cells along each axis (fewer if the histogram is shorter); public.
     learning, measuring: the noise of the two phases, as plain :class:`Counts`.
+    columns: how many columns a flat histogram has, row after row; None takes two dimensions only.
     Phase 1 counts a coarse grid with noise; each coarse cell is split more finely the more
     records it seems to hold. Phase 2 counts the fine cells with fresh noise. Then, free of charge,
     the two levels are reconciled: weighted by their variances, and made to add up.
@@ -56,7 +57,8 @@ class AGrid(TwoPhase):
     the histogram's; the fine cells are a function of the noisy coarse counts. Given them, the
     fine counts move by no more than the histogram's either; the rest is post-processing.
     Direction: as :class:`Counts` in both phases. Units: nats per count; estimates in counts.
-    Errors: DataError for a histogram that has not two dimensions.
+    Errors: DataError for a histogram that is no map: not two dimensions, or flat and not
+    ``columns`` times a whole number.
     Source: Qardaji, Yang and Li, ICDE 2013 (AG, with its constants c = 10 and c2 = 5), where
     cells here are aligned with the bins of the histogram.
     """
@@ -64,12 +66,11 @@ class AGrid(TwoPhase):
     side: int
     learning: Counts
     measuring: Counts
+    columns: int | None = None
     clip: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "side", whole(self.side, name="side", least=1, most=_MOST))
-        plain(self.learning, name="learning")
-        plain(self.measuring, name="measuring")
+        _check_grid(self)
 
     @classmethod
     def for_policy(
@@ -80,6 +81,7 @@ class AGrid(TwoPhase):
         records: int,
         counted: Iterable[str] | None = None,
         share: Number = "1/2",
+        columns: int | None = None,
         clip: bool = True,
     ) -> AGrid:
         """The least noise that keeps ``(epsilon, policy)``; ``share`` of ε goes to phase 1.
@@ -89,13 +91,15 @@ class AGrid(TwoPhase):
         """
         first, second = phases(policy, epsilon, counted, share)
         side = max(10, math.ceil(_side(policy, epsilon, counted, records) / 4))
-        return cls(min(side, _MOST), first, second, clip=clip)
+        return cls(min(side, _MOST), first, second, columns=columns, clip=clip)
 
     def learn(self, counts: IntArray, *, noise: Noise) -> GridPartition:
         """Fine cells, smaller where the noisy coarse counts are larger."""
-        cells = coarse_cells(counts.shape, self.side)
+        shape = _map(counts.shape, self.columns)
+        cells = coarse_cells(shape, self.side).reshape(counts.shape)
         coarse = unbiased(self.learning, Partition(cells).totals(counts), noise=noise)
-        return refine(counts.shape, self.side, coarse, self._parts(coarse))
+        labels, parents = refine(shape, self.side, self.parts(coarse))
+        return GridPartition(labels.reshape(counts.shape), coarse, parents)
 
     def learn_loss(self, shift: Shift) -> Loss:
         """What the noisy coarse counts lose."""
@@ -126,7 +130,7 @@ class AGrid(TwoPhase):
         """What the noisy fine counts lose at most."""
         return self.measuring.loss(shift)
 
-    def _parts(self, coarse: NDArray[np.float64]) -> IntArray:
+    def parts(self, coarse: NDArray[np.float64]) -> IntArray:
         """Along each axis, how many fine cells each coarse one should have."""
         spread = _spread(self.measuring)
         if spread == 0:
@@ -141,16 +145,16 @@ class UniformGrid(TwoPhase):
 
     Nothing is learnt. Promise: the loss is at most ``measuring.loss(shift)``, reached where the
     record leaves and enters different cells. Source: Qardaji, Yang and Li, ICDE 2013.
-    Errors: DataError for a histogram that has not two dimensions.
+    ``columns`` and errors: as for :class:`AGrid`.
     """
 
     side: int
     measuring: Counts
+    columns: int | None = None
     clip: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "side", whole(self.side, name="side", least=1, most=_MOST))
-        plain(self.measuring, name="measuring")
+        _check_grid(self)
 
     @classmethod
     def for_policy(
@@ -160,6 +164,7 @@ class UniformGrid(TwoPhase):
         epsilon: Number,
         records: int,
         counted: Iterable[str] | None = None,
+        columns: int | None = None,
         clip: bool = True,
     ) -> UniformGrid:
         """The least noise that keeps ``(epsilon, policy)``, on a grid for ``records`` records.
@@ -169,11 +174,12 @@ class UniformGrid(TwoPhase):
         """
         noise = Counts.for_policy(policy, epsilon=epsilon, counted=counted)
         side = math.ceil(_side(policy, epsilon, counted, records))
-        return cls(min(max(side, 1), _MOST), noise, clip=clip)
+        return cls(min(max(side, 1), _MOST), noise, columns=columns, clip=clip)
 
     def learn(self, counts: IntArray, *, noise: Noise) -> Partition:  # noqa: ARG002 - no chance
         """The fixed grid: of the counts only their shape matters."""
-        return Partition(coarse_cells(counts.shape, self.side))
+        cells = coarse_cells(_map(counts.shape, self.columns), self.side)
+        return Partition(cells.reshape(counts.shape))
 
     def learn_loss(self, shift: Shift) -> Loss:  # noqa: ARG002 - nothing is learnt
         """0."""
@@ -190,26 +196,18 @@ class UniformGrid(TwoPhase):
         return self.measuring.loss(shift)
 
 
-def coarse_cells(shape: tuple[int, ...], side: int) -> IntArray:
-    """The coarse cell of each bin: ``side`` near-equal strips along each axis, or fewer.
-
-    Errors: DataError for a histogram that has not two dimensions.
-    """
-    if len(shape) != 2:
-        raise DataError(
-            f"A grid needs a histogram of two dimensions, got shape {shape}.",
-            hint="Give counts[row, column]; for one dimension use Ahp.",
-            shape=shape,
-        )
+def coarse_cells(shape: tuple[int, int], side: int) -> IntArray:
+    """The coarse cell of each bin: ``side`` near-equal strips along each axis, or fewer."""
     rows, columns = (_strips(length, side)[0] for length in shape)
     cells: IntArray = rows[:, None] * min(side, shape[1]) + columns
     return cells
 
 
-def refine(
-    shape: tuple[int, ...], side: int, coarse: NDArray[np.float64], parts: IntArray
-) -> GridPartition:
-    """Split coarse cell c into ``parts[c]`` by ``parts[c]`` cells, never smaller than a bin."""
+def refine(shape: tuple[int, int], side: int, parts: IntArray) -> tuple[IntArray, IntArray]:
+    """The fine cell of each bin, and the coarse cell of each fine one.
+
+    Coarse cell c is split into ``parts[c]`` by ``parts[c]``; no fine cell is less than a bin.
+    """
     cells = coarse_cells(shape, side)
     (row, top, height), (column, left, width) = (_strips(length, side) for length in shape)
     # Per coarse cell first, so that each has as many fine cells as its bins allow.
@@ -220,7 +218,34 @@ def refine(
     lower = inside[0][:, None] * down[cells] // height[row][:, None]
     right = inside[1] * across[cells] // width[column]
     labels = begins[:-1][cells] + lower * across[cells] + right
-    return GridPartition(labels, coarse, np.repeat(np.arange(coarse.size), np.diff(begins)))
+    return labels, np.repeat(np.arange(parts.size), down * across)
+
+
+def _map(shape: tuple[int, ...], columns: int | None) -> tuple[int, int]:
+    """Rows and columns of a histogram.
+
+    Errors: DataError for one that is no map.
+    """
+    if len(shape) == 2 and columns in (None, shape[1]):
+        return shape[0], shape[1]
+    if len(shape) == 1 and columns and shape[0] % columns == 0:
+        return shape[0] // columns, columns
+    raise DataError(
+        f"A histogram of shape {shape} is no map of {columns or 'rows and'} columns.",
+        hint="Give counts[row, column], or columns=... for a flat histogram; "
+        "for one dimension use Ahp.",
+        shape=shape,
+    )
+
+
+def _check_grid(grid: AGrid | UniformGrid) -> None:
+    """Refuse grids without cells, and noise that is not plain."""
+    object.__setattr__(grid, "side", whole(grid.side, name="side", least=1, most=_MOST))
+    if grid.columns is not None:
+        object.__setattr__(grid, "columns", whole(grid.columns, name="columns", least=1))
+    plain(grid.measuring, name="measuring")
+    if isinstance(grid, AGrid):
+        plain(grid.learning, name="learning")
 
 
 def _strips(length: int, side: int) -> tuple[IntArray, IntArray, IntArray]:

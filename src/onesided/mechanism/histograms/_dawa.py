@@ -1,0 +1,196 @@
+"""DAWA: learn a partition into intervals by noisy costs, then measure each bucket's total."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import INFINITE, Loss, Number, positive, rate
+from onesided.errors import DataError, NoiseError, ParameterError
+from onesided.mechanism._counts import Counts
+from onesided.mechanism._rates import rates_for
+from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead
+from onesided.mechanism.histograms._interval_costs import deviations
+from onesided.mechanism.histograms._two_phase import Partition, TwoPhase, share_of
+from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.policy import GroupCount, Policy, Shift
+
+LEARN_SHARE: Final = Fraction(1, 3)
+# Prices are whole numbers of sixteenths of a count; a bucket's deviation counts twice, because
+# the counts' distance from their mean is up to twice that from their median.
+_UNIT: Final = 16
+_DEVIATION: Final = 2 * _UNIT
+# With these, no sum of prices leaves int64: 2^53 counts, 2^26 cells, noise of at most 2^28.
+_MIN_LEARN_RATE: Final = Fraction(1, 2**20)
+_MAX_CELLS: Final = 2**26
+_MAX_DRAWN: Final = 2**28
+
+
+@dataclass(frozen=True, slots=True)
+class Dawa(TwoPhase):
+    """A histogram as totals of intervals that were found to hold nearly equal counts.
+
+    Phase 1 gives every aligned interval of 1, 2, 4, ... cells a cost: twice ``sum |x - median|``,
+    less noise, plus a public price per bucket; the cheapest partition into such intervals is
+    published, the costs are not. Phase 2 is two-rate geometric noise on each bucket's total, its
+    median taken out. In two dimensions intervals are taken along the Z-order curve: squares, and
+    pairs of them.
+
+    Promise: along a move with ``Shift(rise, fall)`` phase 1 loses at most
+    ``learn_rate * (rise + fall)`` and phase 2 exactly ``upper_rate * fall + lower_rate * rise``
+    for every partition.
+    Direction: phase 2 is one-sided where the policy is. A deviation may rise or fall along any
+    move, so phase 1 has no cheap direction; but its noise need only be below the truth.
+    Units: rates in nats per count.
+
+    Proof for phase 1. A formal partition takes each cell into exactly one of its buckets. Let the
+    counts move from x to y by D_B inside bucket B, in L1; the sum of D_B over any partition is
+    D = rise + fall. A cost moves by at most D_B, so the cost of every partition falls by at most
+    D. Let the noise g make partition P the answer on x. Let g' be g except on the buckets of P,
+    where it is larger by ``cost_B(y) - cost_B(x) + D_B``, a whole number from 0 to 2 D_B, and D_B
+    where B is one cell, whose cost is always 0. On y with g' the price of P is that on x with g
+    less exactly D; any other partition has fallen by no more than D for its costs' sake, and by
+    noise only through buckets it shares with P, whose own fall was exactly D_B. So P is still
+    cheapest, and where prices are equal the rule that chose it is a fixed order. Noise is at the
+    rate ``learn_rate`` on cells and half that on longer intervals, so the density of g' is at
+    least e^(-learn_rate D) times that of g, and g -> g' is injective.
+    That is why one-sided noise suffices, why a cell must have noise although its cost is known,
+    and why a cost may not be clipped at 0 after noise.
+
+    Source: Li, Hay, Miklau and Wang 2014; medians in place of means, which halves what a cost
+    can move by; aligned intervals, which make the search O(n) and the noise's lead small.
+    Errors: ParameterError for rates that cannot be meant.
+    """
+
+    learn_rate: Loss
+    upper_rate: Loss
+    lower_rate: Loss
+    clip: bool = False
+
+    def __init__(
+        self,
+        learn_rate: Loss | Number,
+        *,
+        upper_rate: Loss | Number,
+        lower_rate: Loss | Number,
+        clip: bool = False,
+    ) -> None:
+        learnt = rate(learn_rate, name="learn_rate")
+        if learnt < _MIN_LEARN_RATE:
+            raise ParameterError(
+                f"learn_rate must be at least 2^-20, got {learn_rate!r}.",
+                hint="With so much noise no partition can be learnt; measure cells or the total.",
+                value=learn_rate,
+            )
+        object.__setattr__(self, "learn_rate", learnt)
+        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
+        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
+        object.__setattr__(self, "clip", bool(clip))
+
+    @classmethod
+    def for_policy(
+        cls,
+        policy: Policy,
+        *,
+        epsilon: Number,
+        learn_share: Number = LEARN_SHARE,
+        query: GroupCount | None = None,
+        clip: bool = False,
+    ) -> Dawa:
+        """``learn_share`` of ε on every edge for the partition, the rest for the totals.
+
+        query: how units are counted; None is one group per unit, or presence's own bound.
+        """
+        count = GroupCount() if query is None else query
+        whole, share = positive(epsilon, name="epsilon"), share_of(learn_share, name="learn_share")
+        upper, lower = rates_for(policy, count, whole * (1 - share))
+        return cls(
+            both_ways_rate(policy, count, whole * share),
+            upper_rate=upper,
+            lower_rate=lower,
+            clip=clip,
+        )
+
+    def learn(self, counts: IntArray, *, noise: Noise) -> Partition:
+        """The buckets: contiguous in one dimension, or along the Z-order curve in two."""
+        if counts.size > _MAX_CELLS:
+            raise DataError(
+                f"The histogram has {counts.size} cells, more than 2^26.",
+                hint="Use coarser cells.",
+            )
+        order = None if counts.ndim == 1 else z_order(counts.shape)
+        line = counts if order is None else counts.ravel()[order]
+        cells = -_drawn(noise, self.learn_rate, line.size)
+        half = self.learn_rate * Fraction(1, 2)
+        noisy = (cost - _drawn(noise, half, cost.size) for cost in deviations(line))
+        labels = np.cumsum(cheapest(cells, noisy, self._prices())) - 1
+        if order is None:
+            return Partition(labels)
+        placed = np.empty_like(labels)
+        placed[order] = labels
+        return Partition(placed.reshape(counts.shape))
+
+    def learn_loss(self, shift: Shift) -> Loss:
+        """``learn_rate * (rise + fall)``."""
+        return self.learn_rate * (shift.rise + shift.fall)
+
+    def measure(self, counts: IntArray, partition: Partition, *, noise: Noise) -> NDArray[Any]:
+        """Noisy totals of the buckets, less the noise's median: int64, shape (m,)."""
+        return self._totals().release(partition.totals(counts), noise=noise)
+
+    def measure_loss(self, shift: Shift) -> Loss:
+        """``upper_rate * fall + lower_rate * rise``: a bucket moves by no more than its cells."""
+        return self._totals().loss(shift)
+
+    def _totals(self) -> Counts:
+        return Counts(self.upper_rate, self.lower_rate, correction="median")
+
+    def _prices(self) -> Prices:
+        """A bucket's price: the error of measuring it, and what noise gains from one more."""
+        spread = TwoSidedGeometric(self.upper_rate, self.lower_rate).variance()
+        # The mean absolute error of Laplace noise of this variance; close for one-sided noise.
+        error = math.sqrt(spread / 2)
+        long, cell = lead(self.learn_rate * Fraction(1, 2)), lead(self.learn_rate)
+        return Prices(
+            _DEVIATION,
+            cell=round(_DEVIATION * cell + _UNIT * error),
+            interval=round(_DEVIATION * long + _UNIT * error),
+        )
+
+
+def both_ways_rate(policy: Policy, query: GroupCount, epsilon: Fraction) -> Loss:
+    """The largest rate r with ``r * (rise + fall) <= epsilon * weight`` on every move.
+
+    INFINITE if no move changes a count.
+    """
+    return min(
+        (
+            epsilon * edge.weight / (shift.rise + shift.fall)
+            for edge, many in policy.shifts(query).items()
+            for shift in many
+            if shift.rise + shift.fall
+        ),
+        default=INFINITE,
+    )
+
+
+def z_order(shape: tuple[int, ...]) -> IntArray:
+    """The cells of a table in the order of interleaved row and column bits."""
+    rows, columns = np.indices(shape, dtype=np.int64)
+    code = np.zeros(shape, dtype=np.int64)
+    for bit in range(max(shape).bit_length()):
+        code |= (rows >> bit & 1) << (2 * bit + 1) | (columns >> bit & 1) << (2 * bit)
+    return np.argsort(code.ravel(), kind="stable").astype(np.int64)
+
+
+def _drawn(noise: Noise, rate: Loss, size: int) -> IntArray:
+    drawn = noise.geometric(rate, size)
+    # Refused by the noise alone, and at these rates with a chance below 2^-100: nothing leaks.
+    if drawn.size and drawn.max() > _MAX_DRAWN:
+        raise NoiseError("A draw of noise was too large to add up.", hint="Release again.")
+    return drawn
