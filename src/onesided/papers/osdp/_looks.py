@@ -1,0 +1,56 @@
+"""How methods are drawn and named in the figures of this paper, and where its policies are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from onesided.papers._model import Curve, Look, Row
+from onesided.papers.osdp._policies import SHARES
+
+EPSILONS: Final = ("1", "0.01")
+X_LABEL: Final = "policy (P99: about 99 % of the records are open)"
+LOOKS: Final = {
+    "All NS": Look(name="All NS (not private: tells who is open)", colour="grey"),
+    "OsdpRR": Look(name="OsdpRR (true sample)", colour="blue"),
+    "ObjDP": Look(name="ObjDP", colour="vermillion", marker="square"),
+    "Random": Look(name="Random", colour="black", marker="none", dashed=True),
+    "LM T1": Look(name="LM T1", colour="vermillion", marker="square"),
+    "LM T*": Look(name="LM T* (k chosen by looking: not private)", colour="orange", dashed=True),
+    "ours: unknown keys": Look(name="ours: unknown keys T1", colour="green", marker="diamond"),
+}
+
+
+def policies(rows: Iterable[Row]) -> list[int]:
+    """The policies that were tried, from P99 down."""
+    tried = {row["policy"] for row in rows}
+    return [share for share in SHARES if share in tried]
+
+
+def bars(rows: Sequence[Row], method: str, value: str, tried: Sequence[int]) -> Curve:
+    """A bar for each policy."""
+    by_policy = {row["policy"]: row for row in rows if row["method"] == method}
+    mine = [by_policy[one] for one in tried]
+    return Curve(
+        look=LOOKS[method],
+        x=range(len(mine)),
+        y=[row[value] for row in mine],
+        spread=[row[f"{value}_spread"] for row in mine],
+        kind="bar",
+    )
+
+
+def level(rows: Sequence[Row], method: str, value: str, tried: Sequence[int]) -> Curve:
+    """A flat line: a method that does not know of the policy."""
+    (row,) = [row for row in rows if row["method"] == method]
+    return Curve(look=LOOKS[method], x=range(len(tried)), y=[row[value]] * len(tried))
+
+
+def names(tried: Sequence[int]) -> list[str]:
+    """P99, P90, ..."""
+    return [f"P{one}" for one in tried]
+
+
+def sources(rows: Iterable[Row]) -> list[str]:
+    """The data sets, in order."""
+    return list(dict.fromkeys(row["dataset"] for row in rows))
