@@ -22,8 +22,10 @@ from onesided.mechanism._baselines_top_k import (
 )
 from onesided.mechanism._counts import Counts, Interval
 from onesided.mechanism._decision import AtMost
+from onesided.mechanism._record_sample import RecordSample
 from onesided.mechanism._sparse_vector import Answer, SparseAnswers, SparseStream, SparseVector
 from onesided.mechanism._top_k import TopK, TopKAnswer
+from onesided.mechanism._unknown_keys import UnknownKeys, mean_relative_error
 
 __all__ = [
     "AGeo",
@@ -42,12 +44,15 @@ __all__ = [
     "MeasuredTopK",
     "MeasuredTopKAnswer",
     "Mechanism",
+    "RecordSample",
     "SparseAnswers",
     "SparseStream",
     "SparseVector",
     "TopK",
     "TopKAnswer",
+    "UnknownKeys",
     "VirtualOptimal",
     "combine_gaps",
     "combine_leads",
+    "mean_relative_error",
 ]
