@@ -1,0 +1,269 @@
+"""Look at a sample of the units only: two-sided privacy from one-sided noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onesided._numbers import INFINITE, Infinite, Loss, Number, exp_neg_bounds, log_up, rate, whole
+from onesided.errors import ContributionError, DataError, UnprotectableError
+from onesided.mechanism._base import Mechanism, counts_of
+from onesided.mechanism._counts import Correction, Counts
+from onesided.mechanism._paid import Move, moves_of
+from onesided.noise import IntArray, Noise, SecureNoise
+from onesided.policy import ABSENT, Policy, Shift
+
+MOST_UNITS: Final = 10**9
+_CHUNK: Final = 1 << 20
+_BITS: Final = 160
+_GRID: Final = 2**80
+# e^2048 decides nothing: amplification is not tried above it.
+_LARGEST: Final = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Subsampled:
+    """Keep each unit with probability ``p = 1 - e^-keep_rate``, and run ``mechanism`` on those.
+
+    ``release`` takes a histogram (each unit adds 1 to one count), or a table of units with a row
+    of 0s and 1s for each, at most ``max_groups`` 1s. A unit is kept or dropped whole, by one coin.
+    Promise, where the mechanism loses ε along a fall:
+    * a unit leaves (``fall``): ``ln(1 + p (e^ε - 1))``, rounded up;
+    * a unit arrives (``rise``): ``keep_rate``, whatever the mechanism does with rises; or
+      ``-ln(1 - p + p e^-ε)`` where it loses ε along them;
+    * a unit changes: the two together, by way of absence; never more than the mechanism itself.
+    With ``max_groups`` above 1 a fall may also be a unit that stays and leaves a group, which
+    sampling does *not* make more private. Unless ``whole`` says that units only come and go, the
+    loss covers that too.
+    Direction: the mechanism may hide falls only (noise above); the sample hides the rises. The
+    price: an answer is about the sample, so nothing is certain about the data but this: what is
+    surely below the sample's count is surely below the true one.
+
+    Proof. Fix the other units' coins. With ``a`` the mechanism's law without the unit and b with
+    it, the sampled law is a without it and ``(1 - p) a + p b`` with it. ``b <= e^ε a`` gives the
+    first, ``b >= 0`` (or ``b >= e^-ε a``) the second. Mixing over the other coins keeps both.
+    Warning: the second alone is removal-only privacy, and a p-fraction in the clear satisfies it:
+    ``Subsampled(Counts(INFINITE, INFINITE), ...)`` protects nobody who is in the data.
+
+    Source: one-sided note, Theorems 5 and 6 and equation (3); :meth:`for_policy` is the latter.
+    Time grows with the number of units, as counting does. Errors: ParameterError.
+    """
+
+    mechanism: Mechanism
+    keep_rate: Loss
+    max_groups: int
+    whole: bool
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        *,
+        keep_rate: Loss | Number,
+        max_groups: int = 1,
+        whole: bool = False,
+    ) -> None:
+        object.__setattr__(self, "mechanism", mechanism)
+        object.__setattr__(self, "keep_rate", rate(keep_rate, name="keep_rate"))
+        object.__setattr__(self, "max_groups", _whole(max_groups))
+        object.__setattr__(self, "whole", bool(whole))
+
+    @classmethod
+    def for_policy(
+        cls,
+        policy: Policy,
+        *,
+        epsilon: Number,
+        max_groups: int | None = None,
+        counted: Iterable[str] | None = None,
+        correction: Correction = "none",
+    ) -> Subsampled:
+        """Counts with noise above the truth only, of a sample that hides the rises (equation 3).
+
+        The keep rate is what a rise may lose; the noise's is what then makes a fall lose as much
+        as it may: ``ln(1 + e^ε)`` under unbounded DP, rounded down, which is more noise. Where one
+        move does both, each gets half.
+        Errors: UnprotectableError where units in several groups may change without leaving.
+        """
+        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        groups = max((max(m.shift.fall, m.shift.rise) for m in moves), default=1)
+        if groups > 1:
+            _refuse_changes(policy, moves)
+        both = any(move.shift.rise and move.shift.fall for move in moves)
+        keep = _least((m.loss for m in moves if m.shift.rise), both=both)
+        fall = _least((m.loss for m in moves if m.shift.fall), both=both)
+        inner: Loss = INFINITE if isinstance(fall, Infinite) else _before(fall, keep) / groups
+        counts = Counts(inner, INFINITE, correction=correction)
+        return cls(counts, keep_rate=keep, max_groups=groups, whole=groups > 1)
+
+    @property
+    def share(self) -> float:
+        """p, the probability with which a unit is kept."""
+        return 1.0 if isinstance(self.keep_rate, Infinite) else -math.expm1(-float(self.keep_rate))
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> Any:
+        """What the mechanism says of the sample.
+
+        Errors: DataError unless ``values`` is a histogram (for ``max_groups=1``) or a table of
+        0s and 1s; ContributionError for a unit in too many groups.
+        """
+        source = SecureNoise() if noise is None else noise
+        return self.mechanism.release(self.sample(values, noise=source), noise=source)
+
+    def sample(self, values: ArrayLike, *, noise: Noise) -> IntArray:
+        """The counts of a fresh sample. In the clear: not to be published unless that is meant."""
+        table = np.asarray(values)
+        if table.ndim == 2:
+            rows = _rows_of(table, self.max_groups)
+            kept: IntArray = rows[~noise.bernoulli_exp(self.keep_rate, len(rows))].sum(
+                axis=0, dtype=np.int64
+            )
+            return kept
+        if self.max_groups > 1:
+            raise DataError(
+                "Counts do not say which of them a unit is in, so it cannot be kept whole.",
+                hint="Give a table of 0s and 1s with one row per unit.",
+            )
+        return self._thinned(counts_of(table), noise)
+
+    def loss(self, shift: Shift) -> Loss:
+        """The loss stated above for a unit that adds at most ``max_groups``; else INFINITE."""
+        if max(shift.rise, shift.fall) > self.max_groups:
+            return INFINITE
+        direct = self.mechanism.loss(shift)
+        if isinstance(self.keep_rate, Infinite):
+            return direct
+        if shift.rise == 0:
+            return self._leaving(shift.fall)
+        if shift.fall == 0 and (self.whole or self.max_groups == 1):
+            return min(self._arriving(shift.rise), direct)
+        # By way of absence; what is there before an arrival can be all groups but one.
+        before = self.max_groups if shift.fall else self.max_groups - 1
+        return min(self._left(before) + self.keep_rate, direct)
+
+    def delta(self, shift: Shift) -> Fraction:
+        """The mechanism's own δ times p, rounded up; 0 if it has none. It covers every move."""
+        own = getattr(self.mechanism, "delta", None)
+        if own is None or not (shift.rise or shift.fall):
+            return Fraction(0)
+        fall = shift.fall if shift.rise == 0 else self.max_groups
+        chance: Fraction = _share_up(self.keep_rate) * own(Shift(rise=0, fall=fall))
+        return chance
+
+    def estimate(self, answers: ArrayLike) -> NDArray[np.float64]:
+        """Answers about the sample, scaled to all units: unbiased if they are, about the sample."""
+        scaled: NDArray[np.float64] = np.asarray(answers) / self.share
+        return scaled
+
+    def _leaving(self, fall: int) -> Loss:
+        """A unit that leaves and, unless units are whole, one that stays in fewer groups."""
+        if self.whole or self.max_groups == 1:
+            return self._left(fall)
+        stays = self._inner_fall(min(fall, self.max_groups - 1))
+        return max(stays, self._left(fall)) if fall == self.max_groups else stays
+
+    def _left(self, fall: int) -> Loss:
+        return _after(self._inner_fall(fall), self.keep_rate)
+
+    def _inner_fall(self, fall: int) -> Loss:
+        return self.mechanism.loss(Shift(rise=0, fall=fall)) if fall else Fraction(0)
+
+    def _arriving(self, rise: int) -> Loss:
+        own = self.mechanism.loss(Shift(rise=rise, fall=0))
+        if isinstance(own, Infinite) or isinstance(self.keep_rate, Infinite) or own > _LARGEST:
+            return self.keep_rate
+        kept = _share_up(self.keep_rate)
+        least = 1 - kept + kept * exp_neg_bounds(own, bits=_BITS)[0]
+        return min(self.keep_rate, log_up(1 / least, bits=96))
+
+    def _thinned(self, counts: IntArray, noise: Noise) -> IntArray:
+        """A coin for each unit of a histogram, some at a time."""
+        total = sum(counts.tolist())
+        if total > MOST_UNITS:
+            raise DataError(
+                f"A histogram of {total:,} units is more than {MOST_UNITS:,} to sample from here.",
+                hint="Sample the records in the engine, and count what is left.",
+            )
+        ends, kept = np.cumsum(counts), np.zeros(counts.size, dtype=np.int64)
+        for start in range(0, total, _CHUNK):
+            dropped = noise.bernoulli_exp(self.keep_rate, min(_CHUNK, total - start))
+            places = np.searchsorted(ends, start + np.flatnonzero(~dropped), side="right")
+            kept += np.bincount(places, minlength=counts.size)
+        return kept
+
+
+def _whole(max_groups: object) -> int:
+    return whole(max_groups, name="max_groups", least=1)
+
+
+def _rows_of(table: NDArray[Any], most: int) -> IntArray:
+    """A table of 0s and 1s, each row with at most ``most`` 1s."""
+    if table.dtype.kind not in "iub" or ((table != 0) & (table != 1)).any():
+        raise DataError(
+            f"Units must be rows of 0s and 1s, got {table.dtype} with shape {table.shape}.",
+            hint="One row per unit, one column per group; 1 where the unit is in the group.",
+        )
+    rows = table.astype(np.int64)
+    sizes = rows.sum(axis=1)
+    if (sizes > most).any():
+        where = int(np.argmax(sizes > most))
+        raise ContributionError(
+            f"The unit in row {where} is in {sizes[where]} groups, more than {most}.",
+            hint="Raise max_groups, or cut units down to that many groups first.",
+            position=where,
+        )
+    return rows
+
+
+def _refuse_changes(policy: Policy, moves: list[Move]) -> None:
+    """Only moves from or to absence: a unit in several groups that stays is not amplified."""
+    for move in moves:
+        if ABSENT not in policy.ends(move.edge):
+            raise UnprotectableError(
+                f"Under the policy '{policy.name}' a unit in several groups may change without "
+                f"leaving ({move.edge.name}), and sampling does not hide what changes.",
+                hint="Use one group per unit, or a policy whose units come and go whole: "
+                "unbounded, addition_only, removal_only.",
+            )
+
+
+def _least(losses: Iterable[Fraction], *, both: bool) -> Loss:
+    found = min(losses, default=None)
+    return INFINITE if found is None else found / (2 if both else 1)
+
+
+def _share_up(keep: Loss) -> Fraction:
+    """At least p."""
+    return Fraction(1) if isinstance(keep, Infinite) else 1 - exp_neg_bounds(keep, bits=_BITS)[0]
+
+
+def _grown(loss: Fraction) -> tuple[Fraction, Fraction]:
+    """Bounds of ``e^loss - 1``, to one part in 2^100."""
+    low, high = exp_neg_bounds(loss, bits=_BITS + 2 * int(loss))
+    return (1 - high) / high, (1 - low) / low
+
+
+def _after(loss: Loss, keep: Loss) -> Loss:
+    """``ln(1 + p (e^loss - 1))``, rounded up."""
+    if isinstance(keep, Infinite) or isinstance(loss, Infinite) or not 0 < loss <= _LARGEST:
+        return loss
+    return min(loss, log_up(1 + _share_up(keep) * _grown(loss)[1], bits=96))
+
+
+def _before(loss: Fraction, keep: Loss) -> Fraction:
+    """The largest loss on a grid that sampling brings down to ``loss``, as :func:`_after` rounds.
+
+    One step of the grid, 2^-80 over p, is left free: it lowers what :func:`_after` finds by
+    about 2^-80, and all roundings together are below 2^-95.
+    """
+    if isinstance(keep, Infinite) or loss > _LARGEST:
+        return loss
+    share = _share_up(keep)
+    step = Fraction(int(1 / share) + 1, _GRID)
+    steps = int(log_up(1 + _grown(loss)[0] / share, bits=96) / step) - 1
+    return max(loss, steps * step)
