@@ -1,0 +1,80 @@
+"""Frequencies estimated from reports, with what can be said of their error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import Number, exact
+from onesided.errors import ParameterError
+from onesided.noise import IntArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+CONFIDENCE: Final = "0.95"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Unbiased shares of each letter; everything here is post-processing of the reports.
+
+    alphabet: the letters, in the order of all arrays. people: how many reported.
+    frequencies: unbiased shares; they may lie below 0 or above 1.
+    variances: unbiased estimates of their variances, 0 where that would be negative. About the
+        people who reported, or, if ``sampled``, about the population that they were drawn from
+        independently.
+    least, most: how many of the people who reported hold the letter, for certain: never wrong
+        if every report was made as it should be.
+    widths: how far one report can move the sum of one letter's terms.
+    """
+
+    alphabet: tuple[str, ...]
+    people: int
+    frequencies: FloatArray
+    variances: FloatArray
+    least: IntArray
+    most: IntArray
+    widths: FloatArray
+    sampled: bool
+
+    @property
+    def counts(self) -> FloatArray:
+        """Estimated numbers of people."""
+        return self.frequencies * self.people
+
+    def share(self, letter: str) -> float:
+        """The estimated share of one letter. Errors: ParameterError for a stranger."""
+        if letter not in self.alphabet:
+            raise ParameterError(
+                f"The letter {letter!r} is not in the alphabet.",
+                hint=f"The letters are {', '.join(self.alphabet[:12])}.",
+            )
+        return float(self.frequencies[self.alphabet.index(letter)])
+
+    def interval(
+        self, *, confidence: Number = CONFIDENCE, exact_coverage: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """``(lower, upper)`` ends for each letter's share, each letter on its own.
+
+        By the normal approximation with estimated variances: right for many reports. With
+        ``exact_coverage``, by Hoeffding's inequality: wider, and holds for any number of reports.
+        Both are cut to [0, 1], and about the reporting people to what is certain of them.
+        """
+        missed = 1 - exact(confidence, name="confidence")
+        if not 0 < missed < 1:
+            raise ParameterError(
+                f"confidence must lie strictly between 0 and 1, got {confidence!r}.",
+                hint='Use for example "0.95".',
+            )
+        if exact_coverage:
+            half = self.widths * math.sqrt(math.log(2 / missed) / (2 * self.people))
+        else:
+            half = NormalDist().inv_cdf(1 - float(missed) / 2) * np.sqrt(self.variances)
+        lower, upper = self.frequencies - half, self.frequencies + half
+        least = 0.0 if self.sampled else self.least / self.people
+        most = 1.0 if self.sampled else self.most / self.people
+        return np.clip(lower, least, most), np.clip(upper, least, most)

@@ -1,0 +1,158 @@
+"""The most truthful channel of a policy, column by column, solved exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from onesided._numbers import Number
+from onesided.errors import ParameterError, PolicyError
+from onesided.mechanism.local._channel import Channel
+from onesided.mechanism.local._odds import finite, round_up_to, shrink
+from onesided.mechanism.local._response import RandomisedResponse
+from onesided.policy import Local, Policy
+
+MOST_LETTERS: Final = 64
+MOST_PROGRAMMED: Final = 32
+# For each edge (x, y), by places: a chance of x times this is the least that y must have.
+Least: TypeAlias = Mapping[tuple[int, int], Fraction]
+Matrix: TypeAlias = list[list[Fraction]]
+
+
+def context_aware(policy: Policy, *, epsilon: Number) -> Channel:
+    """A channel for any local policy, with every edge's own weight (context-aware local privacy).
+
+    Promise: along an edge x -> y of weight w the loss is at most ``ε w``, checked exactly before
+    the channel is returned. A letter without edges is told as it is.
+    If ``t(o, x)`` is e^-ε to the weight of the shortest path from o to x, the channel reports o
+    with chance ``c(o) t(o, x)``: as seldom from others as the policy allows. ``c`` makes all rows
+    add up to 1, in exact fractions. That gives Warner's, Mangat's, k-ary and utility-optimised
+    response, and the truncated geometric on a path. Where no such ``c > 0`` exists, a linear
+    programme chooses the channel (needs scipy), and is repaired to exact fractions.
+    Errors: PolicyError unless the policy is local; ParameterError for ε, more than 64 letters, or more than
+    32 for the programme;
+    MissingDependencyError.
+    Source: the definition is Acharya et al. (2020), eq. of E-local privacy; directed as ULDP
+    (Murakami and Kawamoto 2019).
+    """
+    letters, least = constraints(policy, finite(epsilon))
+    count = len(letters)
+    _refuse_large(count, MOST_LETTERS, "exact fractions")
+    columns = [lifted({place: Fraction(1)}, count, least) for place in range(count)]
+    shares = solve_ones([[columns[o][x] for o in range(count)] for x in range(count)])
+    if shares is not None and min(shares) > 0:
+        rows = [[shares[o] * columns[o][x] for o in range(count)] for x in range(count)]
+    else:
+        _refuse_large(count, MOST_PROGRAMMED, "the linear programme that this policy needs")
+        from onesided.mechanism.local._programme import programmed  # noqa: PLC0415 - needs scipy
+
+        rows = programmed(count, least)
+    check(rows, letters, least)
+    return Channel(letters, rows)
+
+
+def for_policy(policy: Policy, *, epsilon: Number) -> RandomisedResponse | Channel:
+    """The simplest randomiser that keeps ``(epsilon, policy)`` for a local policy.
+
+    Utility-optimised response if every letter with edges passes as all others at one weight, else
+    :func:`context_aware`. Errors: as there.
+    """
+    local = _local(policy)
+    weights = {edge.weight for edge in local.edges}
+    sources = {edge.source for edge in local.edges}
+    if len(weights) == 1 and len(local.edges) == len(sources) * (len(local.kinds) - 1):
+        inverse = shrink(finite(epsilon) * weights.pop())
+        decoys = [letter for letter in local.kinds if letter in sources]
+        truth = (1 - inverse) / (1 + (len(decoys) - 1) * inverse)
+        return RandomisedResponse(local.kinds, decoys, truth)
+    return context_aware(local, epsilon=epsilon)
+
+
+def constraints(policy: Policy, epsilon: Fraction) -> tuple[tuple[str, ...], Least]:
+    """The letters, and for each edge how small the target's chances may be."""
+    local = _local(policy)
+    places = {letter: place for place, letter in enumerate(local.kinds)}
+    shrunk = {weight: shrink(epsilon * weight) for weight in {e.weight for e in local.edges}}
+    least = {(places[e.source], places[e.target]): shrunk[e.weight] for e in local.edges}
+    return local.kinds, least
+
+
+def lifted(column: Mapping[int, Fraction], count: int, least: Least) -> list[Fraction]:
+    """The least column of 64-bit chances that is not below ``column`` and keeps all constraints.
+
+    Raises each target to what its sources demand. Rounding up keeps ``v(y) >= t v(x)``, and never
+    makes a chance larger than the one it came from, so that cycles come to rest.
+    """
+    held = [round_up_to(column.get(place, Fraction(0)), bits=64) for place in range(count)]
+    for _ in range(count + 1):
+        changed = False
+        for (x, y), share in least.items():
+            due = round_up_to(held[x] * share, bits=64)
+            if held[y] < due:
+                held[y], changed = due, True
+        if not changed:
+            break
+    return held
+
+
+def solve_ones(matrix: Matrix) -> list[Fraction] | None:
+    """The exact solution c of ``matrix @ c = 1``; None if the matrix is singular.
+
+    Bareiss's elimination: whole numbers throughout, no common factors to look for.
+    """
+    count = len(matrix)
+    rows = [_whole_row(row) for row in matrix]
+    before = 1
+    for step in range(count):
+        pivot = next((r for r in range(step, count) if rows[r][step]), None)
+        if pivot is None:
+            return None
+        rows[step], rows[pivot] = rows[pivot], rows[step]
+        head = rows[step]
+        for r in range(step + 1, count):
+            row, first = rows[r], rows[r][step]
+            for j in range(step, count + 1):
+                row[j] = (row[j] * head[step] - first * head[j]) // before
+        before = head[step]
+    found = [Fraction(0)] * count
+    for r in reversed(range(count)):
+        rest = sum((rows[r][j] * found[j] for j in range(r + 1, count)), Fraction(0))
+        found[r] = (rows[r][count] - rest) / rows[r][r]
+    return found
+
+
+def _whole_row(row: Sequence[Fraction]) -> list[int]:
+    """A row and the right-hand side 1, times what makes all of them whole."""
+    common = max(entry.denominator for entry in row)
+    return [*(int(entry * common) for entry in row), common]
+
+
+def check(rows: Iterable[Sequence[Fraction]], letters: Sequence[str], least: Least) -> None:
+    """Refuse a table that breaks a constraint. It cannot happen, and must not."""
+    table = list(rows)
+    for (x, y), share in least.items():
+        if any(p * share > q for p, q in zip(table[x], table[y], strict=True)):
+            raise ParameterError(
+                f"No channel was found that hides {letters[x]!r} as {letters[y]!r}.",
+                hint="Give a larger epsilon, or fewer edges of very different weights.",
+            )
+
+
+def _refuse_large(count: int, most: int, what: str) -> None:
+    if count > most:
+        raise ParameterError(
+            f"A policy of {count} letters is too large for {what}; at most {most} are taken.",
+            hint="Use utility_optimised_response or k_ary_response at epsilon times the least "
+            "weight: they take any number of letters.",
+            letters=count,
+        )
+
+
+def _local(policy: Policy) -> Local:
+    if not isinstance(policy, Local):
+        raise PolicyError(
+            f"The policy {policy.name!r} is not local: it speaks of records in a table.",
+            hint='Use onesided.policy.local(["yes", "no"], sensitive=["yes"]).',
+        )
+    return policy
