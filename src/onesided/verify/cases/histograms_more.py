@@ -1,0 +1,161 @@
+"""AHP, adaptive grids and Suppress along every kind of edge; and broken ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, Final
+
+from onesided import policy as policies
+from onesided._numbers import INFINITE, Loss
+from onesided.mechanism._counts import Counts
+from onesided.mechanism._suppress import ACCEPTED, Suppress
+from onesided.mechanism.histograms._agrid import AGrid, UniformGrid
+from onesided.mechanism.histograms._ahp import Ahp
+from onesided.policy import Edge, GroupCount, Policy
+from onesided.verify._case import Case, program, shipped
+from onesided.verify._universe import Universe
+from onesided.verify.zoo import histograms_more as zoo
+
+_PAIR: Final = Universe(units=2, max_groups=1)
+_ONE: Final = Universe(units=1, max_groups=1)
+_MAP: Final = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)
+_LEARNT: Final = "of phase 1 only the buckets are seen"
+_SUPPRESSED: Final = "OSDP section 3.4, personalised privacy"
+
+
+def cases() -> Iterator[Case]:
+    """The sound first."""
+    for row in _edges():
+        yield from _two_phases(*row)
+    # Two units at once along every edge that can be met among all of them.
+    secret = policies.sensitive("private")
+    crowd = Ahp.for_policy(secret, epsilon=14, share="1/2")
+    yield _sound(crowd, secret, GroupCount(), _PAIR)
+    yield from _suppress()
+    yield from _broken_phases()
+    yield from _broken_suppress()
+
+
+def _edges() -> tuple[tuple[Policy, GroupCount, int, int], ...]:
+    """Policies, what they count, ε, and units: two-sided noise has far more paths."""
+    secret, opened = policies.sensitive("private"), GroupCount(counted=frozenset({"open"}))
+    return (
+        (policies.bounded(), GroupCount(), 12, 1),
+        (policies.unbounded(), GroupCount(), 10, 1),
+        (policies.addition_only(), GroupCount(), 8, 2),
+        (policies.removal_only(), GroupCount(), 8, 2),
+        (secret, opened, 8, 2),
+    )
+
+
+def _two_phases(policy: Policy, query: GroupCount, epsilon: int, units: int) -> Iterator[Case]:
+    """Each algorithm on two cells, and the grid on a map of four."""
+    asked: dict[str, Any] = {"epsilon": epsilon, "counted": query.counted}
+    pair = Universe(units=units, max_groups=1)
+    yield _sound(Ahp.for_policy(policy, share="1/2", **asked), policy, query, pair)
+    grid = AGrid.for_policy(policy, records=1, columns=2, **asked)
+    yield _sound(replace(grid, side=1), policy, query, pair)
+    yield _sound(replace(grid, side=1), policy, query, _MAP)
+    yield _sound(grid, policy, query, pair)
+    even = UniformGrid.for_policy(policy, records=10**6, columns=2, **asked)
+    yield _sound(even, policy, query, pair)
+
+
+def _sound(mechanism: Any, policy: Policy, query: GroupCount, universe: Universe) -> Case:
+    return shipped(
+        mechanism, policy, query, universe=universe, tail=3e-8, unseen=1e-2, loose=_LEARNT
+    )
+
+
+def _suppress() -> Iterator[Case]:
+    """At a threshold above what the sensitive ask for, they are dropped; below, they are not."""
+    for threshold in (3, Fraction(1, 2)):
+        mechanism = Suppress(threshold, accept=ACCEPTED)
+        for policy in (
+            policies.sensitive("private"),
+            policies.extended_sensitive("private"),
+            policies.unbounded(),
+            policies.bounded(),
+        ):
+            yield shipped(
+                mechanism,
+                policy,
+                mechanism.query(policy, epsilon=1),
+                universe=_ONE,
+                unseen=1e-3,
+                loose="everybody is dropped",
+            )
+    levels = policies.tiers({"strict": ("1/2", "a"), "usual": (1, "b"), "open": INFINITE})
+    asks: dict[str, Loss] = {"strict": Fraction(1), "usual": Fraction(2), "open": INFINITE}
+    mechanism = Suppress(2, accept=ACCEPTED)
+    query = mechanism.query(levels, epsilon=2)
+    yield Case(
+        "Suppress (from the records)",
+        levels,
+        partial(zoo.by_own_epsilon, mechanism=mechanism, asks=asks),
+        _claims(mechanism, levels, query),
+        universe=_ONE,
+        unseen=1e-3,
+    )
+
+
+def _broken_phases() -> Iterator[Case]:
+    both, free = policies.bounded(), policies.unbounded()
+    clusters = Ahp.for_policy(both, epsilon=8, share="1/5")
+    grid = replace(AGrid.for_policy(free, epsilon=8, records=1, columns=2), side=1)
+    one_way = Ahp(Counts(4, INFINITE), Counts(4, INFINITE))
+    raw_grid = zoo.RawGrid(1, grid.learning, grid.measuring, columns=2)
+    raw_sums = zoo.RawReconciled(1, grid.learning, grid.measuring, columns=2)
+    raw_clusters = zoo.RawClusters(clusters.learning, clusters.measuring)
+    mesh, sums, swap = "adaptive meshes", "totals held invariant", "a swap taken for one change"
+    for right, wrong, policy, flaw, seen in (
+        (clusters, raw_clusters, both, "clusters of the true counts", "sorted before the noise"),
+        (grid, raw_grid, free, "fine cells by the true coarse counts", mesh),
+        (grid, raw_sums, free, "reconciled with the true coarse counts", sums),
+        (clusters, _half(clusters), both, "half noise in phase 2", swap),
+        (grid, _half(grid), free, "half noise in phase 2", swap),
+        (one_way, one_way, free, "a symmetrised policy", "noise above the truth only"),
+    ):
+        claimed = Ahp.for_policy(free, epsilon=8) if right is wrong else right
+        yield Case(
+            type(right).__name__,
+            policy,
+            wrong,
+            _claims(claimed, policy, GroupCount()),
+            universe=_ONE,
+            flaw=flaw,
+            seen=seen,
+            tail=1e-7,
+            unseen=1e-3,
+        )
+
+
+def _broken_suppress() -> Iterator[Case]:
+    secret, mechanism = policies.sensitive("private"), Suppress(3, accept=ACCEPTED)
+    query = mechanism.query(secret, epsilon=1)
+    told: dict[str, Any] = {"universe": _ONE, "seen": _SUPPRESSED}
+    ones = {edge: Fraction(1) for edge in secret.edges}
+    flaw = "claimed at ε where the threshold τ is due"
+    yield Case("Suppress", secret, mechanism, ones, query=query, flaw=flaw, **told)
+    bare = Suppress(INFINITE, accept=ACCEPTED)
+    flaw = "the open counts as they are, claimed at ε"
+    yield Case("Suppress", secret, bare, ones, query=query, flaw=flaw, **told)
+    flaw = "says how many were left out"
+    missing = zoo.TellsMissing(mechanism)
+    yield program("Suppress", missing, secret, 3, flaw=flaw, **told)
+
+
+def _claims(mechanism: Any, policy: Policy, query: GroupCount) -> dict[Edge, Loss]:
+    return {
+        edge: max(mechanism.loss(shift) for shift in shifts)
+        for edge, shifts in policy.shifts(query).items()
+    }
+
+
+def _half(right: Ahp | AGrid) -> Ahp | AGrid:
+    """The same with half the noise in phase 2."""
+    rates = right.measuring
+    return replace(right, measuring=Counts(2 * rates.upper_rate, 2 * rates.lower_rate))

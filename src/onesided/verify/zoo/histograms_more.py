@@ -1,0 +1,84 @@
+"""Clustered, gridded and suppressed histograms that are wrong in one way each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onesided._numbers import Loss, Number
+from onesided.mechanism._suppress import Suppress
+from onesided.mechanism.histograms._agrid import AGrid, GridPartition, coarse_cells, refine
+from onesided.mechanism.histograms._ahp import Ahp
+from onesided.mechanism.histograms._two_phase import Partition
+from onesided.noise import IntArray, Noise
+from onesided.policy import Record
+from onesided.verify._universe import Data
+
+
+class RawClusters(Ahp):
+    """AHP whose clusters come from the true counts: no noise in phase 1."""
+
+    def learn(self, counts: IntArray, *, noise: Noise) -> Partition:  # noqa: ARG002 - the flaw
+        """The clusters of the true counts."""
+        return Partition(self.group(counts))
+
+
+class RawGrid(AGrid):
+    """AGrid whose fine cells follow the true coarse counts."""
+
+    def learn(self, counts: IntArray, *, noise: Noise) -> GridPartition:
+        """Noisy coarse counts beside a partition that was learnt without noise."""
+        shape = (counts.size // (self.columns or 1), self.columns or 1)
+        cells = coarse_cells(shape, self.side).ravel()
+        true = Partition(cells).totals(counts)
+        coarse = self.learning.noisy(true, noise=noise).astype(np.float64)
+        labels, parents = refine(shape, self.side, self.parts(true.astype(np.float64)))
+        return GridPartition(labels.ravel(), coarse, parents)
+
+
+class RawReconciled(AGrid):
+    """AGrid that makes its fine counts add up to the true coarse ones."""
+
+    def measure(
+        self, counts: IntArray, partition: Partition, *, noise: Noise
+    ) -> NDArray[np.float64]:
+        """Reconciled with what phase 1 did not publish."""
+        shape = (counts.size // (self.columns or 1), self.columns or 1)
+        cells = coarse_cells(shape, self.side).ravel()
+        true = Partition(cells).totals(counts).astype(np.float64)
+        parents = partition.parents if isinstance(partition, GridPartition) else cells
+        told = GridPartition(partition.labels, true, parents)
+        return AGrid.measure(self, counts, told, noise=noise)
+
+
+@dataclass(frozen=True, slots=True)
+class TellsMissing:
+    """Suppress that also says how many it left out, which no noise hides."""
+
+    right: Suppress
+
+    def __call__(self, data: Data, noise: Noise) -> tuple[int, int]:
+        """The noisy number of open records, and the true number of sensitive ones."""
+        kept = sum(record.kind == "open" for record in data)
+        (told,) = self.right.release([kept], noise=noise)
+        return int(told), len(data) - kept
+
+
+def by_own_epsilon(
+    data: Data, noise: Noise, *, mechanism: Suppress, asks: dict[str, Loss]
+) -> tuple[int, ...]:
+    """Right: every record comes with what its kind asks for; the mechanism drops the strict."""
+    histograms: dict[Loss | Number, ArrayLike] = {
+        asked: np.array(
+            [sum(r.kind == kind and group in _value(r) for r in data) for group in ("a", "b")],
+            dtype=np.int64,
+        )
+        for kind, asked in asks.items()
+    }
+    return tuple(mechanism.release(histograms, noise=noise).tolist())
+
+
+def _value(record: Record) -> frozenset[str]:
+    return record.value if isinstance(record.value, frozenset) else frozenset()
