@@ -9,7 +9,7 @@ from onesided.papers._model import Curve, Look, Row
 from onesided.papers.osdp._policies import SHARES
 
 EPSILONS: Final = ("1", "0.01")
-X_LABEL: Final = "policy (P99: about 99 % of the records are open)"
+X_LABEL: Final = "policy (percent of records that are open)"
 LOOKS: Final = {
     "All NS": Look(name="All NS (not private: tells who is open)", colour="grey"),
     "OsdpRR": Look(name="OsdpRR (true sample)", colour="blue"),
