@@ -30,11 +30,10 @@ def context_aware(policy: Policy, *, epsilon: Number) -> Channel:
     add up to 1, in exact fractions. That gives Warner's, Mangat's, k-ary and utility-optimised
     response, and the truncated geometric on a path. Where no such ``c > 0`` exists, a linear
     programme chooses the channel (needs scipy), and is repaired to exact fractions.
-    Errors: PolicyError unless the policy is local; ParameterError for ε, more than 64 letters, or more than
-    32 for the programme;
-    MissingDependencyError.
-    Source: the definition is Acharya et al. (2020), eq. of E-local privacy; directed as ULDP
-    (Murakami and Kawamoto 2019).
+    Errors: PolicyError unless the policy is local; ParameterError for ε, or more letters than 64
+    (32 for the programme); MissingDependencyError.
+    Source: context-aware local privacy, Acharya et al. (2020); directed, as in Murakami and
+    Kawamoto (2019).
     """
     letters, least = constraints(policy, finite(epsilon))
     count = len(letters)
