@@ -38,16 +38,18 @@ class Subsampled:
     * a unit arrives (``rise``): ``keep_rate``, whatever the mechanism does with rises; or
       ``-ln(1 - p + p e^-ε)`` where it loses ε along them;
     * a unit changes: the two together, by way of absence; never more than the mechanism itself.
-    With ``max_groups`` above 1 a fall may also be a unit that stays and leaves a group, which
-    sampling does *not* make more private. Unless ``whole`` says that units only come and go, the
-    loss covers that too.
+    A fall may also be a unit that stays and leaves some of its groups: never more than leaving.
+    A rise may be a unit that was there before: then it is a change, and the loss covers that
+    unless ``whole`` says that units only come and go, or ``max_groups`` is 1.
     Direction: the mechanism may hide falls only (noise above); the sample hides the rises. The
     price: an answer is about the sample, so nothing is certain about the data but this: what is
     surely below the sample's count is surely below the true one.
 
     Proof. Fix the other units' coins. With ``a`` the mechanism's law without the unit and b with
     it, the sampled law is a without it and ``(1 - p) a + p b`` with it. ``b <= e^ε a`` gives the
-    first, ``b >= 0`` (or ``b >= e^-ε a``) the second. Mixing over the other coins keeps both.
+    first, ``b >= 0`` (or ``b >= e^-ε a``) the second. Mixing over the other coins keeps both. If
+    the unit stays, with the law c, the ratio ``((1 - p) a + p b) / ((1 - p) a + p c)`` is largest
+    for the least ``a = e^-ε b``, and ``c >= e^-ε b`` makes it at most the first.
     Warning: the second alone is removal-only privacy, and a p-fraction in the clear satisfies it:
     ``Subsampled(Counts(INFINITE, INFINITE), ...)`` protects nobody who is in the data.
 
@@ -88,7 +90,7 @@ class Subsampled:
         The keep rate is what a rise may lose; the noise's is what then makes a fall lose as much
         as it may: ``ln(1 + e^ε)`` under unbounded DP, rounded down, which is more noise. Where one
         move does both, each gets half.
-        Errors: UnprotectableError where units in several groups may change without leaving.
+        Errors: UnprotectableError where units in several groups may change and gain one.
         """
         moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         groups = max((max(m.shift.fall, m.shift.rise) for m in moves), default=1)
@@ -162,10 +164,9 @@ class Subsampled:
 
     def _leaving(self, fall: int) -> Loss:
         """A unit that leaves and, unless units are whole, one that stays in fewer groups."""
-        if self.whole or self.max_groups == 1:
+        if self.whole or not fall:
             return self._left(fall)
-        stays = self._inner_fall(min(fall, self.max_groups - 1))
-        return max(stays, self._left(fall)) if fall == self.max_groups else stays
+        return min(self._inner_fall(fall), self._left(self.max_groups))
 
     def _left(self, fall: int) -> Loss:
         return _after(self._inner_fall(fall), self.keep_rate)
@@ -221,12 +222,12 @@ def _rows_of(table: NDArray[Any], most: int) -> IntArray:
 
 
 def _refuse_changes(policy: Policy, moves: list[Move]) -> None:
-    """Only moves from or to absence: a unit in several groups that stays is not amplified."""
+    """Rises only from absence: a unit that was there before does not just arrive."""
     for move in moves:
-        if ABSENT not in policy.ends(move.edge):
+        if move.shift.rise and policy.ends(move.edge)[0] != ABSENT:
             raise UnprotectableError(
-                f"Under the policy '{policy.name}' a unit in several groups may change without "
-                f"leaving ({move.edge.name}), and sampling does not hide what changes.",
+                f"Under the policy '{policy.name}' a unit in several groups may gain one while it "
+                f"stays in others ({move.edge.name}), and sampling alone does not hide that.",
                 hint="Use one group per unit, or a policy whose units come and go whole: "
                 "unbounded, addition_only, removal_only.",
             )
