@@ -1,0 +1,175 @@
+"""Sensitive and open records counted apart and published at once, charged per edge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate
+from onesided.errors import DataError, ParameterError
+from onesided.mechanism._rates import variance
+from onesided.mechanism.histograms._two_parts import Demands, Parts, two_histograms
+from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.policy import Edge, Policy, Shift
+
+Holds = Literal["sensitive", "open", "mixed"]
+_HOLDS: Final = ("sensitive", "open", "mixed")
+_STEPS: Final = 1000
+
+
+class SplitCounts(NamedTuple):
+    """What is published: noisy counts of both parts. An open count is never above the truth."""
+
+    sensitive: IntArray
+    open: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class SplitHistogram:
+    """Noise on both sides of each sensitive count, and only below each open count.
+
+    Promise: along a move that shifts the sensitive counts by ``(rise, fall)`` and the open ones
+    by ``(opened, 0)`` the loss is exactly
+    ``upper_rate * fall + lower_rate * rise + open_rate * opened``.
+    Direction: an open count may only rise along a move, as nobody who is open has anything to
+    hide, so ``open >= published open`` is certain. Should an open count fall, the loss is
+    INFINITE.
+    Proof: both parts are vectors of independent noisy counts, so log-ratios add, and each is that
+    of the two-rate geometric. A sensitive record that becomes another one costs
+    ``upper_rate + lower_rate``; one that becomes open costs ``upper_rate + open_rate``. Two
+    releases under one ε each would be charged ``upper + lower + open``: no single move does all.
+    Units: rates in nats per count.
+    holds: for policies by value, what records each cell can have: "sensitive", "open" or "mixed".
+        A part that a cell cannot have is published as 0, without noise. It must be known without
+        the data, from the policy's own rule.
+    Source: ours; the hybrid by cells is OSDP section 6.3.3, which adds the losses of the parts.
+    """
+
+    upper_rate: Loss
+    lower_rate: Loss
+    open_rate: Loss
+    holds: tuple[Holds, ...] | None = None
+
+    def __init__(
+        self,
+        upper_rate: Loss | Number,
+        lower_rate: Loss | Number,
+        *,
+        open_rate: Loss | Number,
+        holds: Sequence[Holds] | None = None,
+    ) -> None:
+        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
+        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
+        object.__setattr__(self, "open_rate", rate(open_rate, name="open_rate"))
+        object.__setattr__(self, "holds", None if holds is None else tuple(holds))
+        for one in self.holds or ():
+            if one not in _HOLDS:
+                raise ParameterError(
+                    f"A cell holds 'sensitive', 'open' or 'mixed' records, got {one!r}.",
+                    hint="Say 'mixed' where you are not sure: it is always safe.",
+                )
+
+    @classmethod
+    def for_policy(
+        cls, policy: Policy, *, epsilon: Number, holds: Sequence[Holds] | None = None
+    ) -> SplitHistogram:
+        """The rates of least variance of ``sensitive + open`` that keep (epsilon, policy).
+
+        To a thousandth of the largest ``upper_rate``; whatever that is, the other two rates are
+        the largest that every edge allows, exactly.
+        Errors: PolicyError where all records are open, or all sensitive.
+        """
+        demands = Demands.of(policy, positive(epsilon, name="epsilon"))
+        upper, lower, opened = _best(demands)
+        return cls(upper, lower, open_rate=opened, holds=holds)
+
+    def release(
+        self, sensitive: ArrayLike, open_: ArrayLike, *, noise: Noise | None = None
+    ) -> SplitCounts:
+        """Noisy counts of both parts, int64, in the histograms' shape.
+
+        Errors: DataError unless both are counts over the same cells, or if a cell has a part
+        that ``holds`` says it cannot have.
+        """
+        hidden, free = two_histograms(sensitive, open_)
+        source = SecureNoise() if noise is None else noise
+        has_hidden, has_free = self._cells(hidden, free)
+        shape, hidden, free = hidden.shape, hidden.ravel(), free.ravel()
+        first, second = np.zeros(hidden.size, np.int64), np.zeros(hidden.size, np.int64)
+        first[has_hidden] = hidden[has_hidden] + source.two_sided(
+            self.upper_rate, self.lower_rate, int(has_hidden.sum())
+        )
+        below = source.geometric(self.open_rate, int(has_free.sum()))
+        second[has_free] = free[has_free] - below
+        return SplitCounts(first.reshape(shape), second.reshape(shape))
+
+    def estimate(self, released: SplitCounts) -> IntArray:
+        """``sensitive + open`` with the medians of the noise taken out; no answer is negative.
+
+        An open count that came out as 0 or less stays 0. Post-processing, free of charge.
+        """
+        above = TwoSidedGeometric(self.upper_rate, self.lower_rate).median()
+        below = TwoSidedGeometric(INFINITE, self.open_rate).median()
+        free = np.where(released.open > 0, released.open - below, 0)
+        hidden = released.sensitive - above
+        if self.holds is not None:
+            cannot = np.array([one == "open" for one in self.holds]).reshape(hidden.shape)
+            hidden = np.where(cannot, 0, hidden)
+        total: IntArray = np.maximum(free + hidden, 0)
+        return total
+
+    def loss(self, sensitive: Shift, open_: Shift) -> Loss:
+        """Exactly what one move costs that shifts the two parts so."""
+        falls: Loss = INFINITE * open_.fall
+        return (
+            self.upper_rate * sensitive.fall
+            + self.lower_rate * sensitive.rise
+            + self.open_rate * open_.rise
+            + falls
+        )
+
+    def losses(self, policy: Policy) -> dict[Edge, Loss]:
+        """What each edge of ``policy`` is charged."""
+        shifts = Parts.of(policy).shifts(policy)
+        return {edge: max(self.loss(*pair) for pair in pairs) for edge, pairs in shifts.items()}
+
+    def _cells(
+        self, hidden: IntArray, free: IntArray
+    ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], ...]:
+        """Which cells can have sensitive records, and which open ones."""
+        if self.holds is None:
+            every = np.ones(hidden.size, dtype=np.bool_)
+            return every, every
+        if len(self.holds) != hidden.size:
+            raise DataError(
+                f"holds speaks of {len(self.holds)} cells, the histograms have {hidden.size}.",
+                hint="Give one word for each cell.",
+            )
+        named = np.array(self.holds)
+        for part, counts, cannot in (("sensitive", hidden, "open"), ("open", free, "sensitive")):
+            if counts.ravel()[named == cannot].any():
+                raise DataError(
+                    f"A cell said to hold {cannot} records only has {part} ones.",
+                    hint="Say 'mixed' for every cell that both parts can reach.",
+                )
+        return named != "open", named != "sensitive"
+
+
+def _best(demands: Demands) -> tuple[Fraction, Loss, Loss]:
+    """The upper rate, among thousandths of its largest, with the least variance in all."""
+    ceiling = demands.most_upper
+
+    def spread(rates: tuple[Fraction, Loss, Loss]) -> float:
+        return math.fsum(variance(float(one)) for one in rates if not isinstance(one, Infinite))
+
+    candidates = (
+        (upper, demands.lower(upper), demands.open_lower(upper))
+        for upper in (ceiling * Fraction(step, _STEPS) for step in range(_STEPS, 0, -1))
+    )
+    return min((rates for rates in candidates if all(one > 0 for one in rates)), key=spread)
