@@ -1,6 +1,8 @@
 """Histograms whose noise follows the data: learn a partition, then measure its buckets."""
 
+from onesided.mechanism.histograms._agrid import AGrid, UniformGrid
+from onesided.mechanism.histograms._ahp import Ahp
 from onesided.mechanism.histograms._dawa import Dawa
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 
-__all__ = ["Dawa", "Partition", "TwoPhase"]
+__all__ = ["AGrid", "Ahp", "Dawa", "Partition", "TwoPhase", "UniformGrid"]
