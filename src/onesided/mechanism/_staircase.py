@@ -26,10 +26,10 @@ class Staircase:
 
     T is falling stairs: ``Pr[T = k]`` is level on the first ``first`` values and then on each
     ``largest`` values, and from stair to stair it falls by ``e^-noise_rate``.
-    Promise: along a move that lowers the sums by ``fall`` in total, at most ``max_groups`` of
-    them: ``noise_rate * (n + (fall - n) // largest)`` with ``n = min(fall, max_groups)``; for one
-    sum that is ``noise_rate * ceil(fall / largest)``. A rise has infinite loss. An answer is never
-    below its sum.
+    Promise: along a move that lowers at most ``max_groups`` sums by ``fall`` in total, each by at
+    most ``largest``: ``noise_rate`` for each sum that falls, ``noise_rate * min(fall, max_groups)``.
+    Where ``fall`` is more than all that (several units), once more for each further ``largest``.
+    A rise has infinite loss. An answer is never below its sum.
     Units: the rate in nats per whole ``largest``, where :class:`Counts` has nats per step.
 
     Proof. ``T = largest * H + V``: H geometric at ``noise_rate``; V on 0 .. largest - 1, level
@@ -103,9 +103,11 @@ class Staircase:
 
     def loss(self, shift: Shift) -> Loss:
         """``noise_rate`` for each sum that falls, and once more for each further ``largest``."""
-        touched = min(shift.fall, self.max_groups)
-        steps = touched + (shift.fall - touched) // self.largest
-        return self.noise_rate * steps + INFINITE * shift.rise
+        stairs = min(shift.fall, self.max_groups)
+        if shift.fall > self.max_groups * self.largest:
+            # Any split over that many sums takes at most so many stairs.
+            stairs += (shift.fall - stairs) // self.largest
+        return self.noise_rate * stairs + INFINITE * shift.rise
 
     def mean(self) -> float:
         """The mean of T, to be taken out for unbiased answers."""
