@@ -6,6 +6,7 @@ from onesided.session._largest import Largest, TopRelease
 from onesided.session._plan import Plan
 from onesided.session._question import Question
 from onesided.session._release import Release
+from onesided.session._sample import Sample, SampleRelease, Total
 from onesided.session._session import Curator, Session
 from onesided.session._threshold import Threshold, ThresholdRelease
 from onesided.session._total import total_guarantee
@@ -18,9 +19,12 @@ __all__ = [
     "Plan",
     "Question",
     "Release",
+    "Sample",
+    "SampleRelease",
     "Session",
     "Threshold",
     "ThresholdRelease",
     "TopRelease",
+    "Total",
     "total_guarantee",
 ]

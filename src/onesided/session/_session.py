@@ -20,6 +20,7 @@ from onesided.session._largest import Largest
 from onesided.session._plan import Plan
 from onesided.session._question import CONTENT_TYPE, Question, Told, asks
 from onesided.session._rowwise import require_rowwise
+from onesided.session._sample import Sample
 from onesided.session._threshold import Threshold, ThresholdRelease
 
 
@@ -113,6 +114,7 @@ class Session:
     count = asks(Count)
     top_k = asks(Largest)
     above = asks(Threshold)
+    sample = asks(Sample)
 
     def at_most(
         self, threshold: int | Sequence[int] | Mapping[Any, int], **question: Any

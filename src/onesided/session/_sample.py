@@ -1,0 +1,242 @@
+"""Real rows of open units: the one answer that is not a number."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final, NoReturn
+
+import narwhals as nw
+
+from onesided._numbers import Loss, Number
+from onesided.errors import LedgerError, ParameterError, UnprotectableError
+from onesided.mechanism._record_sample import samples_for
+from onesided.noise import Noise
+from onesided.policy import GroupCount, Guarantee, Policy
+from onesided.policy._shift import ABSENT
+from onesided.session._desk import Desk
+from onesided.session._engine import KIND, Table, missing
+from onesided.session._plan import Plan, promised
+from onesided.session._question import Answer, Ready
+from onesided.session._sampling import Cut, Draw, Samples, look
+
+_VALUE: Final = "onesided_value"
+_SQUARE: Final = "onesided_square"
+IN_THE_CLEAR: Final = (
+    "No record that is there is protected by this policy, only the absence of those that are "
+    "not: a fraction of the table in the clear satisfies it. Prefer another policy."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """True records of open units, each unit whole or not at all.
+
+    A unit of an open kind is kept with probability ``1 - exp(-ε w)``, where w is the least weight
+    of an edge into its kind, and with certainty if there is none; a protected unit never. A kind
+    is open if no move of the policy starts from it.
+    epsilon: loss per unit of edge weight, in nats.
+    id: names the release in the ledger. The rows are *not* kept there: save them yourself.
+        Asking again with the same id is refused, never drawn anew.
+    A table in which everything is open is sampled like any other: publishing it whole *because*
+    nobody turned out to be sensitive would tell that nobody is. If everything is protected the
+    sample is empty; noisy counts say more.
+    Errors: UnprotectableError if the policy protects every record; BudgetExceededError; DataError
+    for rows without a unit. If the table becomes unreadable while rows are cut out, after the
+    charge, the charge stands.
+    """
+
+    epsilon: Number
+    id: str | None = None
+
+    def prepare(self, desk: Desk) -> Ready[Draw, SampleRelease]:
+        """Check and price the question. Looks at no row."""
+        samples = _tellable(samples_for(desk.policy, epsilon=self.epsilon), desk.policy)
+        plan = _plan(desk, samples)
+
+        def draw(cut: Draw, noise: Noise | None) -> Answer:
+            found = cut(noise)
+            return {"cut": found}
+
+        def tell(answer: Answer, entry: int | None) -> SampleRelease:
+            cut: Cut = answer["cut"]
+            return SampleRelease(
+                frame=cut.frame,
+                samples=samples,
+                units=cut.units,
+                policy=desk.policy,
+                unit=desk.unit,
+                guarantee=plan.guarantee,
+                entry=entry,
+            )
+
+        return _Unkept(
+            label="sample of true records",
+            detail={"kinds": {kind: one.keep_text for kind, one in samples.items()}},
+            plan=plan,
+            read=lambda: look(desk, samples),
+            draw=draw,
+            tell=tell,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unkept(Ready[Draw, "SampleRelease"]):
+    """In place of rows, the ledger keeps how many units were published."""
+
+    def encode(self, answer: Answer) -> bytes:
+        cut: Cut = answer["cut"]
+        return json.dumps({"rows": "not kept", "units": dict(cut.units)}).encode()
+
+    def decode(self, payload: bytes) -> NoReturn:
+        raise LedgerError(
+            "A sample was published under this id, and its rows are not kept in the ledger.",
+            hint="Use the copy that you saved. Another id draws, and pays for, another sample; "
+            "the two together publish more.",
+            units=json.loads(payload).get("units"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A Horvitz-Thompson estimate from a sample: about open records alone.
+
+    estimate: unbiased for the total over all units of open kinds. standard_error: of the estimate,
+    from the sample itself; infinite where nothing was kept to tell it from. least: the total of
+    what was published, a certain lower bound for counts; None for other totals. missing: rows
+    without a value, left out.
+    """
+
+    estimate: float
+    standard_error: float
+    kinds: tuple[str, ...]
+    least: int | None = None
+    missing: int = 0
+
+    def __str__(self) -> str:
+        gaps = f" {self.missing:,} rows have no value and are left out." if self.missing else ""
+        return (
+            f"About {self.estimate:,.6g} over all units that are {' or '.join(self.kinds)} "
+            f"(standard error {self.standard_error:,.3g}).{gaps} It says nothing of protected "
+            "units: how many there are and what they add is not estimated."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRelease:
+    """True records. All of it is public; save it, the ledger does not.
+
+    frame: the rows in the caller's own frame type, held in memory even if lazy, in the table's
+    order. samples: per open kind, the mechanism that kept or dropped its units. units: how many
+    units of each were kept. entry: its number in the ledger; None if it cost nothing.
+    """
+
+    frame: Any
+    samples: Samples
+    units: Mapping[str, int]
+    policy: Policy = field(repr=False)
+    unit: str | None
+    guarantee: Guarantee
+    entry: int | None
+
+    @property
+    def keep(self) -> Mapping[str, float]:
+        """Per open kind the chance of a unit to be kept; ``keep_text`` of ``samples`` is exact."""
+        return {kind: sample.keep for kind, sample in self.samples.items()}
+
+    def total(self, column: str | None = None) -> Total:
+        """The total of a column over all open units, or their number if ``column`` is None.
+
+        Free of charge: it is computed from the published rows. Each kept unit stands for
+        ``1 / keep`` of its kind. The standard error is that of the coins alone: over repeated
+        samples of this table.
+        Errors: UnknownColumnError; ParameterError for a column that has no numbers.
+        """
+        table = Table(self.frame)
+        if column is not None:
+            table.require(column)
+            dtype = table.schema[column]
+            if not (dtype.is_numeric() or dtype == nw.Boolean):
+                raise ParameterError(
+                    f"Column {column!r} holds {dtype}, which has no total.",
+                    hint="Give a column of numbers, or none for the number of units.",
+                    column=column,
+                )
+        sums = self._sums(table, column)
+        gaps = 0 if column is None else table.null_rows(column)
+        estimate = variance = 0.0
+        for kind, (total, squares) in sums.items():
+            keep = self.samples[kind].keep
+            estimate += total / keep
+            variance += squares * (1 - keep) / keep**2
+        unknown = any(self.units[k] == 0 and self.samples[k].keep < 1 for k in self.samples)
+        return Total(
+            estimate=estimate,
+            standard_error=math.inf if unknown else math.sqrt(variance),
+            kinds=tuple(self.samples),
+            least=sum(self.units.values()) if column is None else None,
+            missing=gaps,
+        )
+
+    def _sums(self, table: Table, column: str | None) -> Mapping[str, tuple[float, float]]:
+        """Per kind, the sum over kept units and the sum of squares."""
+        if column is None:
+            return {kind: (float(many), float(many)) for kind, many in self.units.items()}
+        rules, default = self.policy.rules, self.policy.default_kind
+        known = ~missing(column, table.schema[column])
+        value = nw.when(known).then(nw.col(column).cast(nw.Float64())).alias(_VALUE)
+        # The kind of a published unit follows from its published rows, all of them.
+        rows = table.with_kind(table.frame.with_columns(value), self.unit, rules, default)
+        rows = rows.filter(~nw.col(_VALUE).is_null())
+        if self.unit is not None:
+            rows = rows.group_by(self.unit, KIND).agg(nw.col(_VALUE).sum())
+        square = (nw.col(_VALUE) * nw.col(_VALUE)).alias(_SQUARE)
+        sums = rows.with_columns(square).group_by(KIND)
+        found = sums.agg(nw.col(_VALUE, _SQUARE).sum()).collect()
+        columns = (found[name].to_list() for name in (KIND, _VALUE, _SQUARE))
+        return {kind: (total, squares) for kind, total, squares in zip(*columns, strict=True)}
+
+    def __str__(self) -> str:
+        many = sum(self.units.values())
+        empty = "" if many else " Few units are open, or ε is small: noisy counts say more."
+        return f"True records of {many:,} units.{empty} {self.guarantee}"
+
+
+def in_the_clear(policy: Policy) -> bool:
+    """Whether no record that is there is protected, as under removal-only."""
+    return all(policy.ends(edge)[0] == ABSENT for edge in policy.edges)
+
+
+def _tellable(samples: Samples, policy: Policy) -> Samples:
+    """The open kinds that the rules of the policy can find in a table."""
+    told = {rule.kind for rule in policy.rules} | {policy.default_kind}
+    found = {kind: sample for kind, sample in samples.items() if kind in told}
+    if not found:
+        raise UnprotectableError(
+            f"No rule of the policy {policy.name!r} makes a unit {' or '.join(samples)}, so every "
+            "unit of a table is protected.",
+            hint="Give the policy rules= or default= that name an open kind.",
+        )
+    return found
+
+
+def _plan(desk: Desk, samples: Samples) -> Plan:
+    """Each edge is charged for the one kind that it leads to."""
+    charge: dict[str, Loss] = {edge.name: Fraction(0) for edge in desk.policy.edges}
+    for kind, sample in samples.items():
+        query = GroupCount(max_groups=1, counted=frozenset({kind}))
+        for edge, many in desk.policy.shifts(query).items():
+            charge[edge.name] += max(sample.loss(shift) for shift in many)
+    chances = ", ".join(f"{kind}: {one.keep_text}" for kind, one in samples.items())
+    about = f"True records of open units, whole or not at all; kept with probability {chances}."
+    if in_the_clear(desk.policy):
+        about = f"{about} {IN_THE_CLEAR}"
+    return Plan(
+        mechanism=samples,
+        charge=charge,
+        remaining=desk.remaining,
+        guarantee=promised(desk.policy, charge, about=about),
+    )
