@@ -3,6 +3,19 @@
 from onesided.mechanism.histograms._agrid import AGrid, UniformGrid
 from onesided.mechanism.histograms._ahp import Ahp
 from onesided.mechanism.histograms._dawa import Dawa
+from onesided.mechanism.histograms._open_shape import OpenShape, OpenShapeCounts
+from onesided.mechanism.histograms._split import SplitCounts, SplitHistogram
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 
-__all__ = ["AGrid", "Ahp", "Dawa", "Partition", "TwoPhase", "UniformGrid"]
+__all__ = [
+    "AGrid",
+    "Ahp",
+    "Dawa",
+    "OpenShape",
+    "OpenShapeCounts",
+    "Partition",
+    "SplitCounts",
+    "SplitHistogram",
+    "TwoPhase",
+    "UniformGrid",
+]

@@ -14,9 +14,8 @@ from onesided._numbers import INFINITE, Loss
 from onesided.errors import DataError, PolicyError
 from onesided.mechanism.histograms._two_phase import MAX_TOTAL, histogram_of
 from onesided.noise import IntArray
-from onesided.policy import Edge, GroupCount, Policy, Shift
+from onesided.policy import ABSENT, Edge, GroupCount, Policy, Shift
 
-ABSENT = "absent"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,115 @@
+"""Programs on sensitive and open counts: the shipped ones made checkable, and wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onesided.mechanism.histograms._open_shape import OpenShape
+from onesided.mechanism.histograms._split import SplitHistogram
+from onesided.mechanism.histograms._two_parts import Parts
+from onesided.noise import IntArray, Noise
+from onesided.policy import GroupCount, Policy
+from onesided.verify._universe import Data, Universe
+
+Run = Callable[[IntArray, IntArray, Noise], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoParts:
+    """A function of both histograms and noise, as a program on records."""
+
+    run: Run
+    policy: Policy
+    world: Universe = field(default_factory=Universe)
+
+    def __call__(self, data: Data, noise: Noise) -> Any:
+        """Count the records of each part, and run."""
+        parts = Parts.of(self.policy)
+        hidden = self.world.count(data, GroupCount(counted=parts.sensitive))
+        free = self.world.count(data, GroupCount(counted=parts.open))
+        return self.run(hidden, free, noise)
+
+
+def zeros_kept(right: SplitHistogram) -> Run:
+    """Sensitive counts of 0 get no noise: "no record, nothing to hide"."""
+
+    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
+        released = right.release(hidden, free, noise=noise)
+        return np.where(hidden == 0, 0, released.sensitive), released.open
+
+    return run
+
+
+def clipped_first(right: SplitHistogram) -> Run:
+    """Open counts are cut to 0 where anybody sensitive is, before the noise."""
+
+    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
+        return right.release(hidden, np.where(hidden > 0, 0, free), noise=noise)
+
+    return run
+
+
+def noise_above_open(right: SplitHistogram) -> Run:
+    """Open counts with noise above them, as presence has it: they rise along a move."""
+
+    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
+        above = noise.geometric(right.open_rate, free.size)
+        first = noise.two_sided(right.upper_rate, right.lower_rate, hidden.size)
+        return hidden + first, free + above
+
+    return run
+
+
+def raw_partition(right: OpenShape) -> Run:
+    """The partition is taken where true open counts are: cells with any are measured alone."""
+
+    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
+        option = right.options[0]
+        lower = free - noise.geometric(option.open, free.size)
+        labels = np.arange(free.size) if free.any() else np.zeros(free.size, dtype=np.int64)
+        totals = np.bincount(labels, hidden).astype(np.int64)
+        return lower, totals + noise.two_sided(option.upper, option.lower, totals.size)
+
+    return run
+
+
+def raw_shape(right: OpenShape) -> Run:
+    """A noisy total of all sensitive records, spread in the shape of the true open counts."""
+
+    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
+        option = right.options[0]
+        lower = free - noise.geometric(option.open, free.size)
+        total = int(hidden.sum()) + int(noise.two_sided(option.upper, option.lower, 1)[0])
+        return lower, total * free / max(int(free.sum()), 1)
+
+    return run
+
+
+def raw_choice(right: OpenShape) -> Run:
+    """The rates are chosen by the true number of sensitive records, and told."""
+
+    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
+        number = int(hidden.sum() > 0)
+        option = right.options[number]
+        lower = free - noise.geometric(option.open, free.size)
+        totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
+        return number, lower, totals
+
+    return run
+
+
+def second_look(right: OpenShape) -> Run:
+    """The second look at open counts has the whole open rate, not what is left of it."""
+
+    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
+        option = right.options[0]
+        first = free - noise.geometric(right.look.open, free.size)
+        second = free - noise.geometric(option.open, free.size)
+        totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
+        return np.maximum(first, second), totals
+
+    return run
