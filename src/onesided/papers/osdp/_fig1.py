@@ -91,6 +91,7 @@ def objective(*, source: Source, path: Path, folds: int, seed: int) -> list[Row]
                 errors.append(error(task.frequent[test], features[test] @ weights))
             tried.append({"strength": strength} | measured("error", errors))
         best = min(tried, key=lambda row: float(row["error"]))
+        best["tried"] = ", ".join(f"{row['strength']}: {row['error']:.3f}" for row in tried)
         seen = float(task.frequent.size * (1 - 1 / _FOLDS))
         rows.append({**base, "method": "ObjDP", "epsilon": epsilon, "learnt_from": seen, **best})
     return rows

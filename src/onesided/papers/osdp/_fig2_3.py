@@ -275,7 +275,7 @@ def _ours(rows: Sequence[Row]) -> Claim:
     won = {key: by_method["ours: unknown keys"][key] < error
            for key, error in by_method["OsdpRR"].items()}  # fmt: skip
     return Claim(
-        text="(ours) One n-gram per open day with noise below beats the sample (occurring).",
+        text="(tried) One n-gram per open day with noise below beats the sample (occurring).",
         measured=f"{sum(won.values())} of {len(won)} settings",
         verdict=judge(list(won.values())),
     )
