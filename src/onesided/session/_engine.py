@@ -6,6 +6,7 @@ Grouping and counting run inside the caller's engine; what comes back is one num
 from __future__ import annotations
 
 import datetime as dt
+from copy import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -21,9 +22,9 @@ from onesided.session._keys import PublicKeys
 Lazy: TypeAlias = nw.LazyFrame[Any]
 
 _HOLDS: Final = "onesided_holds"
-_KIND: Final = "onesided_kind"
-_LENGTH: Final = "onesided_length"
-_ORDER: Final = "onesided_order"
+KIND: Final = "onesided_kind"
+LENGTH: Final = "onesided_length"
+ORDER: Final = "onesided_order"
 
 
 class Table:
@@ -44,9 +45,14 @@ class Table:
                     hint="Rename it: names that begin with onesided_ are taken.",
                     column=name,
                 )
-        self._was_lazy = isinstance(frame, nw.LazyFrame)
+        self.was_lazy = isinstance(frame, nw.LazyFrame)
         self._frame: Lazy = frame.lazy()
         self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
+
+    @property
+    def frame(self) -> Lazy:
+        """The rows as they are. Secret."""
+        return self._frame
 
     def require(self, *columns: str) -> None:
         """Refuse columns that the table does not have."""
@@ -58,16 +64,23 @@ class Table:
                     column=name,
                 )
 
+    def derive(self, columns: Mapping[str, nw.Expr]) -> Table:
+        """The same table with columns computed row by row."""
+        table = copy(self)
+        table._frame = self._frame.with_columns(*(e.alias(n) for n, e in columns.items()))  # noqa: SLF001 - its own copy
+        table.schema = dict(table._frame.collect_schema())  # noqa: SLF001
+        return table
+
     def null_rows(self, column: str) -> int:
         """How many rows have no value (null or NaN) in ``column``."""
-        return int(self._scalar(self._where_null(column).select(nw.len().alias(_LENGTH))))
+        return int(self.scalar(self._where_null(column).select(nw.len().alias(LENGTH))))
 
     def _where_null(self, column: str) -> Lazy:
-        return self._frame.filter(_missing(column, self.schema[column]))
+        return self._frame.filter(missing(column, self.schema[column]))
 
     def height(self) -> int:
         """How many rows there are."""
-        return int(self._scalar(self._frame.select(nw.len().alias(_LENGTH))))
+        return int(self.scalar(self._frame.select(nw.len().alias(LENGTH))))
 
     def undecided_rows(self, rules: Sequence[Rule]) -> int:
         """How many rows some rule could not decide, and so counts as protected."""
@@ -78,7 +91,7 @@ class Table:
         for name, predicate in zip(names, predicates, strict=True):
             frame = with_condition(frame, predicate, name)
         undecided = nw.any_horizontal(*(nw.col(n).is_null() for n in names), ignore_nulls=True)
-        return int(self._scalar(frame.filter(undecided).select(nw.len().alias(_LENGTH))))
+        return int(self.scalar(frame.filter(undecided).select(nw.len().alias(LENGTH))))
 
     def select(
         self,
@@ -96,15 +109,15 @@ class Table:
         """
         frame = self._frame
         if rules and counted is not None:
-            frame = self._with_kind(frame, unit, rules, default).filter(
-                nw.col(_KIND).is_in(sorted(counted))
+            frame = self.with_kind(frame, unit, rules, default).filter(
+                nw.col(KIND).is_in(sorted(counted))
             )
         if where is not None:
             frame = with_condition(frame, where, _HOLDS).filter(nw.col(_HOLDS))
         names = [*([unit] if unit else []), *(name for name in by if name != unit)]
         return frame.select(*names) if names else frame
 
-    def _with_kind(
+    def with_kind(
         self, frame: Lazy, unit: str | None, rules: Sequence[Rule], default: str
     ) -> Lazy:
         """Add the kind: the first rule all of whose conditions hold for the row, or its unit."""
@@ -117,7 +130,7 @@ class Table:
                 holds.append(nw.col(name))
             met = nw.all_horizontal(*holds, ignore_nulls=False)
             kind = nw.when(met).then(nw.lit(rule.kind)).otherwise(kind)
-        return frame.with_columns(kind.alias(_KIND))
+        return frame.with_columns(kind.alias(KIND))
 
     def _with_unit_condition(
         self, frame: Lazy, unit: str | None, predicate: Predicate, name: str
@@ -136,7 +149,7 @@ class Table:
     def total(self, rows: Lazy, *, unit: str | None) -> int:
         """The number of distinct units (of rows if ``unit`` is None)."""
         single = nw.len() if unit is None else nw.col(unit).n_unique()
-        return _whole(self._scalar(rows.select(single.alias(_LENGTH))))
+        return whole_of(self.scalar(rows.select(single.alias(LENGTH))))
 
     def pairs(self, rows: Lazy, *, unit: str | None, by: Sequence[str]) -> Lazy:
         """Each unit's groups, once each."""
@@ -151,21 +164,21 @@ class Table:
         Groups are told apart by the engine alone, and answers come back by public rank: Python's
         equality is another one, and would merge or miss groups.
         """
-        pairs = self._join(self.pairs(rows, unit=unit, by=keys.names), keys)
+        pairs = self.join_keys(self.pairs(rows, unit=unit, by=keys.names), keys)
         if most is not None and unit is not None:
-            pairs = _ranked(pairs, unit).filter(nw.col(_LENGTH) <= most)
-        grouped = pairs.group_by(_ORDER).agg(nw.len().alias(_LENGTH))
+            pairs = ranked(pairs, unit).filter(nw.col(LENGTH) <= most)
+        grouped = pairs.group_by(ORDER).agg(nw.len().alias(LENGTH))
         by_rank = np.zeros(len(keys.rows), dtype=np.int64)
-        for rank, count in self._fetch(grouped, [_ORDER, _LENGTH]):
+        for rank, count in self.fetch(grouped, [ORDER, LENGTH]):
             by_rank[int(rank)] = int(count)
         return by_rank[keys.order()]
 
     def outside(self, rows: Lazy, keys: PublicKeys, *, unit: str | None) -> int:
         """How many (unit, group) pairs are in no public group."""
         pairs = self.pairs(rows, unit=unit, by=keys.names)
-        inside = self._join(pairs, keys).select(nw.len().alias(_LENGTH))
-        return _whole(self._scalar(pairs.select(nw.len().alias(_LENGTH)))) - _whole(
-            self._scalar(inside)
+        inside = self.join_keys(pairs, keys).select(nw.len().alias(LENGTH))
+        return whole_of(self.scalar(pairs.select(nw.len().alias(LENGTH)))) - whole_of(
+            self.scalar(inside)
         )
 
     def require_groupable(self, keys: PublicKeys) -> None:
@@ -179,16 +192,16 @@ class Table:
 
     def units_over(self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int) -> tuple[int, int]:
         """``(how many units are in more than most public groups, the most groups of any)``."""
-        pairs = self._join(self.pairs(rows, unit=unit, by=keys.names), keys)
-        sizes = pairs.group_by(unit).agg(nw.len().alias(_LENGTH))
-        over = nw.when(nw.col(_LENGTH) > most).then(1).otherwise(0)
-        summary = sizes.select(over.sum().alias("units"), nw.col(_LENGTH).max().alias("most"))
-        ((units, largest),) = self._fetch(summary, ["units", "most"])
-        return _whole(units), _whole(largest)
+        pairs = self.join_keys(self.pairs(rows, unit=unit, by=keys.names), keys)
+        sizes = pairs.group_by(unit).agg(nw.len().alias(LENGTH))
+        over = nw.when(nw.col(LENGTH) > most).then(1).otherwise(0)
+        summary = sizes.select(over.sum().alias("units"), nw.col(LENGTH).max().alias("most"))
+        ((units, largest),) = self.fetch(summary, ["units", "most"])
+        return whole_of(units), whole_of(largest)
 
-    def _join(self, pairs: Lazy, keys: PublicKeys) -> Lazy:
+    def join_keys(self, pairs: Lazy, keys: PublicKeys) -> Lazy:
         """Pairs whose group is a public key, with the key's rank."""
-        columns: dict[str, list[Any]] = {**keys.columns(), _ORDER: keys.order().tolist()}
+        columns: dict[str, list[Any]] = {**keys.columns(), ORDER: keys.order().tolist()}
         small = self._small(columns, like=keys.names)
         pandas = self._frame.implementation.is_pandas_like()
         same = [_join_key(name, self.schema[name], pandas=pandas) for name in keys.names]
@@ -208,15 +221,15 @@ class Table:
     def result(self, columns: Mapping[str, list[Any]], *, like: Sequence[str]) -> Any:
         """A public table in the caller's own frame type, lazy if the caller's was."""
         small = self._small(columns, like=like)
-        if self._was_lazy:
+        if self.was_lazy:
             return nw.to_native(small)
         return nw.to_native(small.collect())
 
-    def _scalar(self, frame: Lazy) -> Any:
-        ((value,),) = self._fetch(frame, frame.collect_schema().names())
+    def scalar(self, frame: Lazy) -> Any:
+        ((value,),) = self.fetch(frame, frame.collect_schema().names())
         return value
 
-    def _fetch(self, frame: Lazy, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    def fetch(self, frame: Lazy, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """Per-group numbers as Python tuples.
 
         Errors: DataError if the engine cannot read the table, as with a damaged file.
@@ -237,7 +250,7 @@ class Table:
             ) from error
 
 
-def _missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
     """Null, or NaN in a column of floats."""
     missing = nw.col(column).is_null()
     return missing | nw.col(column).is_nan() if dtype.is_float() else missing
@@ -270,21 +283,21 @@ def _as_arrow(small: Any, like: Any) -> Any:
     return small.convert_dtypes(dtype_backend="pyarrow") if backed else small
 
 
-def _ranked(pairs: Lazy, unit: str) -> Lazy:
+def ranked(pairs: Lazy, unit: str) -> Lazy:
     """Number each unit's groups 1, 2, ... by their public rank."""
     if not pairs.implementation.is_pyarrow():
-        rank = nw.col(_ORDER).rank("ordinal").over(unit)
-        return pairs.with_columns(rank.alias(_LENGTH))
+        rank = nw.col(ORDER).rank("ordinal").over(unit)
+        return pairs.with_columns(rank.alias(LENGTH))
     # PyArrow has no windows: sort, and count on from each unit's first row.
-    rows = pairs.collect().sort(unit, _ORDER).with_row_index(_LENGTH)
+    rows = pairs.collect().sort(unit, ORDER).with_row_index(LENGTH)
     if rows.is_empty():
         return rows.lazy()
     first = (nw.col(unit) != nw.col(unit).shift(1)).fill_null(True)  # noqa: FBT003
-    start = nw.when(first).then(nw.col(_LENGTH)).otherwise(0).cum_max()
-    return rows.with_columns((nw.col(_LENGTH) - start + 1).alias(_LENGTH)).lazy()
+    start = nw.when(first).then(nw.col(LENGTH)).otherwise(0).cum_max()
+    return rows.with_columns((nw.col(LENGTH) - start + 1).alias(LENGTH)).lazy()
 
 
-def _whole(value: Any) -> int:
+def whole_of(value: Any) -> int:
     """A count that an engine may give as None or NaN when there was nothing to count."""
     return 0 if value is None or value != value else int(value)  # noqa: PLR0124 - NaN
 
