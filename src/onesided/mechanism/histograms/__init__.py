@@ -6,6 +6,7 @@ from onesided.mechanism.histograms._dawa import Dawa
 from onesided.mechanism.histograms._open_shape import OpenShape, OpenShapeCounts
 from onesided.mechanism.histograms._split import SplitCounts, SplitHistogram
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
+from onesided.mechanism.histograms._zeros import Zeroed, Zeros, zeros
 
 __all__ = [
     "AGrid",

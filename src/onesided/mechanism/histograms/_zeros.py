@@ -1,0 +1,161 @@
+"""The zero-set recipe: open records say which cells are empty; any two-phase algorithm the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onesided._numbers import INFINITE, Loss, Number, positive, rate
+from onesided.errors import DataError, UnprotectableError
+from onesided.mechanism.histograms._two_phase import (
+    FloatArray,
+    Partition,
+    TwoPhase,
+    histogram_of,
+    share_of,
+)
+from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
+from onesided.policy import Edge, GroupCount, Policy, Shift
+
+ZERO_SHARE: Final = Fraction(1, 10)
+OPEN_KINDS: Final = ("open",)
+
+
+@dataclass(frozen=True, slots=True)
+class Zeroed:
+    """A two-phase algorithm on all records, with zeros where open records seem to be none.
+
+    The open counts less geometric noise at ``open_rate`` are compared with 0; where they are not
+    above it, the estimate becomes 0, and the bucket's total goes to its other cells. A bucket
+    of which no cell is left keeps zeros.
+
+    Promise: along a move that shifts all counts by ``all_shift`` and the open ones by
+    ``open_shift``, the loss is at most ``algorithm.loss(all_shift) + open_rate * open_shift.rise``
+    and infinite if an open count falls.
+    Direction: a sensitive record that passes as an open one makes an open count rise, which noise
+    below hides; an empty cell stays empty, so no cell is spared by chance. Open records are not
+    hidden.
+    What it costs in truth: a cell with sensitive records and no open one is set to 0.
+    Source: OSDP Algorithm 3. Its line 9 prints the factor ``|B| / |Z and B|``; what keeps the
+    bucket's total is ``|B| / (|B| - |Z and B|)``.
+    Errors: ParameterError for a rate that cannot be meant.
+    """
+
+    algorithm: TwoPhase
+    open_rate: Loss
+
+    def __init__(self, algorithm: TwoPhase, *, open_rate: Loss | Number) -> None:
+        object.__setattr__(self, "algorithm", algorithm)
+        object.__setattr__(self, "open_rate", rate(open_rate, name="open_rate"))
+
+    def release(
+        self, values: ArrayLike, open_values: ArrayLike, *, noise: Noise | None = None
+    ) -> FloatArray:
+        """Estimates of all counts, from the counts of all records and those of the open ones.
+
+        Errors: DataError unless both are histograms of one shape.
+        """
+        counts, opened = histogram_of(values), histogram_of(open_values)
+        if counts.shape != opened.shape:
+            raise DataError(
+                f"All counts have shape {counts.shape}, the open ones {opened.shape}.",
+                hint="Count both over the same cells.",
+            )
+        source = SecureNoise() if noise is None else noise
+        empty = self.empty(opened, noise=source)
+        partition = self.algorithm.learn(counts, noise=source)
+        totals = self.algorithm.measure(counts, partition, noise=source)
+        return spread_over(partition, totals, ~empty, clip=self.algorithm.clip)
+
+    def empty(self, opened: IntArray, *, noise: Noise) -> BoolArray:
+        """Cells whose noisy open count is not above 0; all that are truly 0 are among them."""
+        drawn = noise.geometric(self.open_rate, opened.size).reshape(opened.shape)
+        none: BoolArray = opened <= drawn
+        return none
+
+    def loss(self, all_shift: Shift, open_shift: Shift) -> Loss:
+        """``algorithm.loss(all_shift) + open_rate * rise`` of the open counts."""
+        return (
+            self.algorithm.loss(all_shift)
+            + self.open_rate * open_shift.rise
+            + INFINITE * open_shift.fall
+        )
+
+    def losses(self, policy: Policy, *, open_kinds: Iterable[str] = OPEN_KINDS) -> dict[Edge, Loss]:
+        """Per edge of ``policy``, at most this; exact where an edge has one shift."""
+        opened = policy.shifts(GroupCount(counted=frozenset(open_kinds)))
+        return {
+            edge: max(self.loss(one, two) for one in many for two in opened[edge])
+            for edge, many in policy.shifts(GroupCount()).items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Zeros:
+    """An algorithm waiting for a policy and ε: DAWAz is ``zeros(Dawa)``."""
+
+    algorithm: type[TwoPhase]
+    share: Fraction
+
+    def for_policy(
+        self,
+        policy: Policy,
+        *,
+        epsilon: Number,
+        open_kinds: Iterable[str] = OPEN_KINDS,
+        **options: Any,
+    ) -> Zeroed:
+        """``share`` of ε on every edge for the zeros, the rest for the algorithm.
+
+        options: for the algorithm's own ``for_policy``.
+        Errors: UnprotectableError if a move lowers an open count.
+        """
+        whole = positive(epsilon, name="epsilon")
+        query = GroupCount(counted=frozenset(open_kinds))
+        zero_rate = _rises_rate(policy, query, whole * self.share)
+        build: Any = self.algorithm
+        inner = build.for_policy(policy, epsilon=whole * (1 - self.share), **options)
+        return Zeroed(inner, open_rate=zero_rate)
+
+
+def zeros(algorithm: type[TwoPhase], *, share: Number = ZERO_SHARE) -> Zeros:
+    """The recipe for any two-phase algorithm: ``zeros(Dawa).for_policy(policy, epsilon=1)``.
+
+    Errors: ParameterError unless ``share`` lies strictly between 0 and 1.
+    """
+    return Zeros(algorithm, share_of(share, name="share"))
+
+
+def spread_over(
+    partition: Partition, totals: NDArray[Any], kept: BoolArray, *, clip: bool
+) -> FloatArray:
+    """Each bucket's total evenly over its kept cells, zeros elsewhere; post-processing."""
+    labels = partition.labels
+    left = np.bincount(labels[kept], minlength=partition.buckets)
+    each = np.asarray(totals, dtype=np.float64) / np.maximum(left, 1)
+    if clip:
+        each = np.maximum(each, 0.0)
+    cells: FloatArray = np.where(kept, each[labels], 0.0)
+    return cells
+
+
+def _rises_rate(policy: Policy, query: GroupCount, epsilon: Fraction) -> Loss:
+    """The largest rate r with ``r * rise <= epsilon * weight`` on every move."""
+    found: Loss = INFINITE
+    for edge, many in policy.shifts(query).items():
+        for shift in many:
+            if shift.fall:
+                raise UnprotectableError(
+                    f"The move {edge.name} lowers an open count, and the recipe shows for certain "
+                    "where open counts are above 0.",
+                    hint="Use the algorithm itself, without the open records.",
+                    edge=edge.name,
+                )
+            if shift.rise:
+                found = min(found, epsilon * edge.weight / shift.rise)
+    return found
