@@ -182,14 +182,18 @@ def test_cells_of_sensitive_zones_hold_no_open_record_by_either_reading():
     assert mixed.open_part.sum() < mixed.everybody[~mixed.closed_cells].sum()
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+# Left out: an algorithm that spreads totals by shape errs without noise too.
+@pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - {"ours: open shape"}))
 def test_with_hardly_any_noise_algorithms_give_what_they_look_at(noise, name):
     everybody = np.array([40, 0, 7, 9, 0, 3], dtype=np.int64)
     closed = np.array([True, True, False, False, False, False])
-    parts = Parts(everybody, np.where(closed, 0, everybody), closed)
+    parts = Parts(everybody, np.where(closed, 0, everybody), closed, mixed=False)
     found = ALGORITHMS[name](parts, "400", noise)
-    open_alone = name.startswith("Osdp")
-    assert found.tolist() == (parts.open_part if open_alone else everybody).tolist()
+    if name == "zeros":
+        seen = np.zeros_like(everybody)
+    else:
+        seen = parts.open_part if name.startswith("Osdp") else everybody
+    assert found.tolist() == seen.tolist()
 
 
 def test_errors_are_relative_and_empty_cells_count():

@@ -37,6 +37,7 @@ from onesided.papers.osdp._trajectories import (
 SOURCES: Final = (PEOPLEFLOW, NEW_YORK, GEOLIFE)
 _MEASURES: Final = {"mean": "MRE", "median": "Rel50", "high": "Rel95"}
 LOOKS: Final = {
+    "zeros": Look(name="0 everywhere", colour="black", marker="none", dashed=True),
     "Laplace": Look(name="Laplace", colour="grey", marker="none"),
     "DAWA": Look(name="DAWA", colour="black", marker="square"),
     "OsdpRR": Look(name="OsdpRR", colour="sky", marker="triangle", dashed=True),
@@ -45,7 +46,7 @@ LOOKS: Final = {
     "hybrid": Look(name="hybrid (two-sided where zones are sensitive)", colour="purple"),
     "DAWAz": Look(name="DAWAz", colour="vermillion", marker="square"),
     "ours: split": Look(name="ours: split histogram", colour="blue"),
-    "ours: chosen": Look(name="ours: chosen split", colour="green", marker="triangle"),
+    "ours: open shape": Look(name="ours: open shape", colour="green", marker="triangle"),
 }
 
 
@@ -113,7 +114,7 @@ def result(rows: list[Row], setup: Setup) -> Result:
         "sensitive zone anywhere (one day of data only). The paper's text supports either.",
         "A whole day is many records: with one zone in each of 18 hours, ε = 1 a record is 18 a "
         "day. Laplace and DAWA are clipped at 0. Averages of 10 runs; relative errors over all "
-        "cells, empty ones too.",
+        "cells, empty ones too. Errors of exactly 0 are not drawn.",
     ]
     claims = [] if setup.quick else _claims.claims(rows)
     return Result(rows=rows, figures=figures, claims=claims, notes=notes)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from onesided.mechanism import Counts, DiscreteLaplace
 from onesided.mechanism._record_sample import RecordSample
 from onesided.mechanism.histograms import Dawa
+from onesided.mechanism.histograms._open_shape import OpenShape
+from onesided.mechanism.histograms._split import Holds, SplitHistogram
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
 from onesided.papers.osdp._policies import ZonePolicy, choose_zones
 from onesided.papers.osdp._trajectories import ZONES, Trace
@@ -29,11 +31,15 @@ class Visits(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Counts of all records, counts of the open ones, and the cells of sensitive zones."""
+    """Counts of all records, counts of the open ones, and the cells of sensitive zones.
+
+    ``mixed``: whether the other cells can hold sensitive records too.
+    """
 
     everybody: IntArray
     open_part: IntArray
     closed_cells: BoolArray
+    mixed: bool
 
 
 def visits_of(trace: Trace) -> Visits:
@@ -48,7 +54,7 @@ def by_visit(visits: Visits, percent: int, seed: int) -> tuple[Parts, ZonePolicy
     """A visit is sensitive if its zone is: no cell holds both kinds."""
     zone = visits.cell // visits.hours
     chosen = choose_zones(np.eye(ZONES, dtype=np.bool_)[zone], percent, seed)
-    return _parts(visits, chosen), chosen
+    return _parts(visits, chosen, mixed=False), chosen
 
 
 def by_day(visits: Visits, trace: Trace, percent: int, seed: int) -> tuple[Parts, ZonePolicy]:
@@ -56,15 +62,16 @@ def by_day(visits: Visits, trace: Trace, percent: int, seed: int) -> tuple[Parts
     chosen = choose_zones(trace.zones_by_day(), percent, seed)
     open_person = np.zeros(int(trace.user.max()) + 1, dtype=np.bool_)
     open_person[trace.user] = chosen.open_records
-    return _parts(visits, chosen._replace(open_records=open_person[visits.user])), chosen
+    chosen = chosen._replace(open_records=open_person[visits.user])
+    return _parts(visits, chosen, mixed=True), chosen
 
 
-def _parts(visits: Visits, chosen: ZonePolicy) -> Parts:
+def _parts(visits: Visits, chosen: ZonePolicy, *, mixed: bool) -> Parts:
     cells = ZONES * visits.hours
     everybody = np.bincount(visits.cell, minlength=cells).astype(np.int64)
     open_part = np.bincount(visits.cell[chosen.open_records], minlength=cells).astype(np.int64)
     closed = np.isin(np.arange(cells) // visits.hours, chosen.zones)
-    return Parts(everybody, open_part, closed)
+    return Parts(everybody, open_part, closed, mixed)
 
 
 Algorithm = Callable[[Parts, str, NotPrivateSeededNoise], NDArray[np.generic]]
@@ -113,13 +120,39 @@ def _hybrid(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
     return found
 
 
+def _split(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> IntArray:
+    """Both kinds counted apart at once, charged per edge; a cell of a sensitive zone has one."""
+    holds: list[Holds] = ["sensitive" if closed else "mixed" for closed in parts.closed_cells]
+    if not parts.mixed:
+        holds = ["sensitive" if closed else "open" for closed in parts.closed_cells]
+    found = SplitHistogram.for_policy(_POLICY, epsilon=epsilon, holds=holds)
+    hidden = parts.everybody - parts.open_part
+    return found.estimate(found.release(hidden, parts.open_part, noise=noise))
+
+
+def _open_shape(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> IntArray:
+    """Sensitive totals of buckets that the open counts show, spread in the open counts' shape."""
+    hidden = parts.everybody - parts.open_part
+    return OpenShape.for_policy(_POLICY, epsilon=epsilon).release(
+        hidden, parts.open_part, noise=noise
+    )
+
+
+def _nothing(parts: Parts, _epsilon: str, _noise: NotPrivateSeededNoise) -> IntArray:
+    """0 everywhere: whatever errs more is of no use."""
+    return np.zeros_like(parts.everybody)
+
+
 ALGORITHMS: Final[dict[str, Algorithm]] = {
+    "zeros": _nothing,
     "Laplace": _laplace,
     "DAWA": _dawa,
     "OsdpRR": _sample,
     "OsdpLaplace": _below,
     "OsdpLaplaceL1": _below_clipped,
     "hybrid": _hybrid,
+    "ours: split": _split,
+    "ours: open shape": _open_shape,
 }
 
 
