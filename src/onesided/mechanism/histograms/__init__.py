@@ -19,4 +19,7 @@ __all__ = [
     "SplitHistogram",
     "TwoPhase",
     "UniformGrid",
+    "Zeroed",
+    "Zeros",
+    "zeros",
 ]
