@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onesided._numbers import Loss, Number, probability
-from onesided.errors import DataError, ParameterError
+from onesided.errors import ParameterError
 from onesided.mechanism.local._alias import AliasTable
 from onesided.mechanism.local._alphabet import letters_of
 from onesided.mechanism.local._estimate import FloatArray
 from onesided.mechanism.local._odds import ratio
 from onesided.mechanism.local._randomiser import Randomiser, shares_of
-from onesided.mechanism.local._response import count_places
+from onesided.mechanism.local._response import count_answers, count_places
 from onesided.mechanism.local._tally import Tally
 from onesided.noise import IntArray, Noise
 
@@ -115,15 +115,8 @@ class Channel(Randomiser):
     def _answer(self, output: Any) -> str:
         return self.outputs[int(output)]
 
-    def _seen_in(self, answer: str) -> IntArray:
-        if answer not in self.outputs:
-            raise DataError(
-                f"A report answers {answer!r}, which is not an output of this channel.",
-                hint="It was changed on its way, or not made by this library.",
-            )
-        seen = np.zeros(len(self.outputs), dtype=np.int64)
-        seen[self.outputs.index(answer)] = 1
-        return seen
+    def _seen_in(self, answers: Mapping[str, int]) -> IntArray:
+        return count_answers(answers, self.outputs)
 
     def _seen(self, outputs: Any) -> IntArray:
         return count_places(outputs, len(self.outputs))
@@ -143,7 +136,3 @@ class Channel(Randomiser):
         can = np.array([[chance > 0 for chance in row] for row in self.chances])
         alone = can & (can.sum(axis=0) == 1)
         return alone @ tally.seen, can @ tally.seen
-
-    @property
-    def _outputs(self) -> int:
-        return len(self.outputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -81,18 +81,22 @@ class RandomisedResponse(Marked):
     def _answer(self, output: Any) -> str:
         return self.alphabet[int(output)]
 
-    def _seen_in(self, answer: str) -> IntArray:
-        if answer not in self._places:
-            raise DataError(
-                f"A report answers {answer!r}, which is not in the alphabet.",
-                hint="It was changed on its way, or not made by this library.",
-            )
-        seen = np.zeros(len(self.alphabet), dtype=np.int64)
-        seen[self._places[answer]] = 1
-        return seen
+    def _seen_in(self, answers: Mapping[str, int]) -> IntArray:
+        return count_answers(answers, self.alphabet)
 
     def _seen(self, outputs: Any) -> IntArray:
         return count_places(outputs, len(self.alphabet))
+
+
+def count_answers(answers: Mapping[str, int], names: Sequence[str]) -> IntArray:
+    """How often each of ``names`` was answered. Errors: DataError for anything else."""
+    for answer in answers.keys() - set(names):
+        raise DataError(
+            f"A report answers {answer[:40]!r}, which this configuration never does.",
+            hint="It was changed on its way, or not made by this library.",
+            answer=answer,
+        )
+    return np.array([answers.get(name, 0) for name in names], dtype=np.int64)
 
 
 def count_places(outputs: Any, below: int) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -97,13 +97,17 @@ class UnaryResponse(Marked):
     def _answer(self, output: Any) -> str:
         return "".join("1" if bit else "0" for bit in output)
 
-    def _seen_in(self, answer: str) -> IntArray:
-        if len(answer) != len(self.alphabet) or set(answer) - {"0", "1"}:
-            raise DataError(
-                f"A report answers {answer[:40]!r}, not {len(self.alphabet)} bits.",
-                hint="It was changed on its way, or not made by this library.",
-            )
-        return self._seen(np.array([[bit == "1" for bit in answer]]))
+    def _seen_in(self, answers: Mapping[str, int]) -> IntArray:
+        width = len(self.alphabet)
+        for answer in answers:
+            if len(answer) != width or answer.strip("01"):
+                raise _not_bits(answer, width)
+        text = "".join(answers).encode()
+        bits = (np.frombuffer(text, dtype=np.uint8) - ord("0")).reshape(-1, width)
+        once = self._seen(bits.view(np.bool_))
+        again = {row: times - 1 for row, times in enumerate(answers.values()) if times > 1}
+        more = np.fromiter(again.values(), dtype=np.int64, count=len(again))
+        return once + more @ bits[list(again)].astype(np.int64)
 
     def _seen(self, outputs: Any) -> IntArray:
         if outputs.ndim != 2 or outputs.shape[1] != len(self.alphabet):
@@ -131,6 +135,14 @@ class UnaryResponse(Marked):
                 )
             seen += part.view(np.uint8).sum(axis=0, dtype=np.uint32)
         return seen
+
+
+def _not_bits(answer: str, width: int) -> DataError:
+    return DataError(
+        f"A report answers {answer[:40]!r}, not {width} bits.",
+        hint="It was changed on its way, or not made by this library.",
+        answer=answer,
+    )
 
 
 def rappor(alphabet: Iterable[str], *, epsilon: Number) -> UnaryResponse:

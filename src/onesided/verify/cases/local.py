@@ -123,7 +123,7 @@ def _wrong(run: Callable[..., Any], right: Randomiser) -> zoo.Wrong:
 
 
 def _broken(
-    right: Randomiser, policy: Policy, wrong: Any, *, universe: Universe = _ONE, **said: str
+    right: Randomiser, policy: Policy, wrong: Any, *, universe: Universe = _ONE, **said: Any
 ) -> Case:
     claims = right.losses(policy)
     return Case(said.pop("name"), policy, wrong, claims, universe=universe, **said)
