@@ -17,10 +17,13 @@ from onesided.bounds._sampling import (
     sampling_error,
     sampling_loses,
 )
+from onesided.bounds._subsampled_noise import Enclosure, SampledNoise
 from onesided.bounds._virtual import attainable_power, virtual_power
 
 __all__ = [
+    "Enclosure",
     "NoiseError",
+    "SampledNoise",
     "attainable_power",
     "delta_needed_dp",
     "epsilon_needed_adp",

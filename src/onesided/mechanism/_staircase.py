@@ -27,8 +27,8 @@ class Staircase:
     T is falling stairs: ``Pr[T = k]`` is level on the first ``first`` values and then on each
     ``largest`` values, and from stair to stair it falls by ``e^-noise_rate``.
     Promise: along a move that lowers at most ``max_groups`` sums by ``fall`` in total, each by at
-    most ``largest``: ``noise_rate`` for each sum that falls, ``noise_rate * min(fall, max_groups)``.
-    Where ``fall`` is more than all that (several units), once more for each further ``largest``.
+    most ``largest``: ``noise_rate`` for each sum, ``noise_rate * min(fall, max_groups)``. Where
+    ``fall`` is more than all that (several units), once more for each further ``largest``.
     A rise has infinite loss. An answer is never below its sum.
     Units: the rate in nats per whole ``largest``, where :class:`Counts` has nats per step.
 
