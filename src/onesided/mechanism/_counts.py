@@ -30,6 +30,11 @@ class Interval:
     lower_certain: bool
     upper_certain: bool
 
+    def at_least(self, least: int) -> Interval:
+        """The same bounds, where the truth is known to be at least ``least``."""
+        lower, upper = np.maximum(self.lower, least), np.maximum(self.upper, least)
+        return Interval(lower, upper, self.lower_certain, self.upper_certain)
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -133,18 +138,29 @@ class Counts:
         A side without noise is certain. The other holds for each count on its own with at least
         ``confidence``, from the exact distribution.
         """
-        share = exact(confidence, name="confidence")
-        if not 0 < share < 1:
-            raise ParameterError(
-                f"confidence must lie strictly between 0 and 1, got {confidence!r}.",
-                hint='Use for example "0.95".',
-            )
-        # A side without noise is bounded by the answer itself: certain, whatever the confidence.
-        most = 0 if self.upper_rate == INFINITE else self.distribution.quantile_upper(share)
-        least = 0 if self.lower_rate == INFINITE else self.distribution.quantile_lower(share)
-        return Interval(
-            lower=np.maximum(noisy - (most or 0), 0),
-            upper=np.maximum(noisy - (least or 0), 0),
-            lower_certain=self.upper_rate == INFINITE,
-            upper_certain=self.lower_rate == INFINITE,
+        return bounds_at(self.distribution, noisy, confidence).at_least(0)
+
+
+def bounds_at(noise: TwoSidedGeometric, noisy: IntArray, confidence: Number) -> Interval:
+    """Bounds on each true number under ``noise``, from the noisy ones."""
+    share = confident(confidence)
+    # A side without noise is bounded by the answer itself: certain, whatever the confidence.
+    most = 0 if noise.upper == INFINITE else noise.quantile_upper(share)
+    least = 0 if noise.lower == INFINITE else noise.quantile_lower(share)
+    return Interval(
+        lower=noisy - (most or 0),
+        upper=noisy - (least or 0),
+        lower_certain=noise.upper == INFINITE,
+        upper_certain=noise.lower == INFINITE,
+    )
+
+
+def confident(confidence: Number) -> Fraction:
+    """A confidence as an exact share strictly between 0 and 1."""
+    share = exact(confidence, name="confidence")
+    if not 0 < share < 1:
+        raise ParameterError(
+            f"confidence must lie strictly between 0 and 1, got {confidence!r}.",
+            hint='Use for example "0.95".',
         )
+    return share

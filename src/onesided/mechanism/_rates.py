@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
 from onesided._numbers import INFINITE, MAX_RATE, MIN_RATE, Loss
 from onesided.errors import ParameterError
-from onesided.policy import GroupCount, Policy, Shift
+from onesided.policy import Edge, GroupCount, Policy, Shift
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,11 @@ def rates_for(policy: Policy, query: GroupCount, epsilon: Fraction) -> tuple[Los
 
     A side that no move needs gets INFINITE: no noise there, and certainty for the reader.
     """
-    shifts = policy.shifts(query)
+    return rates_over(policy.shifts(query), epsilon)
+
+
+def rates_over(shifts: Mapping[Edge, Iterable[Shift]], epsilon: Fraction) -> tuple[Loss, Loss]:
+    """As :func:`rates_for`, for a query that is no count: its extreme shifts per edge."""
     return choose(
         _Bound(shift, epsilon * edge.weight) for edge, many in shifts.items() for shift in many
     )

@@ -9,6 +9,8 @@ import numpy as np
 from onesided._numbers import INFINITE, Number, text
 from onesided.mechanism import Counts
 from onesided.mechanism._counts import CONFIDENCE, Correction
+from onesided.mechanism._cumulative import Cumulative
+from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
 from onesided.session._desk import Desk
 from onesided.session._groups import Grouped
@@ -65,7 +67,7 @@ class Count(Grouped):
         return groups.ready(desk, plan, about=rates, draw=draw, tell=tell)
 
 
-def certain_sides(mechanism: Counts) -> tuple[str, ...]:
+def certain_sides(mechanism: Counts | Sums | Cumulative) -> tuple[str, ...]:
     """The sides on which the answer will never be wrong."""
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
     return tuple(side for side, rate in sides.items() if rate == INFINITE)

@@ -6,8 +6,8 @@ Grouping and counting run inside the caller's engine; what comes back is one num
 from __future__ import annotations
 
 import datetime as dt
-from copy import copy
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, Final, TypeAlias
 
 import narwhals as nw
@@ -117,9 +117,7 @@ class Table:
         names = [*([unit] if unit else []), *(name for name in by if name != unit)]
         return frame.select(*names) if names else frame
 
-    def with_kind(
-        self, frame: Lazy, unit: str | None, rules: Sequence[Rule], default: str
-    ) -> Lazy:
+    def with_kind(self, frame: Lazy, unit: str | None, rules: Sequence[Rule], default: str) -> Lazy:
         """Add the kind: the first rule all of whose conditions hold for the row, or its unit."""
         kind = nw.lit(default)
         for place, rule in reversed(list(enumerate(rules))):
@@ -220,7 +218,7 @@ class Table:
 
     def result(self, columns: Mapping[str, list[Any]], *, like: Sequence[str]) -> Any:
         """A public table in the caller's own frame type, lazy if the caller's was."""
-        small = self._small(columns, like=like)
+        small = self._small(columns, like=[name for name in like if name in columns])
         if self.was_lazy:
             return nw.to_native(small)
         return nw.to_native(small.collect())

@@ -179,14 +179,17 @@ class Groups:
         desk.refuse_null_units()
         desk.table.require_groupable(self.keys)
         rows, most = self.rows(desk), self.query.max_groups
-        if self.excess == "error" and most is not None and desk.unit is not None:
-            self._refuse_excess(rows, desk, desk.unit, most)
+        self.refuse_excess(desk, rows)
         if not self.by:
             return np.array([desk.table.total(rows, unit=desk.unit)], dtype=np.int64)
         cut = most if self.excess == "truncate" else None
         return desk.table.counts(rows, self.keys, unit=desk.unit, most=cut)
 
-    def _refuse_excess(self, rows: Lazy, desk: Desk, unit: str, most: int) -> None:
+    def refuse_excess(self, desk: Desk, rows: Lazy) -> None:
+        """Hold the curator to ``on_excess="error"``. Errors: ContributionError."""
+        unit, most = desk.unit, self.query.max_groups
+        if self.excess != "error" or most is None or unit is None:
+            return
         over, largest = desk.table.units_over(rows, self.keys, unit=unit, most=most)
         if over:
             raise ContributionError(

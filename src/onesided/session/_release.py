@@ -50,6 +50,10 @@ class Release:
         """
         return self._make_frame(self.columns())
 
+    def framed(self, columns: Mapping[str, list[Any]]) -> Any:
+        """Columns as a table of the caller's own type."""
+        return self._make_frame(columns)
+
     def columns(self) -> dict[str, list[Any]]:
         """The release column by column, as plain Python values."""
         size = self.noisy.size

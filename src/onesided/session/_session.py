@@ -16,11 +16,15 @@ from onesided.session._count import Count
 from onesided.session._desk import Desk
 from onesided.session._engine import Table
 from onesided.session._groups import Grouped
+from onesided.session._histogram import Histogram
 from onesided.session._largest import Largest
+from onesided.session._mean import Mean, Variance
 from onesided.session._plan import Plan
+from onesided.session._quantile import Quantile
 from onesided.session._question import CONTENT_TYPE, Question, Told, asks
 from onesided.session._rowwise import require_rowwise
 from onesided.session._sample import Sample
+from onesided.session._sum import Sum
 from onesided.session._threshold import Threshold, ThresholdRelease
 
 
@@ -114,6 +118,11 @@ class Session:
     count = asks(Count)
     top_k = asks(Largest)
     above = asks(Threshold)
+    sum = asks(Sum)
+    mean = asks(Mean)
+    variance = asks(Variance)
+    histogram = asks(Histogram)
+    quantile = asks(Quantile)
     sample = asks(Sample)
 
     def at_most(

@@ -1,0 +1,112 @@
+"""A question over public groups and bins, as one over groups alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from math import prod
+from typing import Final
+
+from onesided._numbers import text
+from onesided.errors import DataError, ParameterError
+from onesided.session._bins import Bins, require_numbers
+from onesided.session._desk import Desk
+from onesided.session._groups import Grouped
+from onesided.session._keys import Key, public_keys
+from onesided.session._value import Missing
+
+MOST_CELLS: Final = 2**24
+
+
+@dataclass(frozen=True, slots=True)
+class Binned:
+    """The desk with a column of bins beside each binned one, and the question over them."""
+
+    desk: Desk
+    question: Grouped
+    detail: Mapping[str, object]
+    plain: Desk
+    checked: tuple[str, ...]
+
+    def refuse_missing(self) -> None:
+        """NaN and null are in no bin, which a certain bound would not say. Errors: DataError."""
+        for column in self.checked:
+            number = self.plain.table.null_rows(column)
+            if number:
+                raise DataError(
+                    f"{number:,} rows have no value in {column!r}.",
+                    hint='Fill them, or pass missing="drop" to leave them out. This number is not '
+                    "for publication. Nothing was drawn and nothing was recorded.",
+                    rows=number,
+                    column=column,
+                )
+
+
+def with_bins(
+    desk: Desk, question: Grouped, bins: Mapping[str, Bins], *, missing: Missing
+) -> Binned:
+    """Bins of each row as further grouping columns, whose keys are all the cells.
+
+    Errors: ParameterError for too many cells or a name that is taken; DataError for columns that
+    are not of numbers.
+    """
+    if missing not in ("refuse", "drop"):
+        raise ParameterError(
+            f"missing={missing!r} is unknown.",
+            hint='Use "refuse", or "drop" to leave rows without a value out.',
+            value=missing,
+        )
+    for column in bins:
+        desk.table.require(column)
+        require_numbers(column, desk.schema)
+        _refuse_taken(bin_name(column), desk)
+    table = desk.table.derive(
+        {bin_name(name): one.expression(name, desk.schema[name]) for name, one in bins.items()}
+    )
+    by = (question.by,) if isinstance(question.by, str) else tuple(question.by)
+    groups: tuple[Key, ...] = public_keys(question.keys, by).rows if by else ((),)
+    shared = {part.name: getattr(question, part.name) for part in fields(Grouped)}
+    if desk.unit is not None and not by and "keep" not in desk.policy.excess_modes:
+        # One value per unit is what bins of a column mean, unless something else is said.
+        shared["max_groups"] = question.max_groups or 1
+        shared["on_excess"] = question.on_excess or "error"
+    over = {**shared, "by": (*by, *map(bin_name, bins)), "keys": _cells(groups, bins)}
+    edges = {
+        name: [*map(text, one.edges), "with ends" if one.open_ends else ""]
+        for name, one in bins.items()
+    }
+    return Binned(
+        replace(desk, table=table),
+        Grouped(**over),
+        {"bins": edges, "missing": missing},
+        desk,
+        tuple(bins) if missing == "refuse" else (),
+    )
+
+
+def bin_name(column: str) -> str:
+    """What the column of bins is called beside the column itself."""
+    return f"{column}_bin"
+
+
+def _cells(groups: tuple[Key, ...], bins: Mapping[str, Bins]) -> list[Key]:
+    """Every public group with every bin, the last bins fastest."""
+    cells = len(groups) * prod(one.number for one in bins.values())
+    if cells > MOST_CELLS:
+        raise ParameterError(
+            f"This histogram has {cells:,} cells, more than {MOST_CELLS:,}.",
+            hint="Use fewer bins, columns or groups.",
+            cells=cells,
+        )
+    ranges = [range(one.number) for one in bins.values()]
+    return [(*group, *cell) for group in groups for cell in product(*ranges)]
+
+
+def _refuse_taken(name: str, desk: Desk) -> None:
+    if name in desk.schema:
+        raise ParameterError(
+            f"The table has a column {name!r} already, which is what the bins are called.",
+            hint="Rename it.",
+            column=name,
+        )

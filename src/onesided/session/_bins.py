@@ -1,0 +1,125 @@
+"""A column of numbers cut into public bins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Final
+
+import narwhals as nw
+
+from onesided._numbers import Number, exact, text, whole
+from onesided.errors import DataError, ParameterError
+from onesided.session._engine import missing
+
+MOST_BINS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Edges in rising order. Public.
+
+    Bin ``i`` holds the values from edge ``i`` to below edge ``i + 1``, and values outside are in no
+    bin; with ``open_ends`` bin 0 holds what is at or below the first edge, bin ``i`` what is above
+    edge ``i - 1`` and at or below edge ``i``, and the last bin what is above the last edge.
+    """
+
+    edges: tuple[Fraction, ...]
+    open_ends: bool = False
+
+    @property
+    def number(self) -> int:
+        """How many bins there are."""
+        return len(self.edges) + (1 if self.open_ends else -1)
+
+    def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+        """The bin of each row's value; null where there is no value or no bin."""
+        given, known = nw.col(column), ~missing(column, dtype)
+        if self.open_ends:
+            points = [_at_most(edge, dtype) for edge in self.edges]
+            return nw.when(known).then(_search(lambda edge: given <= edge, points, 0))
+        edges = [_below(edge, dtype) for edge in self.edges]
+        inside = known & (given >= edges[0]) & (given < edges[-1])
+        return nw.when(inside).then(_search(lambda edge: given < edge, edges[1:-1], 0))
+
+
+def _search(left_of: Callable[[float], nw.Expr], edges: list[float], first: int) -> nw.Expr:
+    """How many edges the value is not left of: a binary search as one expression."""
+    if not edges:
+        return nw.lit(first)
+    middle = len(edges) // 2
+    left = _search(left_of, edges[:middle], first)
+    right = _search(left_of, edges[middle + 1 :], first + middle + 1)
+    return nw.when(left_of(edges[middle])).then(left).otherwise(right)
+
+
+def _below(edge: Fraction, dtype: nw.dtypes.DType) -> float:
+    """What to compare with so that ``value < edge``: whole numbers stay whole."""
+    return -(-edge.numerator // edge.denominator) if dtype.is_integer() else float(edge)
+
+
+def _at_most(edge: Fraction, dtype: nw.dtypes.DType) -> float:
+    """As :func:`_below`, so that ``value <= edge``."""
+    return edge.numerator // edge.denominator if dtype.is_integer() else float(edge)
+
+
+def edges_of(edges: Sequence[Number], *, name: str = "bins") -> tuple[Fraction, ...]:
+    """Edges in rising order. Errors: ParameterError naming the first that is out of order."""
+    if isinstance(edges, str) or not isinstance(edges, Sequence | range):
+        raise ParameterError(
+            f"{name} must be a list of numbers in rising order, got {edges!r}.",
+            hint="They must come from public knowledge, never from the data.",
+            value=edges,
+        )
+    given = tuple(exact(edge, name=name) for edge in edges)
+    for one, two in pairwise(given):
+        if one >= two:
+            raise ParameterError(
+                f"{name} must rise, but {text(two)} comes after {text(one)}.",
+                hint="Sort them, and give each once.",
+                values=(one, two),
+            )
+    if len(given) > MOST_BINS:
+        raise ParameterError(
+            f"{len(given):,} {name} were given, more than {MOST_BINS:,}.",
+            hint="Use fewer, or put the bin into a column of its own and count by that.",
+            number=len(given),
+        )
+    return given
+
+
+def bins_of(bins: Any, bounds: Sequence[Number] | None) -> Bins:
+    """Bins from their number and bounds, or from edges."""
+    if isinstance(bins, Sequence | range) and not isinstance(bins, str):
+        if bounds is not None:
+            raise ParameterError(
+                "bins are edges already, so bounds= has no meaning.",
+                hint="Give either edges, or a number of bins and bounds.",
+            )
+        edges = edges_of(bins)
+        if len(edges) < 2:
+            raise ParameterError(
+                f"{len(edges)} edge makes no bin.", hint="Give at least two edges."
+            )
+        return Bins(edges)
+    number = whole(bins, name="bins", least=1, most=MOST_BINS)
+    if bounds is None:
+        raise ParameterError(
+            f"{number} bins of which range?",
+            hint="Pass bounds=(lowest, highest) from public knowledge, or the edges as bins=.",
+        )
+    low, high = edges_of(bounds, name="bounds")[:: max(1, len(bounds) - 1)]
+    return Bins(tuple(low + (high - low) * i / number for i in range(number + 1)))
+
+
+def require_numbers(column: str, schema: Mapping[str, nw.dtypes.DType]) -> None:
+    """Refuse a column that is not of numbers."""
+    dtype = schema[column]
+    if not (dtype.is_integer() or dtype.is_float()):
+        raise DataError(
+            f"Column {column!r} holds {dtype}, not whole numbers or floats.",
+            hint="Cast it, or count by it as it is.",
+            column=column,
+        )

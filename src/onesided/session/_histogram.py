@@ -1,0 +1,128 @@
+"""How many units have values in each bin of one or several columns, per group?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from numpy.typing import NDArray
+
+from onesided._numbers import Number
+from onesided.errors import ParameterError
+from onesided.noise import IntArray
+from onesided.policy import Guarantee
+from onesided.session._binned import bin_name, with_bins
+from onesided.session._bins import Bins, bins_of
+from onesided.session._count import Count
+from onesided.session._desk import Desk
+from onesided.session._groups import Grouped
+from onesided.session._question import Answer, Ready
+from onesided.session._release import Release
+from onesided.session._value import Missing
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramRelease:
+    """Counts per bin, and per group if there are any. Everything here is public.
+
+    counts: the release of counts, one row per group and cell, the last column's bins fastest.
+    bins: the edges, per column.
+    """
+
+    counts: Release
+    bins: Mapping[str, Bins]
+
+    @property
+    def estimate(self) -> NDArray[Any]:
+        """Estimates: an axis for the groups if there are any, then one for each column's bins."""
+        shape = tuple(bins.number for bins in self.bins.values())
+        grouped = len(self.counts.keys.names) > len(shape)
+        return self.counts.estimate.reshape((-1, *shape) if grouped else shape)
+
+    @property
+    def frame(self) -> Any:
+        """A table of the caller's own type: the groups, the bins' ends, and the counts' columns."""
+        return self.counts.framed(self.columns())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release promises, edge by edge."""
+        return self.counts.guarantee
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The same, column by column; ``_from`` is in the bin, ``_to`` is not."""
+        columns = self.counts.columns()
+        told: dict[str, list[Any]] = {}
+        ends = {bin_name(column): (column, bins) for column, bins in self.bins.items()}
+        for name, values in columns.items():
+            if name not in ends:
+                told[name] = values
+                continue
+            column, bins = ends[name]
+            edges = [float(edge) for edge in bins.edges]
+            told[f"{column}_from"] = [edges[place] for place in values]
+            told[f"{column}_to"] = [edges[place + 1] for place in values]
+        return told
+
+    def __str__(self) -> str:
+        return f"Histogram of {len(self.counts.keys.rows):,} cells. {self.guarantee}"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(Count):
+    """How many units have values in each bin of a column, or of several jointly?
+
+    column: a column of numbers; or a mapping from columns to bins, for a joint histogram.
+    bins: how many equal bins between ``bounds``, or the edges in rising order. A bin holds its
+        lower edge and not its upper one; values outside all bins are not counted.
+    missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
+    The other arguments are those of :class:`onesided.session.Count`; with ``by``, one histogram
+    per public group.
+    """
+
+    column: str | Mapping[str, object]
+    bins: object = field(default=None, kw_only=True)
+    bounds: Sequence[Number] | None = field(default=None, kw_only=True)
+    missing: Missing = field(default="refuse", kw_only=True)
+
+    def prepare(self, desk: Desk) -> Ready[IntArray, HistogramRelease]:  # type: ignore[override] # a release of its own
+        """Check and price the question. Looks at no row."""
+        bins = self._bins()
+        binned = with_bins(desk, self, bins, missing=self.missing)
+        shared = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
+        count = Count(**shared, confidence=self.confidence, correction=self.correction)
+        ready = count.prepare(binned.desk)
+
+        def read() -> IntArray:
+            binned.refuse_missing()
+            return ready.read()
+
+        def tell(answer: Answer, entry: int | None) -> HistogramRelease:
+            return HistogramRelease(ready.tell(answer, entry), bins)
+
+        return Ready(
+            label=ready.label,
+            detail={**ready.detail, **binned.detail},
+            about=ready.about,
+            plan=ready.plan,
+            read=read,
+            draw=ready.draw,
+            tell=tell,
+        )
+
+    def _bins(self) -> dict[str, Bins]:
+        if isinstance(self.column, Mapping):
+            if self.bins is not None or self.bounds is not None:
+                raise ParameterError(
+                    "column= names the bins of each column already, so bins= and bounds= have no "
+                    "meaning.",
+                    hint='Write histogram({"age": [0, 18, 65], "visits": [0, 1, 5]}, ...).',
+                )
+            return {name: bins_of(edges, None) for name, edges in self.column.items()}
+        if self.bins is None:
+            raise ParameterError(
+                f"Which bins of {self.column!r}?",
+                hint="Pass bins= as edges, or as a number together with bounds=.",
+            )
+        return {self.column: bins_of(self.bins, self.bounds)}

@@ -1,0 +1,220 @@
+"""Means and variances of bounded values: noisy sums divided by noisy counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from onesided._numbers import Loss, positive, text
+from onesided.mechanism import Interval
+from onesided.mechanism._counts import confident
+from onesided.mechanism._sums import Sums
+from onesided.noise import Noise
+from onesided.policy import Edge, Shift
+from onesided.session._desk import Desk
+from onesided.session._estimates import Estimates, Floats
+from onesided.session._groups import Groups
+from onesided.session._moments import Moments, moments
+from onesided.session._plan import Plan, priced, promised
+from onesided.session._question import Answer, Ready
+from onesided.session._sum import Valued
+from onesided.session._value import Value
+from onesided.session._value_shifts import value_shifts
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the noisy numbers that a statistic is made of."""
+
+    mechanism: Sums
+    shifts: dict[Edge, tuple[Shift, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The noisy count, sum and, for a variance, sum of squares; about ``centre``, in steps.
+
+    Each takes an equal share of ε; what a move costs them adds up.
+    """
+
+    centre: int
+    count: Part
+    total: Part
+    squares: Part | None
+
+    @property
+    def all(self) -> dict[str, Part]:
+        """By name."""
+        parts = {"count": self.count, "total": self.total, "squares": self.squares}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def release(self, secret: Moments, noise: Noise | None) -> Answer:
+        """Noisy numbers, in steps."""
+        return {
+            name: part.mechanism.release(getattr(secret, name), noise=noise)
+            for name, part in self.all.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Mean(Valued):
+    """What is the mean of the units' values in a column, per group?
+
+    A noisy sum about a public centre over a noisy count. A group without units has no mean: what
+    is told of it is noise within the bounds.
+    The arguments are those of :class:`onesided.session.Valued`.
+    """
+
+    squared = False
+
+    def prepare(self, desk: Desk) -> Ready[Moments, Estimates]:
+        """Check and price the question. Looks at no row."""
+        groups, value = self.groups(desk), self.value(desk)
+        parts = self._parts(desk, groups, value)
+        plan = _plan(desk, groups, value, parts)
+        confident(self.confidence)
+        name = "variance" if parts.squares else "mean"
+
+        def tell(answer: Answer, entry: int | None) -> Estimates:
+            return self._told(name, answer, parts, (groups, value), (desk, plan, entry))
+
+        return Ready(
+            label=f"{name} of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
+            detail={**groups.detail, **value.detail},
+            about={"statistic": name, "keys": groups.key_texts, "rates": _rates(parts)},
+            plan=plan,
+            read=lambda: moments(
+                desk, groups, value, centre=parts.centre, squares=parts.squares is not None
+            ),
+            draw=parts.release,
+            tell=tell,
+        )
+
+    def _parts(self, desk: Desk, groups: Groups, value: Value) -> Parts:
+        """The parts of least noise: about the middle of the bounds, or about 0."""
+        share = positive(self.epsilon, name="epsilon") / (3 if self.squared else 2)
+
+        def part(low: int, high: int) -> Part:
+            optional = self.optional(groups)
+            shifts = dict(value_shifts(desk.policy, groups, low=low, high=high, optional=optional))
+            return Part(Sums.for_shifts(shifts, epsilon=share), shifts)
+
+        def about(centre: int) -> Parts:
+            low, high = value.low - centre, value.high - centre
+            most = max(low * low, high * high)
+            least = 0 if low <= 0 <= high else min(low * low, high * high)
+            squares = part(least, most) if self.squared else None
+            return Parts(centre, part(1, 1), part(low, high), squares)
+
+        tried = [about(centre) for centre in ((value.low + value.high) // 2, 0)]
+        return min(tried, key=lambda parts: parts.total.mechanism.distribution.variance())
+
+    def _told(
+        self,
+        name: str,
+        answer: Answer,
+        parts: Parts,
+        asked: tuple[Groups, Value],
+        told: tuple[Desk, Plan, int | None],
+    ) -> Estimates:
+        (groups, value), (desk, plan, entry) = asked, told
+        noisy = {part: np.asarray(answer[part], dtype=np.int64) for part in parts.all}
+        miss = (1 - confident(self.confidence)) / len(noisy)
+        bounds = {
+            part: parts.all[part].mechanism.interval(noisy[part], confidence=1 - miss)
+            for part in noisy
+        }
+        centred = {
+            part: noisy[part] - float(parts.all[part].mechanism.distribution.mean())
+            for part in noisy
+        }
+        statistic = _variance if parts.squares else _mean
+        certain = all(side.lower_certain and side.upper_certain for side in bounds.values())
+        return Estimates.of(
+            f"{name} of {self.column}",
+            statistic(centred, bounds, parts.centre, value),
+            (certain, certain),
+            keys=groups.keys,
+            confidence=self.confidence,
+            guarantee=plan.guarantee,
+            entry=entry,
+            _make_frame=lambda columns: desk.table.result(columns, like=groups.by),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Variance(Mean):
+    """What is the variance of the units' values in a column, per group?
+
+    The mean of the squares less the square of the mean, over all counted units (not n - 1).
+    The arguments are those of :class:`onesided.session.Valued`.
+    """
+
+    squared = True
+
+
+def _rates(parts: Parts) -> list[list[str]]:
+    return [
+        [name, text(part.mechanism.upper_rate), text(part.mechanism.lower_rate)]
+        for name, part in parts.all.items()
+    ]
+
+
+def _plan(desk: Desk, groups: Groups, value: Value, parts: Parts) -> Plan:
+    """Charge each edge the sum of what the parts lose along it."""
+    losses = [priced(desk, part.mechanism, part.shifts).charge for part in parts.all.values()]
+    charge: dict[str, Loss] = {
+        edge: sum((loss[edge] for loss in losses), Fraction(0)) for edge in losses[0]
+    }
+    about = f"{groups.sentence} {value.sentence}"
+    scope = "the values as rounded and clipped"
+    return Plan(
+        mechanism=parts,
+        charge=charge,
+        remaining=desk.remaining,
+        guarantee=promised(desk.policy, charge, about=about, scope=scope),
+    )
+
+
+def _mean(
+    centred: dict[str, Any], bounds: dict[str, Interval], centre: int, value: Value
+) -> tuple[Floats, Floats, Floats]:
+    step = float(value.step)
+    low, high = _about_centre(bounds["total"], bounds["count"], value, centre)
+    estimate = centred["total"] / np.maximum(centred["count"], 1)
+    inside = np.clip(estimate, value.low - centre, value.high - centre)
+    return tuple((part + centre) * step for part in (inside, low, high))  # type: ignore[return-value]
+
+
+def _variance(
+    centred: dict[str, Any], bounds: dict[str, Interval], centre: int, value: Value
+) -> tuple[Floats, Floats, Floats]:
+    square = float(value.step) ** 2
+    most = ((value.high - value.low) / 2) ** 2
+    count = np.maximum(centred["count"], 1)
+    estimate = centred["squares"] / count - (centred["total"] / count) ** 2
+    mean_low, mean_high = _about_centre(bounds["total"], bounds["count"], value, centre)
+    size = max((value.low - centre) ** 2, (value.high - centre) ** 2)
+    least, largest = _ratio(bounds["squares"], bounds["count"], 0, size)
+    outer = np.maximum(mean_low**2, mean_high**2)
+    inner = np.where((mean_low <= 0) & (mean_high >= 0), 0, np.minimum(mean_low**2, mean_high**2))
+    return tuple(  # type: ignore[return-value]
+        np.clip(part, 0, most) * square for part in (estimate, least - outer, largest - inner)
+    )
+
+
+def _about_centre(
+    total: Interval, count: Interval, value: Value, centre: int
+) -> tuple[Floats, Floats]:
+    return _ratio(total, count, value.low - centre, value.high - centre)
+
+
+def _ratio(total: Interval, count: Interval, least: float, most: float) -> tuple[Floats, Floats]:
+    """Bounds on total / count, given that somebody was counted."""
+    few, many = np.maximum(count.lower, 1), np.maximum(count.upper, 1)
+    low = np.minimum(total.lower / few, total.lower / many)
+    high = np.maximum(total.upper / few, total.upper / many)
+    return np.clip(low, least, most), np.clip(high, least, most)

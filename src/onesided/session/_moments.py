@@ -1,0 +1,104 @@
+"""Counts, sums and sums of squares per public group, added up inside the caller's engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+
+from onesided.errors import DataError
+from onesided.noise import IntArray
+from onesided.session._desk import Desk
+from onesided.session._engine import LENGTH, ORDER, Lazy, missing, ranked, whole_of
+from onesided.session._groups import Groups
+from onesided.session._value import VALUE, Value, require_room
+
+_SQUARE: Final = "onesided_square"
+_NAMES: Final = (LENGTH, VALUE, _SQUARE)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Per group: how many units, the sum of their values less ``centre``, and of the squares.
+
+    Secret. The squares mean nothing unless they were asked for.
+    """
+
+    count: IntArray
+    total: IntArray
+    squares: IntArray
+
+
+def moments(
+    desk: Desk, groups: Groups, value: Value, *, centre: int = 0, squares: bool = False
+) -> Moments:
+    """The moments in steps, in the order of the keys. Secret.
+
+    A unit's value in a group is the sum over its rows there, clipped to the bounds once more.
+    Errors: DataError for rows of nobody, rows without a value, or sums past 2^62;
+    ContributionError if ``on_excess="error"``.
+    """
+    desk.refuse_null_units()
+    desk.table.require_groupable(groups.keys)
+    rows = desk.rows((*groups.by, value.column), where=groups.where, counted=groups.query.counted)
+    dtype = desk.schema[value.column]
+    if value.missing == "refuse":
+        _refuse_missing(desk, rows, value)
+    groups.refuse_excess(desk, rows.select(*_kept(desk, groups)))
+    furthest = max(-value.low, value.high, value.high - value.low)
+    require_room(desk.table.height(), furthest * furthest if squares else furthest)
+    parts = _per_unit(value.in_steps(rows, dtype), desk, groups, value)
+    moved = nw.col(VALUE) - centre
+    again = moved * moved if squares else moved
+    parts = parts.with_columns(moved.alias(VALUE), again.alias(_SQUARE))
+    adds = (nw.len().alias(LENGTH), nw.col(VALUE).sum(), nw.col(_SQUARE).sum())
+    if not groups.by:
+        found = desk.table.fetch(parts.select(*adds), _NAMES)
+        return Moments(*(np.array([whole_of(part)], dtype=np.int64) for part in found[0]))
+    pairs = desk.table.join_keys(parts, groups.keys)
+    if groups.excess == "truncate" and desk.unit is not None:
+        pairs = ranked(pairs, desk.unit).filter(nw.col(LENGTH) <= groups.query.max_groups)
+    grouped = pairs.group_by(ORDER).agg(*adds)
+    return _in_order(desk.table.fetch(grouped, (ORDER, *_NAMES)), groups)
+
+
+def _kept(desk: Desk, groups: Groups) -> list[str]:
+    return [*([desk.unit] if desk.unit else []), *groups.by]
+
+
+def _per_unit(rows: Lazy, desk: Desk, groups: Groups, value: Value) -> Lazy:
+    """One row per unit and group, with the unit's clipped sum."""
+    if desk.unit is None:
+        return rows.select(*groups.by, VALUE)
+    # Rows are clipped to what cannot cancel, so that dropping one never raises a sum.
+    low, high = min(value.low, 0), max(value.high, 0)
+    sums = rows.with_columns(_within(low, high)).group_by(*_kept(desk, groups))
+    return sums.agg(nw.col(VALUE).sum()).with_columns(_within(value.low, value.high))
+
+
+def _within(low: int, high: int) -> nw.Expr:
+    value = nw.col(VALUE)
+    inside = nw.when(value > high).then(nw.lit(high)).otherwise(value)
+    return nw.when(value < low).then(nw.lit(low)).otherwise(inside).cast(nw.Int64()).alias(VALUE)
+
+
+def _in_order(found: list[tuple[Any, ...]], groups: Groups) -> Moments:
+    by_rank = np.zeros((3, len(groups.keys.rows)), dtype=np.int64)
+    for rank, *parts in found:
+        by_rank[:, int(rank)] = [whole_of(part) for part in parts]
+    return Moments(*by_rank[:, groups.keys.order()])
+
+
+def _refuse_missing(desk: Desk, rows: Lazy, value: Value) -> None:
+    empty = rows.filter(missing(value.column, desk.schema[value.column]))
+    number = whole_of(desk.table.scalar(empty.select(nw.len().alias(LENGTH))))
+    if number:
+        raise DataError(
+            f"{number:,} rows have no value in {value.column!r}.",
+            hint='Fill them, or pass missing="drop" to leave them out. This number is not for '
+            "publication. Nothing was drawn and nothing was recorded.",
+            rows=number,
+            column=value.column,
+        )

@@ -1,0 +1,217 @@
+"""Quantiles over public candidates, by noisy counts of who is at or below each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import Number, exact, text
+from onesided.errors import ParameterError
+from onesided.mechanism import Interval
+from onesided.mechanism._counts import CONFIDENCE
+from onesided.mechanism._cumulative import Cumulative
+from onesided.noise import IntArray
+from onesided.policy import Guarantee
+from onesided.session._binned import with_bins
+from onesided.session._bins import Bins, edges_of
+from onesided.session._count import certain_sides
+from onesided.session._desk import Desk
+from onesided.session._groups import Grouped
+from onesided.session._keys import PublicKeys
+from onesided.session._question import Answer, Ready
+from onesided.session._release import FrameMaker
+from onesided.session._value import Missing
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileRelease:
+    """Who is at or below each candidate, and the quantiles that follow. Everything is public.
+
+    keys: the groups. q: the share asked for; :meth:`at` gives any other, free of charge.
+    estimates: how many units are at or below each candidate, and in all; a row per group.
+    below, above: bounds on how many are at or below, and above, each candidate (the last column:
+    in all, and 0). They hold all at once with ``confidence``; certain sides are never wrong.
+    """
+
+    keys: PublicKeys
+    candidates: tuple[Fraction, ...]
+    q: Fraction
+    estimates: Floats
+    below: Interval
+    above: Interval
+    confidence: Number
+    guarantee: Guarantee
+    entry: int | None
+    _make_frame: FrameMaker = field(repr=False, compare=False)
+
+    @property
+    def value(self) -> float:
+        """The quantile asked for, of a question without groups."""
+        (single,) = self.at(self.q)["estimate"]
+        return single
+
+    @property
+    def frame(self) -> Any:
+        """A table of the caller's own type: the keys, then estimate, lower, upper."""
+        return self._make_frame({**self.keys.columns(), **self.at(self.q)})
+
+    def at(self, q: Number) -> dict[str, list[float]]:
+        """Per group, the smallest candidate with at least a share ``q`` at or below it.
+
+        q=0 gives the smallest value's candidate, q=1 the largest's. ``lower`` and ``upper``
+        enclose the true one with ``confidence``; inf stands for "above all candidates".
+        """
+        share = float(share_of(q))
+        ends = np.array([*(float(one) for one in self.candidates), np.inf])
+        rough = _first(self.estimates, np.maximum(share * self.estimates[:, -1:], 0.5))
+        least = np.maximum(share * self.below.lower[:, -1:], 1)
+        most = np.maximum(share * self.below.upper[:, -1:], 1)
+        return {
+            "estimate": ends[np.minimum(rough, len(self.candidates) - 1)].tolist(),
+            "lower": ends[_first(self.below.upper, least)].tolist(),
+            "upper": ends[_first(self.below.lower, most)].tolist(),
+        }
+
+    def certified_share(self, candidate: Number, *, of: int) -> Floats:
+        """Per group, the share of ``of`` units that is certainly at or below ``candidate``.
+
+        of: how many units the group has; it must be public knowledge.
+        Errors: ParameterError if no side is certain, or for a value that is no candidate.
+        """
+        place = self._place(candidate)
+        if self.above.upper_certain:
+            share = (of - self.above.upper[:, place]) / of
+        elif self.below.lower_certain:
+            share = self.below.lower[:, place] / of
+        else:
+            raise ParameterError(
+                "Nothing is certain here: this policy needs noise on both sides.",
+                hint=f"Use below and above, which hold at confidence {self.confidence}.",
+            )
+        # Towards 0: a rounded share must not claim one unit too many.
+        return np.nextafter(np.clip(share, 0, 1), 0) * (share > 0)
+
+    def _place(self, candidate: Number) -> int:
+        wanted = exact(candidate, name="candidate")
+        if wanted not in self.candidates:
+            raise ParameterError(
+                f"{text(wanted)} is not one of the candidates.",
+                hint="Ask about one of those that were given.",
+                value=wanted,
+            )
+        return self.candidates.index(wanted)
+
+    def __str__(self) -> str:
+        what = f"Quantile {text(self.q)} over {len(self.candidates)} candidates"
+        return f"{what}, {len(self.keys.rows):,} groups. {self.guarantee}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile(Grouped):
+    """Below which public candidate does a share ``q`` of the units' values lie, per group?
+
+    column: a column of numbers, one value per unit (see ``on_excess`` for units with more).
+    q: 1/2 is the median, 0 the smallest and 1 the largest value.
+    candidates: at least one number, in rising order, from public knowledge: only they are told.
+    missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
+    confidence: with which all bounds hold at once, where they are not certain.
+    The other arguments are those of :class:`onesided.session.Grouped`.
+    """
+
+    column: str
+    q: Number = Fraction(1, 2)
+    candidates: Sequence[Number] = field(kw_only=True)
+    missing: Missing = field(default="refuse", kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+
+    def prepare(self, desk: Desk) -> Ready[IntArray, QuantileRelease]:
+        """Check and price the question. Looks at no row."""
+        share, points = share_of(self.q), edges_of(self.candidates, name="candidates")
+        if not points:
+            raise ParameterError("There are no candidates.", hint="Give at least one number.")
+        binned = with_bins(
+            desk, self, {self.column: Bins(points, open_ends=True)}, missing=self.missing
+        )
+        groups = binned.question.groups(binned.desk)
+        mechanism = groups.for_policy(Cumulative, desk, bins=len(points) + 1, epsilon=self.epsilon)
+        nothing = np.zeros(0, dtype=np.int64)
+        mechanism.interval(nothing, nothing, confidence=self.confidence)
+        plan = groups.plan(
+            desk,
+            mechanism,
+            certain=certain_sides(mechanism),
+            standard_deviation=mechanism.mean_variance**0.5,
+        )
+
+        def tell(answer: Answer, entry: int | None) -> QuantileRelease:
+            runs = np.asarray(answer["runs"], dtype=np.int64)
+            estimates, below, above = _cumulated(mechanism, runs, self.confidence)
+            names = groups.by[:-1]
+            rows = groups.keys.rows[:: len(points) + 1]
+            return QuantileRelease(
+                keys=PublicKeys(names, tuple(row[:-1] for row in rows)),
+                candidates=points,
+                q=share,
+                estimates=estimates,
+                below=below,
+                above=above,
+                confidence=self.confidence,
+                guarantee=plan.guarantee,
+                entry=entry,
+                _make_frame=lambda columns: desk.table.result(columns, like=names),
+            )
+
+        def read() -> IntArray:
+            binned.refuse_missing()
+            return groups.counts(binned.desk)
+
+        return Ready(
+            label=f"quantiles of {self.column} by {', '.join(groups.by[:-1])}".removesuffix(" by "),
+            detail={**groups.detail, **binned.detail},
+            about={
+                "keys": groups.key_texts,
+                "upper_rate": text(mechanism.upper_rate),
+                "lower_rate": text(mechanism.lower_rate),
+                "levels": mechanism.levels,
+            },
+            plan=plan,
+            read=read,
+            draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
+            tell=tell,
+        )
+
+
+def share_of(q: Number) -> Fraction:
+    """A share between 0 and 1, ends included. Errors: ParameterError."""
+    share = exact(q, name="q")
+    if not 0 <= share <= 1:
+        raise ParameterError(
+            f"q must lie between 0 and 1, got {q!r}.", hint="1/2 is the median.", value=q
+        )
+    return share
+
+
+def _cumulated(
+    mechanism: Cumulative, runs: IntArray, confidence: Number
+) -> tuple[Floats, Interval, Interval]:
+    """Estimates and bounds of who is at or below, and above, each candidate."""
+    found, used = mechanism.up_to(runs)
+    rest, others = mechanism.beyond(runs)
+    below = mechanism.interval(found, used, confidence=confidence)
+    above = mechanism.interval(rest, others, confidence=confidence)
+    centred = np.maximum(found - used * float(mechanism.distribution.mean()), 0)
+    return np.maximum.accumulate(centred, axis=1), below, above
+
+
+def _first(cumulated: NDArray[Any], wanted: NDArray[Any]) -> IntArray:
+    """Per row, the first candidate that reaches what is wanted; past the last if none does."""
+    reached = cumulated[:, :-1] >= wanted
+    first: IntArray = np.where(reached.any(axis=1), reached.argmax(axis=1), reached.shape[1])
+    return first

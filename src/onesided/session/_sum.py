@@ -1,0 +1,120 @@
+"""What do the units' values add up to, per group?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from onesided._numbers import Number, text
+from onesided.mechanism._counts import CONFIDENCE
+from onesided.mechanism._sums import Sums
+from onesided.noise import IntArray, Noise
+from onesided.session._count import certain_sides
+from onesided.session._desk import Desk
+from onesided.session._estimates import Estimates, in_units
+from onesided.session._groups import Grouped, Groups
+from onesided.session._moments import moments
+from onesided.session._plan import priced
+from onesided.session._question import Answer, Ready
+from onesided.session._value import Missing, Value, value_of
+from onesided.session._value_shifts import value_shifts
+
+
+@dataclass(frozen=True, slots=True)
+class Valued(Grouped):
+    """A question about a column of numbers, within declared bounds and in steps of a grid.
+
+    column: the numbers. A unit's value in a group is the sum over its rows there.
+    bounds: ``(lowest, highest)``, public. Each row's value, and then each unit's, is clipped to
+        them; ``session.inspect_values`` tells the curator how often.
+    step: the grid that values are rounded to; the bounds must lie on it.
+    missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
+    confidence: how often a bound holds that is not certain, for each group on its own.
+    The other arguments are those of :class:`onesided.session.Grouped`.
+    """
+
+    column: str
+    bounds: Sequence[Number] = field(kw_only=True)
+    step: Number = field(default=1, kw_only=True)
+    missing: Missing = field(default="refuse", kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+
+    def value(self, desk: Desk) -> Value:
+        """The column, its bounds and its grid, checked."""
+        desk.table.require(self.column)
+        return value_of(
+            self.column,
+            bounds=self.bounds,
+            step=self.step,
+            missing=self.missing,
+            schema=desk.schema,
+        )
+
+    def optional(self, groups: Groups) -> bool:
+        """Whether a unit that is there may still add nothing to a single sum."""
+        left_out = groups.where is not None or self.missing == "drop"
+        return bool(groups.by) or left_out
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Valued):
+    """What do the units' values in a column add up to, per group?
+
+    Certain bounds are about the values as rounded and clipped.
+    The arguments are those of :class:`onesided.session.Valued`.
+    """
+
+    def prepare(self, desk: Desk) -> Ready[IntArray, Estimates]:
+        """Check and price the question. Looks at no row."""
+        groups, value = self.groups(desk), self.value(desk)
+        shifts = value_shifts(
+            desk.policy, groups, low=value.low, high=value.high, optional=self.optional(groups)
+        )
+        mechanism = Sums.for_shifts(shifts, epsilon=self.epsilon)
+        mechanism.interval(np.zeros(0, dtype=np.int64), confidence=self.confidence)
+        plan = priced(
+            desk,
+            mechanism,
+            shifts,
+            about=f"{groups.sentence} {value.sentence}",
+            scope="the values as rounded and clipped",
+            certain=certain_sides(mechanism),
+            standard_deviation=float(value.step) * float(mechanism.distribution.variance() ** 0.5),
+        )
+
+        def draw(totals: IntArray, noise: Noise | None) -> Answer:
+            return {"noisy": mechanism.release(totals, noise=noise)}
+
+        def tell(answer: Answer, entry: int | None) -> Estimates:
+            noisy = np.asarray(answer["noisy"], dtype=np.int64)
+            interval = mechanism.interval(noisy, confidence=self.confidence)
+            centred = noisy - mechanism.distribution.median()
+            if value.low >= 0:
+                interval, centred = interval.at_least(0), np.maximum(centred, 0)
+            return Estimates.of(
+                f"sum of {self.column}",
+                (centred * float(value.step), *in_units(interval, value.step)),
+                (interval.lower_certain, interval.upper_certain),
+                keys=groups.keys,
+                confidence=self.confidence,
+                guarantee=plan.guarantee,
+                entry=entry,
+                _make_frame=lambda columns: desk.table.result(columns, like=groups.by),
+            )
+
+        return Ready(
+            label=f"sum of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
+            detail={**groups.detail, **value.detail},
+            about={
+                "sum": True,
+                "keys": groups.key_texts,
+                "upper_rate": text(mechanism.upper_rate),
+                "lower_rate": text(mechanism.lower_rate),
+            },
+            plan=plan,
+            read=lambda: moments(desk, groups, value).total,
+            draw=draw,
+            tell=tell,
+        )

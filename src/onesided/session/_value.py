@@ -1,0 +1,160 @@
+"""A column of numbers as whole steps of a declared grid, within declared bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+import narwhals as nw
+
+from onesided._numbers import MAX_COUNT, Number, exact, positive, text
+from onesided.errors import DataError, ParameterError
+from onesided.session._engine import Lazy, missing
+
+Missing = Literal["refuse", "drop"]
+VALUE: Final = "onesided_value"
+# Beyond this a step is lost in a float column's own rounding.
+_MOST_STEPS: Final = 2**52
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """How one number per row becomes a whole number of steps. Public.
+
+    low, high: the bounds, in steps. Each row is rounded to the nearest step and clipped to the
+    bounds by itself, so nothing about one row depends on another.
+    """
+
+    column: str
+    step: Fraction
+    low: int
+    high: int
+    missing: Missing
+
+    @property
+    def detail(self) -> dict[str, object]:
+        """What identifies it in the ledger."""
+        return {
+            "column": self.column,
+            "bounds": [text(self.low * self.step), text(self.high * self.step)],
+            "step": text(self.step),
+            "missing": self.missing,
+        }
+
+    @property
+    def sentence(self) -> str:
+        """Which numbers the answer is about."""
+        low, high = text(self.low * self.step), text(self.high * self.step)
+        left = "" if self.missing == "refuse" else " Rows without a value are left out."
+        return (
+            f"Values of {self.column!r} are rounded to steps of {text(self.step)} and clipped to "
+            f"{low} .. {high}.{left}"
+        )
+
+    def in_steps(self, rows: Lazy, dtype: nw.dtypes.DType) -> Lazy:
+        """The rows with a column of steps. Secret.
+
+        Errors: DataError for rows without a value, unless they are dropped.
+        """
+        empty = missing(self.column, dtype)
+        if self.missing == "drop":
+            rows = rows.filter(~empty)
+        return rows.with_columns(self._steps(dtype).alias(VALUE))
+
+    def _steps(self, dtype: nw.dtypes.DType) -> nw.Expr:
+        given = nw.col(self.column)
+        low, high = self.low * self.step, self.high * self.step
+        if dtype.is_integer() and self.step.denominator == 1:
+            inside = _clipped(given, int(low), int(high))
+            whole = inside.cast(nw.Int64())
+            return whole if self.step == 1 else _nearest(whole / int(self.step))
+        inside = _clipped(given.cast(nw.Float64()), float(low), float(high))
+        if self.step.numerator == 1:
+            return _nearest(inside * self.step.denominator)
+        return _nearest(inside / float(self.step))
+
+
+def value_of(
+    column: str,
+    *,
+    bounds: Sequence[Number],
+    step: Number,
+    missing: Missing,
+    schema: Mapping[str, nw.dtypes.DType],
+) -> Value:
+    """Check the column, its bounds and its grid. Errors: ParameterError, DataError."""
+    if not (
+        schema[column].is_integer() or schema[column].is_float() or schema[column].is_decimal()
+    ):
+        raise DataError(
+            f"Column {column!r} holds {schema[column]}, not numbers.",
+            hint="Give a column of whole numbers, decimals or floats.",
+            column=column,
+        )
+    if missing not in ("refuse", "drop"):
+        raise ParameterError(
+            f"missing={missing!r} is unknown.",
+            hint='Use "refuse", or "drop" to leave rows without a value out.',
+            value=missing,
+        )
+    grid = positive(step, name="step")
+    low, high = _ends(bounds)
+    for end in (low, high):
+        if (end / grid).denominator != 1:
+            raise ParameterError(
+                f"The bound {text(end)} is no whole number of steps of {text(grid)}.",
+                hint="Choose bounds on the grid, or a step that divides them.",
+                bound=end,
+                step=grid,
+            )
+    steps = max(-low / grid, high / grid)
+    if steps > _MOST_STEPS:
+        raise ParameterError(
+            f"Bounds of {text(low)} .. {text(high)} in steps of {text(grid)} are more than 2^52 "
+            "steps.",
+            hint="Use a coarser step.",
+        )
+    return Value(
+        column=column, step=grid, low=int(low / grid), high=int(high / grid), missing=missing
+    )
+
+
+def _ends(bounds: Any) -> tuple[Fraction, Fraction]:
+    if isinstance(bounds, str) or not isinstance(bounds, Sequence) or len(bounds) != 2:
+        raise ParameterError(
+            f"bounds must be a pair (lowest, highest), got {bounds!r}.",
+            hint="Bounds must come from public knowledge, such as (0, 100) for a percentage.",
+            value=bounds,
+        )
+    low, high = (exact(end, name="bounds") for end in bounds)
+    if low >= high:
+        raise ParameterError(
+            f"bounds=({text(low)}, {text(high)}): the lowest value is not below the highest.",
+            hint="Give them the other way round: bounds=(lowest, highest).",
+            value=bounds,
+        )
+    return low, high
+
+
+def _clipped(given: nw.Expr, low: float, high: float) -> nw.Expr:
+    return (
+        nw.when(given < low)
+        .then(nw.lit(low))
+        .otherwise(nw.when(given > high).then(nw.lit(high)).otherwise(given))
+    )
+
+
+def _nearest(steps: nw.Expr) -> nw.Expr:
+    return steps.round(0).cast(nw.Int64())
+
+
+def require_room(rows: int, most: int) -> None:
+    """Refuse sums that 64 bits might not hold."""
+    if rows * most > MAX_COUNT:
+        raise DataError(
+            f"{rows:,} rows of up to {most:,} steps may add up to more than 2^62.",
+            hint="Use a coarser step, or narrower bounds. Nothing was drawn and nothing was "
+            "recorded.",
+        )

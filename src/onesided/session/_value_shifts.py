@@ -1,0 +1,81 @@
+"""How far sums of values can move when one unit's record passes as another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from onesided.errors import UnprotectableError
+from onesided.policy import Edge, Intersection, KindPolicy, Policy, Presence, Shift
+from onesided.session._groups import Groups
+
+
+def value_shifts(
+    policy: Policy, groups: Groups, *, low: int, high: int, optional: bool
+) -> Mapping[Edge, tuple[Shift, ...]]:
+    """Per edge, the extreme shifts of sums in which each unit counted in a group adds a value.
+
+    low, high: the least and greatest such value. optional: whether a unit that is there may also
+    add nothing, because a condition, a group or a missing value leaves it out.
+
+    Why these. Let a move take ``fall`` (unit, group) pairs away and bring ``rise`` others; the
+    policy says how many. A pair that goes takes a value in [low, high] with it, one that comes
+    brings one; values of pairs that stay do not change, except under a policy of kinds, whose
+    moves may replace everything and are counted as going and coming. The loss is linear in the
+    total rise and fall, so it is largest where all that comes has one sign and all that goes has
+    one. With a single sum what goes and what comes fall on the same number, and only the
+    difference moves it. Under presence a single sum of values ``>= 0`` falls by at most ``high``
+    when some of a unit's rows go; of values of both signs it may rise as well.
+
+    Errors: UnprotectableError for a policy that says nothing about values beside its groups.
+    """
+    parts = policy.parts if isinstance(policy, Intersection) else (policy,)
+    if not all(isinstance(part, KindPolicy | Presence) for part in parts):
+        raise UnprotectableError(
+            f"The policy '{policy.name}' says which groups may pass as which, and nothing about "
+            "other values of the same record, so it cannot price a sum of them.",
+            hint="Use a policy about whole records, such as sensitive(...) or bounded(), or "
+            "presence(...).",
+        )
+    partial = any(isinstance(part, Presence) for part in parts)
+    counted = policy.shifts(groups.query)
+    return {
+        edge: tuple(
+            dict.fromkeys(
+                moved
+                for shift in many
+                for moved in (
+                    _several(shift, low, high)
+                    if groups.by
+                    else _single(shift, low, high, optional=optional, partial=partial)
+                )
+            )
+        )
+        for edge, many in counted.items()
+    }
+
+
+def _several(shift: Shift, low: int, high: int) -> Iterable[Shift]:
+    """Each pair moves its own sum."""
+    up, down = max(high, 0), max(-low, 0)
+    comes = ((shift.rise * up, 0), (0, shift.rise * down))
+    goes = ((0, shift.fall * up), (shift.fall * down, 0))
+    for come in comes:
+        for gone in goes:
+            yield Shift(rise=come[0] + gone[0], fall=come[1] + gone[1])
+
+
+def _single(shift: Shift, low: int, high: int, *, optional: bool, partial: bool) -> Iterable[Shift]:
+    """All pairs move the same sum."""
+    up, down = max(high, 0), max(-low, 0)
+    comes, goes = shift.rise > 0, shift.fall > 0
+    if partial and down and (comes or goes):
+        comes = goes = optional = True
+    if comes and goes:
+        span = up + down if optional else high - low
+        yield from (Shift(rise=span, fall=0), Shift(rise=0, fall=span))
+    elif comes:
+        yield from (Shift(rise=up, fall=0), Shift(rise=0, fall=down))
+    elif goes:
+        yield from (Shift(rise=0, fall=up), Shift(rise=down, fall=0))
+    else:
+        yield Shift(rise=0, fall=0)
