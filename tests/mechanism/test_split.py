@@ -291,13 +291,14 @@ def test_bad_counts_are_refused(method, hidden, free):
         method.for_policy(SENSITIVE, epsilon=1).release(hidden, free)
 
 
-def test_tables_are_split_but_have_no_line_to_learn_buckets_on():
-    table = np.ones((2, 3), dtype=np.int64)
-    released = SplitHistogram.for_policy(SENSITIVE, epsilon=50).release(table, table)
+def test_tables_keep_their_shape_and_their_cells():
+    table = np.arange(15).reshape(3, 5)
+    released = SplitHistogram.for_policy(SENSITIVE, epsilon=500).release(table, table)
     assert isinstance(released, SplitCounts)
-    assert released.open.shape == (2, 3)
-    with pytest.raises(errors.DataError, match="one dimension"):
-        OpenShape.for_policy(SENSITIVE, epsilon=1).release(table, table)
+    assert released.open.shape == (3, 5)
+    shape = OpenShape.for_policy(SENSITIVE, epsilon=500)
+    assert (shape.release(table, table) == 2 * table).all()
+    assert shape.measure(table, table).labels.shape == (15,)
 
 
 def test_open_shape_refuses_rates_that_do_not_fit():

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, whole
-from onesided.errors import DataError, ParameterError
+from onesided.errors import ParameterError
+from onesided.mechanism.histograms._dawa import z_order
 from onesided.mechanism.histograms._open_shape_plan import (
     Rates,
     open_counts,
@@ -50,7 +51,8 @@ class OpenShape:
     """Learn from published open counts where to measure sensitive ones, and how to spread them.
 
     1. Open counts with noise below them, at the smallest open rate of all options; sensitive
-       totals of blocks of cells, with little of the budget.
+       totals of blocks of neighbouring cells, with little of the budget. Neighbours in a table are
+       those of the Z-order curve, so that aligned intervals are squares and pairs of squares.
     2. From these alone: which option of rates, and which partition into buckets, promises the
        least mean relative error. It costs nothing.
     3. More noise below the open counts, up to the option's open rate, the larger of both answers
@@ -112,22 +114,29 @@ class OpenShape:
     def release(
         self, sensitive: ArrayLike, open_: ArrayLike, *, noise: Noise | None = None
     ) -> IntArray:
-        """Estimated counts of all records: int64, whole, not negative; one dimension.
+        """Estimated counts of all records: int64, not negative, in the histograms' shape.
 
-        Errors: DataError unless both are one-dimensional counts over the same cells.
+        Errors: DataError unless both are counts over the same cells, in one or two dimensions.
         """
-        return self.estimate(self.measure(sensitive, open_, noise=noise))
+        found = self.estimate(self.measure(sensitive, open_, noise=noise))
+        shape = np.shape(sensitive)
+        if len(shape) == 1:
+            return found
+        placed = np.empty_like(found)
+        placed[z_order(shape)] = found
+        return placed.reshape(shape)
 
     def measure(
         self, sensitive: ArrayLike, open_: ArrayLike, *, noise: Noise | None = None
     ) -> OpenShapeCounts:
-        """What is published and charged for; :meth:`estimate` is free."""
+        """What is published and charged for, a table's cells along the Z-order curve.
+
+        What is made of it by :meth:`estimate` is free, and in the same order.
+        """
         hidden, free = two_histograms(sensitive, open_)
-        if hidden.ndim != 1:
-            raise DataError(
-                f"OpenShape takes histograms of one dimension, got shape {hidden.shape}.",
-                hint="Use zeros(AGrid...) for a map, or order the cells along a line.",
-            )
+        if hidden.ndim == 2:
+            order = z_order(hidden.shape)
+            hidden, free = hidden.ravel()[order], free.ravel()[order]
         source = SecureNoise() if noise is None else noise
         lower = free - source.geometric(self.look.open, free.size)
         blocks = np.add.reduceat(hidden, np.arange(0, hidden.size, self.block))
