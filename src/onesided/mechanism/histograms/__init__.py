@@ -3,6 +3,7 @@
 from onesided.mechanism.histograms._agrid import AGrid, UniformGrid
 from onesided.mechanism.histograms._ahp import Ahp
 from onesided.mechanism.histograms._dawa import Dawa
+from onesided.mechanism.histograms._hierarchical import Hierarchical
 from onesided.mechanism.histograms._open_shape import OpenShape, OpenShapeCounts
 from onesided.mechanism.histograms._split import SplitCounts, SplitHistogram
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
@@ -12,6 +13,7 @@ __all__ = [
     "AGrid",
     "Ahp",
     "Dawa",
+    "Hierarchical",
     "OpenShape",
     "OpenShapeCounts",
     "Partition",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,14 @@ from onesided.errors import DataError, NoiseError, ParameterError
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead
+from onesided.mechanism.histograms._hierarchical import TreeTotals
 from onesided.mechanism.histograms._interval_costs import deviations
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase, share_of
+from onesided.mechanism.histograms._z_order import z_order
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy, Shift
 
+Workload = Literal["cells", "ranges"]
 LEARN_SHARE: Final = Fraction(1, 3)
 # Prices are whole numbers of sixteenths of a count; a bucket's deviation counts twice, because
 # the counts' distance from their mean is up to twice that from their median.
@@ -38,8 +41,9 @@ class Dawa(TwoPhase):
     Phase 1 gives every aligned interval of 1, 2, 4, ... cells a cost: twice ``sum |x - median|``,
     less noise, plus a public price per bucket; the cheapest partition into such intervals is
     published, the costs are not. Phase 2 is two-rate geometric noise on each bucket's total, its
-    median taken out. In two dimensions intervals are taken along the Z-order curve: squares, and
-    pairs of them.
+    median taken out; or, with ``workload="ranges"``, on every level of a tree over the buckets,
+    made consistent by least squares (see :class:`Hierarchical`). In two dimensions intervals are
+    taken along the Z-order curve: squares, and pairs of them.
 
     Promise: along a move with ``Shift(rise, fall)`` phase 1 loses at most
     ``learn_rate * (rise + fall)`` and phase 2 exactly ``upper_rate * fall + lower_rate * rise``
@@ -70,7 +74,8 @@ class Dawa(TwoPhase):
     learn_rate: Loss
     upper_rate: Loss
     lower_rate: Loss
-    clip: bool = False
+    workload: Workload
+    clip: bool
 
     def __init__(
         self,
@@ -78,8 +83,14 @@ class Dawa(TwoPhase):
         *,
         upper_rate: Loss | Number,
         lower_rate: Loss | Number,
+        workload: Workload = "cells",
         clip: bool = False,
     ) -> None:
+        if workload not in ("cells", "ranges"):
+            raise ParameterError(
+                f"workload must be 'cells' or 'ranges', got {workload!r}.",
+                hint="Use 'ranges' if sums over ranges of cells matter more than single cells.",
+            )
         learnt = rate(learn_rate, name="learn_rate")
         if learnt < _MIN_LEARN_RATE:
             raise ParameterError(
@@ -90,6 +101,7 @@ class Dawa(TwoPhase):
         object.__setattr__(self, "learn_rate", learnt)
         object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
         object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
+        object.__setattr__(self, "workload", workload)
         object.__setattr__(self, "clip", bool(clip))
 
     @classmethod
@@ -100,6 +112,7 @@ class Dawa(TwoPhase):
         epsilon: Number,
         learn_share: Number = LEARN_SHARE,
         query: GroupCount | None = None,
+        workload: Workload = "cells",
         clip: bool = False,
     ) -> Dawa:
         """``learn_share`` of ε on every edge for the partition, the rest for the totals.
@@ -113,6 +126,7 @@ class Dawa(TwoPhase):
             both_ways_rate(policy, count, whole * share),
             upper_rate=upper,
             lower_rate=lower,
+            workload=workload,
             clip=clip,
         )
 
@@ -140,15 +154,18 @@ class Dawa(TwoPhase):
         return self.learn_rate * (shift.rise + shift.fall)
 
     def measure(self, counts: IntArray, partition: Partition, *, noise: Noise) -> NDArray[Any]:
-        """Noisy totals of the buckets, less the noise's median: int64, shape (m,)."""
-        return self._totals().release(partition.totals(counts), noise=noise)
+        """Noisy totals of the buckets, shape (m,): int64, or float64 for ranges."""
+        totals = partition.totals(counts)
+        if self.workload == "cells":
+            plain = Counts(self.upper_rate, self.lower_rate, correction="median")
+            return plain.release(totals, noise=noise)
+        tree = TreeTotals(self.upper_rate, self.lower_rate)
+        edges = np.concatenate([[0], np.cumsum(partition.sizes)])
+        return tree.release(totals, edges, noise=noise)
 
     def measure_loss(self, shift: Shift) -> Loss:
         """``upper_rate * fall + lower_rate * rise``: a bucket moves by no more than its cells."""
-        return self._totals().loss(shift)
-
-    def _totals(self) -> Counts:
-        return Counts(self.upper_rate, self.lower_rate, correction="median")
+        return self.upper_rate * shift.fall + self.lower_rate * shift.rise
 
     def _prices(self) -> Prices:
         """A bucket's price: the error of measuring it, and what noise gains from one more."""
@@ -177,15 +194,6 @@ def both_ways_rate(policy: Policy, query: GroupCount, epsilon: Fraction) -> Loss
         ),
         default=INFINITE,
     )
-
-
-def z_order(shape: tuple[int, ...]) -> IntArray:
-    """The cells of a table in the order of interleaved row and column bits."""
-    rows, columns = np.indices(shape, dtype=np.int64)
-    code = np.zeros(shape, dtype=np.int64)
-    for bit in range(max(shape).bit_length()):
-        code |= (rows >> bit & 1) << (2 * bit + 1) | (columns >> bit & 1) << (2 * bit)
-    return np.argsort(code.ravel(), kind="stable").astype(np.int64)
 
 
 def _drawn(noise: Noise, rate: Loss, size: int) -> IntArray:

@@ -1,0 +1,158 @@
+"""Totals over a tree: noise on every level, then the one histogram that fits them best."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import Loss, Number, positive, rate, whole
+from onesided.linear._tree import (
+    FloatArray,
+    best_branching,
+    consistent,
+    level_weights,
+    tree_sums,
+)
+from onesided.mechanism._rates import rates_for
+from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
+from onesided.mechanism.histograms._z_order import z_order
+from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.policy import GroupCount, Policy, Shift
+
+_PARTS: Final = 2**12
+
+
+@dataclass(frozen=True, slots=True)
+class TreeTotals:
+    """Noisy totals of every node of a tree, and the lowest nodes that fit them best.
+
+    Promise: along a move with ``Shift(rise, fall)`` the loss is exactly
+    ``upper_rate * fall + lower_rate * rise``, whatever the number of nodes: a lowest node that
+    moves by one moves one node on each level by one, and the levels' shares of the rates add up
+    to 1. (A move whose two cells share a node cancels there and loses less.)
+    """
+
+    upper_rate: Loss
+    lower_rate: Loss
+    branching: int | None = None
+
+    def release(self, totals: IntArray, edges: IntArray, *, noise: Noise) -> FloatArray:
+        """Consistent estimates of the lowest nodes, float64; unbiased.
+
+        edges: public; where each lowest node starts, and the end, in cells.
+        """
+        fan = best_branching(edges) if self.branching is None else self.branching
+        levels: list[FloatArray] = []
+        variances: list[float] = []
+        for exact, share in zip(tree_sums(totals, fan), level_shares(edges, fan), strict=True):
+            if not share:
+                levels.append(np.zeros(exact.size))
+                variances.append(math.inf)
+                continue
+            upper, lower = self.upper_rate * share, self.lower_rate * share
+            law = TwoSidedGeometric(upper, lower)
+            noisy = exact + noise.two_sided(upper, lower, exact.size)
+            levels.append(noisy.astype(np.float64) - law.mean())
+            variances.append(law.variance())
+        return consistent(levels, variances, fan)
+
+    def loss(self, shift: Shift) -> Loss:
+        """``upper_rate * fall + lower_rate * rise``."""
+        return self.upper_rate * shift.fall + self.lower_rate * shift.rise
+
+
+def level_shares(edges: IntArray, branching: int) -> list[Fraction]:
+    """What each level gets of the rates, from the lowest nodes up: exact, and in sum exactly 1.
+
+    Public: from the tree alone. A share of 0 leaves a level unmeasured.
+    """
+    parts = np.floor(level_weights(edges, branching) * _PARTS).astype(int).tolist()
+    # What rounding leaves goes to the lowest nodes, which must be measured.
+    parts[0] += _PARTS - sum(parts)
+    return [Fraction(part, _PARTS) for part in parts]
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchical(TwoPhase):
+    """A histogram for ranges: noise on every level of a tree, made consistent by least squares.
+
+    Every level is measured at its share of both rates; shares are chosen for all ranges of cells,
+    from public facts (the idea of GreedyH), and so is the branching unless it is given. In two
+    dimensions the tree is over the Z-order curve, so with ``branching=4`` it is a quadtree.
+    Nothing is learnt: each cell is its own bucket.
+
+    Promise: along a move with ``Shift(rise, fall)`` the loss is exactly
+    ``upper_rate * fall + lower_rate * rise``.
+    Direction: one-sided noise where the policy moves counts one way only; its mean is taken out,
+    so no answer is certain on a side.
+    Units: rates in nats per count, for all levels together.
+    Source: Hay, Rastogi, Miklau and Suciu 2010; GreedyH of Li, Hay, Miklau and Wang 2014.
+    Errors: ParameterError for rates or a branching that cannot be meant.
+    """
+
+    upper_rate: Loss
+    lower_rate: Loss
+    branching: int | None
+    clip: bool
+
+    def __init__(
+        self,
+        *,
+        upper_rate: Loss | Number,
+        lower_rate: Loss | Number,
+        branching: int | None = None,
+        clip: bool = False,
+    ) -> None:
+        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
+        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
+        if branching is not None:
+            branching = whole(branching, name="branching", least=2, most=2**20)
+        object.__setattr__(self, "branching", branching)
+        object.__setattr__(self, "clip", bool(clip))
+
+    @classmethod
+    def for_policy(
+        cls,
+        policy: Policy,
+        *,
+        epsilon: Number,
+        query: GroupCount | None = None,
+        branching: int | None = None,
+        clip: bool = False,
+    ) -> Hierarchical:
+        """The least noise that keeps ``(epsilon, policy)``, shared among the levels.
+
+        query: how units are counted; None is one group per unit, or presence's own bound.
+        """
+        count = GroupCount() if query is None else query
+        upper, lower = rates_for(policy, count, positive(epsilon, name="epsilon"))
+        return cls(upper_rate=upper, lower_rate=lower, branching=branching, clip=clip)
+
+    def learn(self, counts: IntArray, *, noise: Noise) -> Partition:  # noqa: ARG002 - learns nothing
+        """One bucket per cell, in the order of the Z-curve in two dimensions."""
+        if counts.ndim == 1:
+            return Partition.of_cells(counts.shape)
+        place = np.empty(counts.size, dtype=np.int64)
+        place[z_order(counts.shape)] = np.arange(counts.size)
+        return Partition(place.reshape(counts.shape))
+
+    def learn_loss(self, shift: Shift) -> Loss:  # noqa: ARG002 - learns nothing
+        """Nothing."""
+        return Fraction(0)
+
+    def measure(self, counts: IntArray, partition: Partition, *, noise: Noise) -> NDArray[Any]:
+        """Consistent estimates of the buckets' totals: float64, shape (m,)."""
+        edges = np.concatenate([[0], np.cumsum(partition.sizes)])
+        return self._tree().release(partition.totals(counts), edges, noise=noise)
+
+    def measure_loss(self, shift: Shift) -> Loss:
+        """``upper_rate * fall + lower_rate * rise``."""
+        return self._tree().loss(shift)
+
+    def _tree(self) -> TreeTotals:
+        return TreeTotals(self.upper_rate, self.lower_rate, self.branching)
