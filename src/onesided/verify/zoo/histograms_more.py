@@ -11,6 +11,8 @@ from onesided._numbers import Loss, Number
 from onesided.mechanism._suppress import Suppress
 from onesided.mechanism.histograms._agrid import AGrid, GridPartition, coarse_cells, refine
 from onesided.mechanism.histograms._ahp import Ahp
+from onesided.mechanism.histograms._marginals import Marginals
+from onesided.mechanism.histograms._tree_model import Edges
 from onesided.mechanism.histograms._two_phase import Partition
 from onesided.noise import IntArray, Noise
 from onesided.policy import Record
@@ -82,3 +84,19 @@ def by_own_epsilon(
 
 def _value(record: Record) -> frozenset[str]:
     return record.value if isinstance(record.value, frozenset) else frozenset()
+
+
+def tree_of(mechanism: Marginals, data: Data, noise: Noise) -> Edges:
+    """Right if the mechanism is: what phase 1 publishes."""
+    return mechanism.learn(_codes(data), noise=noise)
+
+
+def tables_of(mechanism: Marginals, data: Data, noise: Noise) -> tuple[NDArray[np.float64], ...]:
+    """Right if the mechanism is: what phase 2 publishes of one tree."""
+    return mechanism.measure(_codes(data), ((0, 1), (1, 2)), noise=noise)
+
+
+def _codes(data: Data) -> IntArray:
+    """Records whose cell is named by their codes, such as "011"."""
+    cells = [cell for record in data for cell in _value(record)]
+    return np.array([[int(code) for code in cell] for cell in cells], dtype=np.int64).reshape(-1, 3)
