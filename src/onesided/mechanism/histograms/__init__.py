@@ -4,8 +4,10 @@ from onesided.mechanism.histograms._agrid import AGrid, UniformGrid
 from onesided.mechanism.histograms._ahp import Ahp
 from onesided.mechanism.histograms._dawa import Dawa
 from onesided.mechanism.histograms._hierarchical import Hierarchical
+from onesided.mechanism.histograms._marginals import Marginals
 from onesided.mechanism.histograms._open_shape import OpenShape, OpenShapeCounts
 from onesided.mechanism.histograms._split import SplitCounts, SplitHistogram
+from onesided.mechanism.histograms._tree_model import TreeModel
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 from onesided.mechanism.histograms._zeros import Zeroed, Zeros, zeros
 
@@ -14,11 +16,13 @@ __all__ = [
     "Ahp",
     "Dawa",
     "Hierarchical",
+    "Marginals",
     "OpenShape",
     "OpenShapeCounts",
     "Partition",
     "SplitCounts",
     "SplitHistogram",
+    "TreeModel",
     "TwoPhase",
     "UniformGrid",
     "Zeroed",
