@@ -3,6 +3,7 @@
 from onesided.session._count import Count
 from onesided.session._groups import Grouped
 from onesided.session._largest import Largest, TopRelease
+from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Plan
 from onesided.session._question import Question
 from onesided.session._release import Release
@@ -10,12 +11,16 @@ from onesided.session._sample import Sample, SampleRelease, Total
 from onesided.session._session import Curator, Session
 from onesided.session._threshold import Threshold, ThresholdRelease
 from onesided.session._total import total_guarantee
+from onesided.session._unknown import Discover, KeysRelease
 
 __all__ = [
     "Count",
     "Curator",
+    "Discover",
     "Grouped",
+    "KeysRelease",
     "Largest",
+    "Ngrams",
     "Plan",
     "Question",
     "Release",

@@ -19,6 +19,7 @@ from onesided.session._groups import Grouped
 from onesided.session._histogram import Histogram
 from onesided.session._largest import Largest
 from onesided.session._mean import Mean, Variance
+from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Plan
 from onesided.session._quantile import Quantile
 from onesided.session._question import CONTENT_TYPE, Question, Told, asks
@@ -26,6 +27,7 @@ from onesided.session._rowwise import require_rowwise
 from onesided.session._sample import Sample
 from onesided.session._sum import Sum
 from onesided.session._threshold import Threshold, ThresholdRelease
+from onesided.session._unknown import Discover
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ class Session:
     histogram = asks(Histogram)
     quantile = asks(Quantile)
     sample = asks(Sample)
+    discover = asks(Discover)
+    ngrams = asks(Ngrams)
 
     def at_most(
         self, threshold: int | Sequence[int] | Mapping[Any, int], **question: Any

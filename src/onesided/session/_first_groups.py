@@ -1,0 +1,56 @@
+"""Cutting units down to some of their groups, where the groups are not known beforehand.
+
+What is kept of a unit may depend on that unit's own groups and on nothing else. A rank among all
+groups that occur, or by how many units are in them, would let one unit decide what another is
+counted in, and void the promise. So groups come in the order of a hash of their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import narwhals as nw
+
+from onesided.session._engine import Lazy
+
+_HASH: Final = "onesided_hash"
+_PLACE: Final = "onesided_place"
+
+
+def first_groups(pairs: Lazy, unit: str, names: Sequence[str], *, most: int) -> Lazy:
+    """Each unit's ``most`` groups of lowest hash; ``pairs`` holds each (unit, group) once.
+
+    PyArrow has no hash; there the groups come in their own order.
+    """
+    hashed: Lazy = nw.from_native(_with_hash(nw.to_native(pairs), names)).lazy()
+    order = [_HASH, *names] if _HASH in hashed.collect_schema().names() else list(names)
+    if pairs.implementation.is_polars() or pairs.implementation.is_duckdb():
+        place = nw.col(names[0]).cum_count().over(unit, order_by=order)
+        kept = hashed.with_columns(place.alias(_PLACE)).filter(nw.col(_PLACE) <= most)
+        return kept.select(unit, *names)
+    rows: nw.DataFrame[Any] = hashed.collect().sort(unit, *order).with_row_index(_PLACE)
+    if not rows.is_empty():
+        new = (nw.col(unit) != nw.col(unit).shift(1)).fill_null(True)  # noqa: FBT003
+        start = nw.when(new).then(nw.col(_PLACE)).otherwise(0).cum_max()
+        rows = rows.filter(nw.col(_PLACE) - start < most)
+    cut: Lazy = rows.select(unit, *names).lazy()
+    return cut
+
+
+def _with_hash(native: Any, names: Sequence[str]) -> Any:
+    """The rows with a hash of the group's name, the same for equal names of one engine."""
+    if hasattr(native, "fetchall"):
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+        text = f"SELECT *, hash({quoted}) AS {_HASH} FROM onesided_rows"  # noqa: S608
+        return native.query("onesided_rows", text)
+    if hasattr(native, "iloc"):
+        import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        plain = native[list(names)].astype(object)
+        return native.assign(**{_HASH: pd.util.hash_pandas_object(plain, index=False)})
+    if hasattr(native, "hash_rows") or hasattr(native, "collect_schema"):
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        return native.with_columns(pl.struct(*names).hash(0).alias(_HASH))
+    return native

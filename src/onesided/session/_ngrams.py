@@ -1,0 +1,135 @@
+"""Which sequences of n values are common among the trajectories of open units?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import narwhals as nw
+
+from onesided._numbers import Number, whole
+from onesided.errors import DataError, ParameterError
+from onesided.mechanism import UnknownKeys
+from onesided.session._desk import Desk, condition
+from onesided.session._engine import LENGTH, Lazy, missing
+from onesided.session._groups import refuse_clashes
+from onesided.session._question import Ready
+from onesided.session._unknown import Found, KeysRelease, counted_query, key_type, search
+
+# A window of more rows is no longer a key that two people share.
+MOST: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ngrams:
+    """How many open units have each n-gram in their trajectory, and which n-grams are there?
+
+    A trajectory is the rows of one unit in ``order``; rows of equal order follow each other by the
+    value of ``by``, so that it does not matter how the table is sorted. Every row is a step, rows
+    that are repeated too. An n-gram is ``n`` consecutive steps; one with a null in it is left out.
+    A unit is counted once in each n-gram that it has, in at most ``max_groups`` of them.
+    by: the column of steps, such as places. order: column or columns of time, without nulls.
+    n: how many steps. The answer has the key columns ``{by}_1`` to ``{by}_{n}``.
+    The other arguments, the promise and the noise are those of :class:`Discover`.
+    """
+
+    epsilon: Number
+    by: str
+    order: str | Sequence[str]
+    n: int
+    max_groups: int | None = None
+    counted: str | Sequence[str] | None = None
+    where: object = None
+    threshold: int = 0
+    id: str | None = None
+
+    def prepare(self, desk: Desk) -> Ready[Found, KeysRelease]:
+        """Check and price the question. Looks at no row."""
+        unit = desk.unit
+        if unit is None:
+            raise ParameterError(
+                "n-grams are of the rows of one unit, and this session's unit is the row.",
+                hint="Give the session unit=, the column that says whose row it is.",
+            )
+        order = (self.order,) if isinstance(self.order, str) else tuple(self.order)
+        desk.table.require(self.by, *order)
+        steps = whole(self.n, name="n", least=1, most=MOST)
+        names = tuple(f"{self.by}_{place}" for place in range(1, steps + 1))
+        refuse_clashes((self.by, *order), unit)
+        refuse_clashes(names, unit)
+        chosen = condition(self.where)
+        query = counted_query(desk, self.counted, self.max_groups)
+        kind = key_type(self.by, desk.schema[self.by])
+
+        def rows() -> Lazy:
+            steps = desk.rows((self.by, *order), where=chosen, counted=query.counted)
+            _refuse_no_order(desk, steps, order)
+            return windows(_typed(steps, self.by, kind), unit, self.by, order, names)
+
+        return search(
+            desk,
+            query,
+            UnknownKeys.for_policy(
+                desk.policy,
+                epsilon=self.epsilon,
+                max_groups=query.max_groups,
+                counted=query.counted,
+                truncated=query.truncated,
+                threshold=self.threshold,
+            ),
+            types=dict.fromkeys(names, kind),
+            rows=rows,
+            what={
+                "by": self.by,
+                "order": list(order),
+                "n": steps,
+                "where": chosen.text if chosen else "",
+            },
+        )
+
+
+def windows(rows: Lazy, unit: str, by: str, order: Sequence[str], names: Sequence[str]) -> Lazy:
+    """The n-grams of each unit, one row each, in key columns ``names``."""
+    sequence = list(dict.fromkeys((*order, by)))
+    if rows.implementation.is_polars() or rows.implementation.is_duckdb():
+        later = (
+            nw.col(by).shift(-place).over(unit, order_by=sequence).alias(name)
+            for place, name in enumerate(names[1:], start=1)
+        )
+        made = rows.select(unit, nw.col(by).alias(names[0]), *later)
+        return made.filter(*(~nw.col(name).is_null() for name in names))
+    eager = _nullable(rows.collect()).sort(unit, *sequence)
+    steps = [nw.col(by).shift(-place).alias(name) for place, name in enumerate(names)]
+    last = nw.col(unit).shift(1 - len(names)) if len(names) > 1 else nw.col(unit)
+    same = (nw.col(unit) == last).fill_null(False)  # noqa: FBT003
+    kept = eager.with_columns(*steps, same.alias(LENGTH)).filter(nw.col(LENGTH))
+    kept = kept.filter(*(~nw.col(name).is_null() for name in names))
+    return kept.select(unit, *names).lazy()
+
+
+def _typed(rows: Lazy, by: str, kind: nw.dtypes.DType) -> Lazy:
+    return rows if rows.collect_schema()[by] == kind else rows.with_columns(nw.col(by).cast(kind))
+
+
+def _nullable(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """Pandas turns whole numbers into floats where it shifts, unless they may be null."""
+    native = nw.to_native(frame)
+    return nw.from_native(native.convert_dtypes()) if hasattr(native, "iloc") else frame
+
+
+def _refuse_no_order(desk: Desk, rows: Lazy, order: Sequence[str]) -> None:
+    """A step without a time has no place in its trajectory."""
+    schema = rows.collect_schema()
+    for name in order:
+        gaps = desk.table.scalar(
+            rows.filter(missing(name, schema[name])).select(nw.len().alias(LENGTH))
+        )
+        if int(gaps):
+            raise DataError(
+                f"{int(gaps):,} rows have no value in the column of order {name!r}.",
+                hint="Fill it, or leave those rows out by where=. Nothing was drawn and nothing "
+                "was recorded.",
+                rows=int(gaps),
+                column=name,
+            )

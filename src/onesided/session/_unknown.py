@@ -1,0 +1,348 @@
+"""Counts by keys that nobody listed: which keys appear is part of the noisy answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import Number, text, whole
+from onesided.errors import KeysError, LedgerFormatError, ParameterError
+from onesided.mechanism import UnknownKeys
+from onesided.mechanism._record_sample import open_kinds
+from onesided.noise import IntArray, Noise
+from onesided.policy import GroupCount, Guarantee, Policy
+from onesided.session._desk import Desk, condition
+from onesided.session._engine import LENGTH, Lazy
+from onesided.session._first_groups import first_groups
+from onesided.session._groups import kinds_of, refuse_clashes
+from onesided.session._plan import Plan, priced
+from onesided.session._question import Answer, Ready
+
+LOWER: Final = "lower"
+Found = nw.DataFrame[Any]
+KeyTypes = Mapping[str, nw.dtypes.DType]
+Column = NDArray[Any] | list[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discover:
+    """How many open units (rows, if that is the unit) are in each group, and in which groups?
+
+    Nobody lists the groups. One is told only if its noisy count is above ``threshold``, and the
+    noise is below the truth: so groups without anybody are never told, the numbers told are certain
+    lower bounds, and memory grows with the groups that occur. Pure ε, no δ.
+    epsilon: loss per unit of edge weight, in nats.
+    by: grouping column or columns: whole numbers, text, categories, booleans, dates. A row in which
+        one of them is null is in no group.
+    max_groups: the most groups in which one unit is counted; the others of a unit are left out,
+        in an order that depends on the groups' names alone. Lower bounds stay certain. The row is
+        in one group.
+    counted: the kinds of units to count; None is every kind that no move of the policy starts from,
+        and others cannot be counted.
+    where: SQL text or a narwhals expression that picks rows; a unit's kind is decided before.
+    threshold: tell a group only if its noisy count is above this.
+    id: names the release in the ledger; asking again with the same id re-reads it at no charge.
+    Errors: UnprotectableError if a move of the policy lowers a count, as under presence.
+    """
+
+    epsilon: Number
+    by: str | Sequence[str]
+    max_groups: int | None = None
+    counted: str | Sequence[str] | None = None
+    where: object = None
+    threshold: int = 0
+    id: str | None = None
+
+    def prepare(self, desk: Desk) -> Ready[Found, KeysRelease]:
+        """Check and price the question. Looks at no row."""
+        by = (self.by,) if isinstance(self.by, str) else tuple(self.by)
+        if not by:
+            raise ParameterError(
+                "Without a grouping column there are no keys to find.",
+                hint="Pass by=, or use count to count everything.",
+            )
+        desk.table.require(*by)
+        refuse_clashes(by, desk.unit)
+        chosen = condition(self.where)
+        query = counted_query(desk, self.counted, self.max_groups)
+        types = {name: key_type(name, desk.schema[name]) for name in by}
+
+        def rows() -> Lazy:
+            return as_keys(desk.rows(by, where=chosen, counted=query.counted), types)
+
+        return search(
+            desk,
+            query,
+            UnknownKeys.for_policy(
+                desk.policy,
+                epsilon=self.epsilon,
+                max_groups=query.max_groups,
+                counted=query.counted,
+                truncated=query.truncated,
+                threshold=self.threshold,
+            ),
+            types=types,
+            rows=rows,
+            what={"by": list(by), "where": chosen.text if chosen else ""},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KeysRelease:
+    """The groups that were found, largest first, then by name. Everything here is public.
+
+    lower: for each, a certain lower bound on its units. What is not listed is not said to be
+    absent. entry: its number in the ledger; None if it cost nothing.
+    """
+
+    lower: IntArray
+    mechanism: UnknownKeys
+    guarantee: Guarantee
+    entry: int | None
+    _found: Found = field(repr=False, compare=False)
+    _make_frame: Callable[[Found], Any] = field(repr=False, compare=False)
+
+    @property
+    def estimate(self) -> IntArray:
+        """The lower bounds plus the noise's median; too small for groups just above the edge."""
+        median = -int(self.mechanism.distribution.median())
+        shifted: IntArray = self.lower + median
+        return shifted
+
+    @property
+    def frame(self) -> Any:
+        """A table of the caller's own type: the keys, then estimate, lower, lower_certain."""
+        engine = self._found.implementation
+        columns = {"estimate": self.estimate, "lower_certain": np.ones(self.lower.size, dtype=bool)}
+        extra = [nw.new_series(name, part, backend=engine) for name, part in columns.items()]
+        keys = [name for name in self._found.columns if name != LOWER]
+        return self._make_frame(
+            self._found.with_columns(*extra).select(*keys, "estimate", LOWER, "lower_certain")
+        )
+
+    def at_least(self, threshold: int) -> Any:
+        """The groups that certainly have so many units, in a table of the caller's own type."""
+        least = whole(threshold, name="threshold", least=1)
+        keys = [name for name in self._found.columns if name != LOWER]
+        return self._make_frame(self._found.filter(nw.col(LOWER) >= least).select(*keys))
+
+    def __len__(self) -> int:
+        return int(self.lower.size)
+
+    def __str__(self) -> str:
+        return f"{len(self):,} groups, found by their noisy counts. {self.guarantee}"
+
+
+def search(
+    desk: Desk,
+    query: GroupCount,
+    mechanism: UnknownKeys,
+    *,
+    types: KeyTypes,
+    rows: Callable[[], Lazy],
+    what: Mapping[str, object],
+) -> Ready[Found, KeysRelease]:
+    """The question in its steps; ``rows`` gives the unit and the key columns."""
+    names = list(types)
+    plan = _plan(desk, query, mechanism)
+
+    def read() -> Found:
+        desk.refuse_null_units()
+        return _counts(rows(), names, unit=desk.unit, most=query.max_groups or 1)
+
+    def draw(found: Found, noise: Noise | None) -> Answer:
+        told = mechanism.release(found[LENGTH].to_numpy().astype(np.int64), noise=noise)
+        engine = found.implementation
+        lower = nw.new_series(LOWER, told, backend=engine)
+        kept = found.select(*names).with_columns(lower).filter(nw.col(LOWER) > 0)
+        # An order of its own: that of the data would tell what was not published.
+        ordered = kept.sort(LOWER, *names, descending=[True, *[False] * len(names)])
+        # And columns of its own: an index or a buffer of text would tell it as well.
+        return {"found": made_of({n: plain(ordered[n]) for n in ordered.columns}, types, desk)}
+
+    def tell(answer: Answer, entry: int | None) -> KeysRelease:
+        found: Found = answer["found"]
+        return KeysRelease(
+            lower=found[LOWER].to_numpy().astype(np.int64),
+            mechanism=mechanism,
+            guarantee=plan.guarantee,
+            entry=entry,
+            _found=found,
+            _make_frame=lambda eager: _as_callers(desk, eager),
+        )
+
+    return _Keys(
+        label=f"count of units by {', '.join(names)}, keys unknown",
+        detail={
+            "unit": desk.unit_name,
+            "counted": sorted(query.counted or ()),
+            "max_groups": str(query.max_groups or ""),
+            **what,
+        },
+        about={"lower_rate": text(mechanism.lower_rate), "threshold": mechanism.threshold},
+        plan=plan,
+        read=read,
+        draw=draw,
+        tell=tell,
+        types=types,
+        desk=desk,
+    )
+
+
+def counted_query(
+    desk: Desk, counted: str | Sequence[str] | None, max_groups: int | None
+) -> GroupCount:
+    """Which kinds are counted, and in how many groups a unit may be."""
+    kinds = kinds_of(counted, desk.policy) if counted is not None else _open(desk.policy)
+    if desk.unit is None or desk.policy.single_valued:
+        if max_groups not in (None, 1):
+            raise ParameterError(
+                f"max_groups={max_groups} has no meaning here: each unit is in one group.",
+                hint="Leave max_groups out, or give the session unit=.",
+            )
+        return GroupCount(max_groups=1, counted=kinds, truncated=desk.unit is not None)
+    if max_groups is None:
+        raise ParameterError(
+            f"How many groups of one {desk.unit!r} should the noise cover?",
+            hint="Pass max_groups=, for example the most groups that most people are in; "
+            "others are counted in so many of theirs.",
+        )
+    most = whole(max_groups, name="max_groups", least=1)
+    return GroupCount(max_groups=most, counted=kinds, truncated=True)
+
+
+def _open(policy: Policy) -> frozenset[str] | None:
+    """The open kinds that the table can tell; None if there is one kind, or none is open."""
+    told = {rule.kind for rule in policy.rules} | {policy.default_kind}
+    return (frozenset(open_kinds(policy)) & told or None) if policy.rules else None
+
+
+def key_type(name: str, dtype: nw.dtypes.DType) -> nw.dtypes.DType:
+    """The type in which a column is told. Errors: KeysError for one that cannot be grouped by.
+
+    Categories become text: their own order may be that in which the data had them.
+    """
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        return nw.String()
+    zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
+    plain = dtype.is_integer() or isinstance(dtype, nw.String | nw.Boolean | nw.Date | nw.Datetime)
+    if plain and not zoned and not isinstance(dtype, nw.UInt128 | nw.Int128):
+        return dtype
+    raise KeysError(
+        f"Column {name!r} holds {dtype}, whose keys cannot be found.",
+        hint="Group by whole numbers, text, categories, booleans or dates; cast moments with a "
+        "time zone to UTC without one.",
+        column=name,
+    )
+
+
+def as_keys(rows: Lazy, types: KeyTypes) -> Lazy:
+    """Rows whose key columns have these types; rows without a key are left out."""
+    schema = rows.collect_schema()
+    casts = [nw.col(name).cast(dtype) for name, dtype in types.items() if schema[name] != dtype]
+    kept = rows.with_columns(*casts) if casts else rows
+    return kept.filter(*(~nw.col(name).is_null() for name in types))
+
+
+def _counts(rows: Lazy, names: Sequence[str], *, unit: str | None, most: int) -> Found:
+    """Units per key that occurs. Secret, as are the keys."""
+    pairs = rows
+    if unit is not None:
+        pairs = first_groups(rows.select(unit, *names).unique(), unit, names, most=most)
+    return pairs.group_by(*names).agg(nw.len().alias(LENGTH)).collect()
+
+
+def _plan(desk: Desk, query: GroupCount, mechanism: UnknownKeys) -> Plan:
+    most = query.max_groups
+    cut = f", each in at most {most} groups" if query.truncated else ""
+    kinds = " or ".join(sorted(query.counted or ("all",)))
+    return priced(
+        desk,
+        mechanism,
+        desk.policy.shifts(query),
+        about=f"About {kinds} units{cut}; a group that is not listed may have units.",
+        certain=("lower",),
+        standard_deviation=float(mechanism.distribution.variance() ** 0.5),
+    )
+
+
+def _as_callers(desk: Desk, found: Found) -> Any:
+    """A public eager table in the caller's own frame type, lazy if the caller's was."""
+    native: Any = nw.to_native(desk.table.frame)
+    if hasattr(native, "fetchall"):
+        onesided_found = nw.to_native(found)  # noqa: F841 - DuckDB finds it by its name
+        return native.query("onesided_rows", "SELECT * FROM onesided_found")
+    return nw.to_native(found.lazy() if desk.table.was_lazy else found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keys(Ready[Found, KeysRelease]):
+    """Keeps the answer by columns, packed: there may be millions of keys."""
+
+    types: KeyTypes
+    desk: Desk
+
+    def encode(self, answer: Answer) -> bytes:
+        found: Found = answer["found"]
+        columns = {name: _packed(found[name]) for name in found.columns}
+        facts = {**self.about, **self.detail}
+        return json.dumps({"about": facts, "answer": columns}, separators=(",", ":")).encode()
+
+    def decode(self, payload: bytes) -> Answer:
+        stored = json.loads(payload)
+        facts = json.loads(json.dumps({**self.about, **self.detail}))
+        if stored.get("about") != facts or "answer" not in stored:
+            raise LedgerFormatError(
+                "The release stored under this id answers another question.",
+                hint="Ask exactly the same again, or use another id.",
+            )
+        columns = {name: _unpacked(part) for name, part in stored["answer"].items()}
+        return {"found": made_of(columns, self.types, self.desk)}
+
+
+def plain(series: nw.Series[Any]) -> Column:
+    """A column as an array of numbers, or a list of text."""
+    if series.dtype == nw.String:
+        return series.to_list()
+    if series.dtype == nw.Date:
+        series = series.cast(nw.Datetime("us"))
+    values = series.to_numpy()
+    return values if values.dtype.kind in "iub" else values.astype("datetime64[us]")
+
+
+def made_of(columns: Mapping[str, Column], types: KeyTypes, desk: Desk) -> Found:
+    """An eager table of the caller's engine (PyArrow for DuckDB) with these key types."""
+    engine = desk.table.frame.implementation
+    made = nw.from_dict(dict(columns), backend="pyarrow" if engine.is_duckdb() else engine)
+    schema = made.schema
+    casts = [nw.col(name).cast(kind) for name, kind in types.items() if schema[name] != kind]
+    return made.with_columns(*casts) if casts else made
+
+
+def _packed(series: nw.Series[Any]) -> list[str]:
+    """A column as its type and its compressed bytes."""
+    column = plain(series)
+    if isinstance(column, list):
+        return ["text", _squeezed(json.dumps(column).encode())]
+    return [column.dtype.str, _squeezed(np.ascontiguousarray(column).tobytes())]
+
+
+def _unpacked(part: list[str]) -> Column:
+    kind, squeezed = part
+    unpacked = zlib.decompress(base64.b64decode(squeezed))
+    if kind == "text":
+        words: list[Any] = json.loads(unpacked)
+        return words
+    return np.frombuffer(unpacked, dtype=np.dtype(kind)).copy()
+
+
+def _squeezed(whole: bytes) -> str:
+    return base64.b64encode(zlib.compress(whole, level=1)).decode()
