@@ -45,8 +45,8 @@ class SampledNoise:
     ``2 q / p^2``: the difference is ``q (f - 1) / p``. **It wins for f = 0, is level for f = 1 and
     loses from 2 on, whatever ε is.** The mean absolute error is level for f = 0 and f = 1 and
     loses from 2 on; with the median taken out it wins for f = 0 only.
-    Against real Laplace noise the region grows as ``e^ε / ε^2``, for Laplace noise wastes ever more
-    on the fractions that no count has.
+    With real noise the region grows as ``e^ε / ε^2``: the sample then misses next to nobody, and
+    one side has half the variance. But both are far worse there than whole-number noise.
 
     Units: counts, and counts squared. Source: one-sided note, equation (3) and footnote 1; ours.
     Errors: ParameterError for ε outside 2^-20 .. 64.
