@@ -220,8 +220,18 @@ def test_a_guarantee_says_it_edge_by_edge():
     policy = local_policy(["no", "yes"], sensitive=["yes"])
     guarantee = local.mangat(epsilon="1/2").guarantee(policy)
     assert set(guarantee.epsilon) == {"yes -> no"}
-    assert guarantee.headline <= Fraction(1, 2)
+    assert guarantee.headline == Fraction(1, 2)
+    assert "yes -> no: ε = 1/2" in str(guarantee)
     assert local.mangat(sensitive="no", epsilon=1).guarantee(policy).headline == od.INFINITE
+
+
+@given(EPSILONS)
+def test_a_guarantee_is_plain_and_never_below_the_loss(epsilon):
+    warner = local.warner(epsilon=epsilon)
+    policy = local_policy(["yes", "no"])
+    said, loss = warner.guarantee(policy).headline, warner.loss("yes", "no")
+    assert loss <= said <= loss + Fraction(1, 2**48)
+    assert said == epsilon or epsilon.denominator > 1000
 
 
 def test_bits_of_many_people_are_drawn_anew_for_each():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Final
 
@@ -20,6 +21,7 @@ from onesided.errors import ParameterError
 # Significant bits of a chance. The loss that they cost is below 2^-54.
 _BITS: Final = 56
 _LOSS_BITS: Final = 64
+_READABLE: Final = Fraction(1, 2**48)
 _LEAST: Final = Fraction(1, 2**44)
 
 
@@ -72,6 +74,20 @@ def _unit(number: Fraction, *, bits: int = _BITS) -> Fraction:
 def loss_of(odds: Loss) -> Loss:
     """The natural logarithm of exact odds, rounded up by at most 2^-64."""
     return INFINITE if isinstance(odds, Infinite) else log_up(odds, bits=_LOSS_BITS)
+
+
+def readable(loss: Loss) -> Loss:
+    """The simplest fraction from ``loss`` to 2^-48 above it: 1/3, where the loss is just below."""
+    if isinstance(loss, Infinite):
+        return loss
+    low, high, parts = loss, loss + _READABLE, []
+    while math.ceil(low) > high:
+        parts.append(math.floor(low))
+        low, high = 1 / (high - parts[-1]), 1 / (low - parts[-1])
+    found = Fraction(math.ceil(low))
+    for part in reversed(parts):
+        found = part + 1 / found
+    return found
 
 
 def ratio(over: Fraction, under: Fraction) -> Loss:

@@ -17,7 +17,7 @@ from onesided._numbers import Loss
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism.local._alphabet import codes_of
 from onesided.mechanism.local._estimate import Estimate, FloatArray
-from onesided.mechanism.local._odds import loss_of
+from onesided.mechanism.local._odds import loss_of, readable
 from onesided.mechanism.local._report import Report
 from onesided.mechanism.local._tally import Tally, check_configuration
 from onesided.noise import IntArray, Noise, SecureNoise
@@ -117,10 +117,10 @@ class Randomiser(ABC):
         return {edge: self.loss(*policy.ends(edge)) for edge in policy.edges}
 
     def guarantee(self, policy: Policy) -> Guarantee:
-        """What one report promises, edge by edge."""
+        """What one report promises, edge by edge: losses rounded up to plain fractions."""
         return Guarantee(
             policy.name,
-            {edge.name: loss for edge, loss in self.losses(policy).items()},
+            {edge.name: readable(loss) for edge, loss in self.losses(policy).items()},
             {},
             about="One report of one person; nobody else is trusted.",
         )
