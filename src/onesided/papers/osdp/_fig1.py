@@ -172,64 +172,71 @@ def _panel(rows: Sequence[Row], name: str, epsilon: str) -> Panel:
     )
 
 
+Errors = dict[str, dict[int, float]]
+
+
+def _errors(rows: Sequence[Row], method: str, epsilon: str) -> Errors:
+    """By data set and policy; policy 0 is for methods that know of none."""
+    found: Errors = {}
+    for row in rows:
+        if (row["method"], row["epsilon"]) == (method, epsilon):
+            found.setdefault(row["dataset"], {})[row["policy"]] = row["error"]
+    return found
+
+
 def _claims(rows: Sequence[Row]) -> list[Claim]:
-    data = _looks.sources(rows)
-
-    def errors(name: str, method: str, epsilon: str) -> dict[int, float]:
-        return {
-            row["policy"]: row["error"]
-            for row in rows
-            if (row["dataset"], row["method"], row["epsilon"]) == (name, method, epsilon)
-        }
-
-    plain = {name: errors(name, "All NS", "1") for name in data}
+    plain, chance = _errors(rows, "All NS", "1"), _errors(rows, "Random", "")
     claims = []
     for epsilon in _looks.EPSILONS:
-        sample = {name: errors(name, "OsdpRR", epsilon) for name in data}
-        gaps = {n: {p: sample[n][p] - plain[n][p] for p in sample[n]} for n in data}
-        held = [float(np.median(list(one.values()))) <= _NEAR for one in gaps.values()]
-        claims.append(
-            Claim(
-                text=f"OsdpRR's error at ε = {epsilon} is as low as All NS's (within {_NEAR} at "
-                "the middle policy).",
-                measured="; ".join(f"{name} {_gaps(gaps[name])}" for name in data),
-                verdict=judge(held),
-            )
-        )
-        private = {n: (errors(n, "ObjDP", epsilon)[0], errors(n, "Random", "")[0]) for n in data}
+        claims.append(_as_low(_errors(rows, "OsdpRR", epsilon), plain, epsilon))
+        private = _errors(rows, "ObjDP", epsilon)
+        pairs = {name: (found[0], chance[name][0]) for name, found in private.items()}
         claims.append(
             Claim(
                 text=f"ObjDP at ε = {epsilon} is close to Random (within 0.1).",
                 measured="; ".join(
-                    f"{name} {ours:.3f} against {chance:.3f}"
-                    for name, (ours, chance) in private.items()
+                    f"{n} {one:.3f} against {two:.3f}" for n, (one, two) in pairs.items()
                 ),
-                verdict=judge([abs(ours - chance) <= 0.1 for ours, chance in private.values()]),
+                verdict=judge([abs(one - two) <= 0.1 for one, two in pairs.values()]),
             )
         )
+    return [*claims, *_of_all(plain)]
+
+
+def _as_low(sample: Errors, plain: Errors, epsilon: str) -> Claim:
+    gaps = {n: {p: error - plain[n][p] for p, error in one.items()} for n, one in sample.items()}
+    return Claim(
+        text=f"OsdpRR's error at ε = {epsilon} is as low as All NS's (within {_NEAR} at the middle "
+        "policy).",
+        measured="; ".join(
+            f"{name} " + ", ".join(f"P{share} {gap:+.3f}" for share, gap in one.items())
+            for name, one in gaps.items()
+        ),
+        verdict=judge([float(np.median(list(one.values()))) <= _NEAR for one in gaps.values()]),
+    )
+
+
+def _of_all(plain: Errors) -> list[Claim]:
+    grows = [
+        one[fewer] >= one[more] - 0.005
+        for one in plain.values()
+        for more, fewer in pairwise(SHARES)
+    ]
     return [
-        *claims,
         Claim(
             text="The error of All NS is close to 0.1 (0.05 to 0.15) with most records open (P99).",
-            measured="; ".join(f"{name} {plain[name][99]:.3f}" for name in data),
-            verdict=judge([0.05 <= plain[name][99] <= 0.15 for name in data]),
+            measured="; ".join(f"{name} {one[99]:.3f}" for name, one in plain.items()),
+            verdict=judge([0.05 <= one[99] <= 0.15 for one in plain.values()]),
         ),
         Claim(
             text="The error grows as fewer records are open (All NS, P99 to P1, each step).",
             measured="; ".join(
-                f"{name} " + ", ".join(f"{plain[name][s]:.2f}" for s in SHARES) for name in data
+                f"{name} " + ", ".join(f"{one[share]:.2f}" for share in SHARES)
+                for name, one in plain.items()
             ),
-            verdict=judge([
-                plain[name][fewer] >= plain[name][more] - 0.005
-                for name in data
-                for more, fewer in pairwise(SHARES)
-            ]),
+            verdict=judge(grows),
         ),
-    ]  # fmt: skip
-
-
-def _gaps(gaps: dict[int, float]) -> str:
-    return ", ".join(f"P{share} {gap:+.3f}" for share, gap in gaps.items())
+    ]
 
 
 EXPERIMENT = Experiment(

@@ -194,62 +194,66 @@ def _panel(rows: Sequence[Row], name: str, epsilon: str, over: str) -> Panel:
     )
 
 
+Case = tuple[str, int]
+
+
 def _claims(rows: Sequence[Row]) -> list[Claim]:
-    cases = list(dict.fromkeys((row["dataset"], row["n"]) for row in rows))
+    def values(method: str, epsilon: str, policy: int, over: str) -> dict[Case, float]:
+        wanted = (method, epsilon, policy)
+        return {
+            (row["dataset"], row["n"]): float(row[over])
+            for row in rows
+            if (row["method"], row["epsilon"], row["policy"]) == wanted
+        }
 
-    def value(case: tuple[str, int], method: str, epsilon: str, policy: int, over: str) -> float:
-        key = (*case, method, epsilon, policy)
-        names = ("dataset", "n", "method", "epsilon", "policy")
-        return next(float(row[over]) for row in rows if tuple(row[name] for name in names) == key)
+    def pairs(epsilon: str, over: str) -> dict[Case, tuple[float, float]]:
+        laplace_errors = values("LM T1", epsilon, 0, over)
+        sample = values("OsdpRR", epsilon, 50, over)
+        return {case: (error, sample[case]) for case, error in laplace_errors.items()}
 
-    def said(numbers: Mapping[tuple[str, int], tuple[float, ...]]) -> str:
-        return "; ".join(
-            f"{name} {n}-grams " + " against ".join(f"{number:.3g}" for number in found)
-            for (name, n), found in numbers.items()
-        )
-
-    claims = []
+    all_open = [values("All NS", "", share, "present") for share in (90, 50)]
+    sample = [values("OsdpRR", "1", share, "present") for share in (90, 50)]
     near = {
-        case: tuple(
-            value(case, "OsdpRR", "1", share, "present")
-            / value(case, "All NS", "", share, "present")
-            for share in (90, 50)
-        )
-        for case in cases
+        case: (sample[0][case] / all_open[0][case], sample[1][case] / all_open[1][case])
+        for case in all_open[0]
     }
-    claims.append(
-        Claim(
-            text="All NS errs less than OsdpRR at ε = 1, but not by much (a factor under 2), with "
-            "10 to 50 % of the records sensitive.",
-            measured="OsdpRR / All NS at P90 and P50, occurring: "
-            + said(near).replace("against", "and"),
-            verdict=judge([1 <= ratio < 2 for pair in near.values() for ratio in pair]),
-        )
+    first = Claim(
+        text="All NS errs less than OsdpRR at ε = 1, but not by much (a factor under 2), with "
+        "10 to 50 % of the records sensitive.",
+        measured="OsdpRR / All NS at P90 and P50, occurring: " + _said(near, "and"),
+        verdict=judge([1 <= ratio < 2 for pair in near.values() for ratio in pair]),
     )
-    for over, word in (("present", "occurring"), ("everywhere", "everywhere")):
-        half = {
-            c: (value(c, "LM T1", "1", 0, over), value(c, "OsdpRR", "1", 50, over)) for c in cases
-        }
-        claims.append(
-            Claim(
-                text=f"At ε = 1 LM's error is comparable (a factor of at most 2) to OsdpRR's at "
-                f"P50 ({word}).",
-                measured=said(half),
-                verdict=judge([1 / 2 <= lm / rr <= 2 for lm, rr in half.values()]),
-            )
-        )
-        small = {
-            c: (value(c, "LM T1", "0.01", 0, over), value(c, "OsdpRR", "0.01", 50, over))
-            for c in cases
-        }
-        claims.append(
-            Claim(
-                text=f"At ε = 0.01 LM's error is ten times OsdpRR's or more (P50, {word}).",
-                measured=said(small),
-                verdict=judge([lm >= 10 * rr for lm, rr in small.values()]),
-            )
-        )
-    return [*claims, _best_limit(rows), _ours(rows)]  # fmt: skip
+    against = [
+        _against_laplace(pairs("1", over), pairs("0.01", over), word)
+        for over, word in (("present", "occurring"), ("everywhere", "everywhere"))
+    ]
+    return [first, *against[0], *against[1], _best_limit(rows), _ours(rows)]
+
+
+def _said(numbers: Mapping[Case, tuple[float, float]], between: str) -> str:
+    return "; ".join(
+        f"{name} {n}-grams {one:.3g} {between} {two:.3g}"
+        for (name, n), (one, two) in numbers.items()
+    )
+
+
+def _against_laplace(
+    half: Mapping[Case, tuple[float, float]], small: Mapping[Case, tuple[float, float]], word: str
+) -> list[Claim]:
+    """From pairs of LM T1 and OsdpRR at P50, for ε = 1 and for ε = 0.01."""
+    return [
+        Claim(
+            text="At ε = 1 LM's error is comparable (a factor of at most 2) to OsdpRR's at P50 "
+            f"({word}).",
+            measured=_said(half, "against"),
+            verdict=judge([1 / 2 <= lm / rr <= 2 for lm, rr in half.values()]),
+        ),
+        Claim(
+            text=f"At ε = 0.01 LM's error is ten times OsdpRR's or more (P50, {word}).",
+            measured=_said(small, "against"),
+            verdict=judge([lm >= 10 * rr for lm, rr in small.values()]),
+        ),
+    ]
 
 
 def _best_limit(rows: Sequence[Row]) -> Claim:

@@ -136,7 +136,7 @@ def _figure(rows: Sequence[Row], title: str, shown: Sequence[tuple[str, str]]) -
                 y_label=f"relative error, {_MEASURES[value]}",
                 curves=[
                     _curve([row for row in mine if row["epsilon"] == epsilon], method, value, tried)
-                    for method in ALGORITHMS
+                    for method in LOOKS
                 ],
                 log_y=True,
                 x_names=_looks.names(tried),

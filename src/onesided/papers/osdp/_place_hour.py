@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided.mechanism import Counts, DiscreteLaplace
 from onesided.mechanism._record_sample import RecordSample
-from onesided.mechanism.histograms import Dawa
-from onesided.mechanism.histograms._open_shape import OpenShape
-from onesided.mechanism.histograms._split import Holds, SplitHistogram
+from onesided.mechanism.histograms import Dawa, OpenShape, SplitHistogram, zeros
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
 from onesided.papers.osdp._policies import ZonePolicy, choose_zones
 from onesided.papers.osdp._trajectories import ZONES, Trace
@@ -74,6 +73,7 @@ def _parts(visits: Visits, chosen: ZonePolicy, *, mixed: bool) -> Parts:
     return Parts(everybody, open_part, closed, mixed)
 
 
+Holds = Literal["sensitive", "open", "mixed"]
 Algorithm = Callable[[Parts, str, NotPrivateSeededNoise], NDArray[np.generic]]
 _POLICY: Final = sensitive("marked")
 
@@ -120,11 +120,33 @@ def _hybrid(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
     return found
 
 
+def _dawa_zeros(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
+    """Algorithm 3, with a tenth of ε for the zeros: cells without an open record become 0."""
+    found = zeros(Dawa).for_policy(_POLICY, epsilon=epsilon, clip=True)
+    return found.release(parts.everybody, parts.open_part, noise=noise)
+
+
+def _other_factors(
+    parts: Parts, epsilon: str, noise: NotPrivateSeededNoise, *, printed: bool
+) -> Floats:
+    """Algorithm 3 with its line 9 as printed (|B| / |Z and B|), or left out: erratum 9."""
+    found = zeros(Dawa).for_policy(_POLICY, epsilon=epsilon, clip=True)
+    empty = found.empty(parts.open_part, noise=noise)
+    partition = found.algorithm.learn(parts.everybody, noise=noise)
+    totals = found.algorithm.measure(parts.everybody, partition, noise=noise)
+    each = found.algorithm.spread(partition, totals)
+    if printed:
+        gone = np.bincount(partition.labels[empty], minlength=partition.buckets)
+        # The paper does not say what a bucket without zeros should do; it stays.
+        factor = np.where(gone > 0, partition.sizes / np.maximum(gone, 1), 1.0)
+        each *= factor[partition.labels]
+    return np.where(empty, 0.0, each)
+
+
 def _split(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> IntArray:
     """Both kinds counted apart at once, charged per edge; a cell of a sensitive zone has one."""
-    holds: list[Holds] = ["sensitive" if closed else "mixed" for closed in parts.closed_cells]
-    if not parts.mixed:
-        holds = ["sensitive" if closed else "open" for closed in parts.closed_cells]
+    rest: Holds = "mixed" if parts.mixed else "open"
+    holds: list[Holds] = ["sensitive" if closed else rest for closed in parts.closed_cells]
     found = SplitHistogram.for_policy(_POLICY, epsilon=epsilon, holds=holds)
     hidden = parts.everybody - parts.open_part
     return found.estimate(found.release(hidden, parts.open_part, noise=noise))
@@ -151,6 +173,9 @@ ALGORITHMS: Final[dict[str, Algorithm]] = {
     "OsdpLaplace": _below,
     "OsdpLaplaceL1": _below_clipped,
     "hybrid": _hybrid,
+    "DAWAz": _dawa_zeros,
+    "DAWAz, printed factor": partial(_other_factors, printed=True),
+    "DAWAz, no factor": partial(_other_factors, printed=False),
     "ours: split": _split,
     "ours: open shape": _open_shape,
 }
