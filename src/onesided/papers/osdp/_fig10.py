@@ -1,0 +1,67 @@
+"""Figure 10: Suppress, which needs a threshold far above ε to keep up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from onesided.papers._model import Claim, Curve, Figure, Panel, Row, judge
+from onesided.papers.osdp._regret import LOOKS, average
+
+SHOWN: Final = ("Suppress10", "Suppress100", "OsdpLaplaceL1", "DAWAz", "OpenShape")
+
+
+def figure(rows: Sequence[Row]) -> Figure:
+    """Regret of MRE at ε = 1, by ratio, for each policy."""
+    panels = []
+    for generator in dict.fromkeys(row["generator"] for row in rows):
+        mine = [r for r in rows if (r["generator"], r["epsilon"]) == (generator, "1")]
+        ratios = sorted({row["ratio"] for row in mine}, reverse=True)
+        panels.append(
+            Panel(
+                title=str(generator),
+                x_label="share of records that are open",
+                y_label="regret of MRE",
+                curves=[
+                    Curve(
+                        look=LOOKS[method],
+                        x=range(len(ratios)),
+                        y=[average(mine, "mre", method=method, ratio=ratio) for ratio in ratios],
+                    )
+                    for method in SHOWN
+                ],
+                log_y=True,
+                x_names=[f"{ratio:g}" for ratio in ratios],
+            )
+        )
+    return Figure(title="Figure 10: against Suppress, at ε = 1", panels=panels)
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Competitive is taken as: at most a tenth worse than OsdpLaplaceL1 on average."""
+    found = {
+        generator: {
+            method: average(rows, "mre", method=method, generator=generator, epsilon="1")
+            for method in SHOWN
+        }
+        for generator in dict.fromkeys(row["generator"] for row in rows)
+    }
+
+    def told(method: str) -> str:
+        return "; ".join(
+            f"{g} {each[method]:.1f} against {each['OsdpLaplaceL1']:.1f}"
+            for g, each in found.items()
+        )
+
+    return [
+        Claim(
+            text="Suppress becomes competitive with OsdpLaplaceL1 at τ = 100 ε.",
+            measured=told("Suppress100"),
+            verdict=judge([e["Suppress100"] <= 1.1 * e["OsdpLaplaceL1"] for e in found.values()]),
+        ),
+        Claim(
+            text="At τ = 10 ε it is not competitive yet.",
+            measured=told("Suppress10"),
+            verdict=judge([e["Suppress10"] > 1.1 * e["OsdpLaplaceL1"] for e in found.values()]),
+        ),
+    ]

@@ -1,0 +1,188 @@
+"""Every histogram algorithm on every pair of a histogram and its open part, and their regrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.mechanism import Counts
+from onesided.mechanism._suppress import Suppress
+from onesided.mechanism.histograms import Ahp, Dawa, OpenShape, SplitHistogram, zeros
+from onesided.noise import IntArray, NotPrivateSeededNoise
+from onesided.papers._model import Look, Row
+from onesided.papers._repeat import measured
+from onesided.papers.osdp._sampling import GENERATORS
+from onesided.policy import sensitive
+
+Floats = NDArray[np.float64]
+# Counts of all records, counts of open ones, noise, a seeded generator -> estimates of all.
+Algorithm = Callable[[IntArray, IntArray, NotPrivateSeededNoise, np.random.Generator], Any]
+
+POLICY: Final = sensitive("opted_out")
+DATASETS: Final = ("adult", "nettrace", "medcost", "searchlogs", "income", "hepth", "patent")
+TITLES: Final = dict(
+    zip(
+        DATASETS,
+        ("Adult", "Nettrace", "Medcost", "Searchlogs", "Income", "Hepth", "Patent"),
+        strict=True,
+    )
+)
+OPEN_ONLY: Final = ("OsdpRR", "OsdpLaplace", "OsdpLaplaceL1")
+PAPER_POOL: Final = ("Laplace", "DAWA", *OPEN_ONLY, "DAWAz")
+POOL: Final = (*PAPER_POOL, "AHP", "AHPz", "Split", "OpenShape")
+SUPPRESS: Final = {"Suppress10": 10, "Suppress100": 100}
+MEASURES: Final = {"mre": "MRE", "rel95": "Rel95"}
+
+LOOKS: Final = {
+    "Laplace": Look(name="Laplace (whole numbers)", colour="grey", dashed=True),
+    "DAWA": Look(name="DAWA", colour="black", marker="square"),
+    "OsdpRR": Look(name="OsdpRR", colour="sky", marker="triangle", dashed=True),
+    "OsdpLaplace": Look(name="OsdpLaplace", colour="yellow", dashed=True),
+    "OsdpLaplaceL1": Look(name="OsdpLaplaceL1", colour="orange", marker="diamond"),
+    "DAWAz": Look(name="DAWAz", colour="vermillion", marker="square"),
+    "AHP": Look(name="AHP", colour="grey", marker="square", dashed=True),
+    "AHPz": Look(name="AHPz", colour="purple", marker="triangle"),
+    "Split": Look(name="split histogram (ours)", colour="sky", marker="diamond", dashed=True),
+    "OpenShape": Look(name="open shape (ours)", colour="blue"),
+    "Suppress10": Look(name="Suppress, τ = 10 ε (open to exclusion)", colour="grey"),
+    "Suppress100": Look(name="Suppress, τ = 100 ε (open to exclusion)", colour="black"),
+}
+
+
+def algorithms(epsilon: str) -> dict[str, Algorithm]:
+    """All of them at one ε, under the policy of sensitive and open records."""
+    both = Counts.for_policy(POLICY, epsilon=epsilon)
+    below = Counts.for_policy(POLICY, epsilon=epsilon, counted=["open"])
+    back = Counts(below.upper_rate, below.lower_rate, correction="median", clip=True)
+    dawa = Dawa.for_policy(POLICY, epsilon=epsilon, clip=True)
+    dawa_zeros = zeros(Dawa).for_policy(POLICY, epsilon=epsilon, clip=True)
+    ahp = Ahp.for_policy(POLICY, epsilon=epsilon)
+    ahp_zeros = zeros(Ahp).for_policy(POLICY, epsilon=epsilon)
+    split = SplitHistogram.for_policy(POLICY, epsilon=epsilon)
+    shape = OpenShape.for_policy(POLICY, epsilon=epsilon)
+    kept = -float(np.expm1(-float(epsilon)))
+    made: dict[str, Algorithm] = {
+        "Laplace": lambda x, _open, noise, _random: both.release(x, noise=noise),
+        "DAWA": lambda x, _open, noise, _random: dawa.release(x, noise=noise),
+        # As RecordSample gives, without a coin for each of up to 28 million records.
+        "OsdpRR": lambda _x, o, _noise, random: random.binomial(o, kept),
+        "OsdpLaplace": lambda _x, o, noise, _random: below.release(o, noise=noise),
+        "OsdpLaplaceL1": lambda _x, o, noise, _random: back.release(o, noise=noise),
+        "DAWAz": lambda x, o, noise, _random: dawa_zeros.release(x, o, noise=noise),
+        "AHP": lambda x, _open, noise, _random: ahp.release(x, noise=noise),
+        "AHPz": lambda x, o, noise, _random: ahp_zeros.release(x, o, noise=noise),
+        "Split": lambda x, o, noise, _random: split.estimate(split.release(x - o, o, noise=noise)),
+        "OpenShape": lambda x, o, noise, _random: shape.release(x - o, o, noise=noise),
+    }
+    return made | {name: _suppress(epsilon, times) for name, times in SUPPRESS.items()}
+
+
+def _suppress(epsilon: str, times: int) -> Algorithm:
+    """Sensitive records are dropped, the others counted at τ = ``times`` ε."""
+    threshold = times * both_ways(epsilon)
+    mechanism = Suppress(threshold, accept="open to exclusion attacks")
+    return lambda _x, o, noise, _random: np.maximum(mechanism.release(o, noise=noise), 0)
+
+
+def both_ways(epsilon: str) -> float:
+    """The rate at which changing a record, one count down and one up, costs ε in all."""
+    return float(epsilon) / 2
+
+
+def errors_of(truth: IntArray, found: NDArray[Any]) -> tuple[float, float]:
+    """MRE and Rel95: mean and 95th percentile of ``|x - estimate| / max(x, 1)`` over all bins."""
+    relative = np.abs(np.asarray(found, dtype=np.float64) - truth) / np.maximum(truth, 1)
+    return float(relative.mean()), float(np.quantile(relative, 0.95))
+
+
+def find(data: Path) -> list[Path]:
+    """The seven histograms, sparsest first; none if any is missing."""
+    paths = [data / "dpbench1d" / f"{name}.npy" for name in DATASETS]
+    return paths if all(path.is_file() for path in paths) else []
+
+
+def measure(
+    *,
+    path: Path,
+    generator: str,
+    ratios: Sequence[float],
+    epsilons: Sequence[str],
+    repeats: int,
+    seed: int,
+) -> list[Row]:
+    """All algorithms on one histogram, one generator of policies, every ratio and ε."""
+    truth = np.load(path).astype(np.int64)
+    names = list(GENERATORS)
+    random = np.random.default_rng([seed, DATASETS.index(path.stem), names.index(generator)])
+    rows: list[Row] = []
+    pairs = {ratio: GENERATORS[generator](truth, ratio, random) for ratio in ratios}
+    noise = NotPrivateSeededNoise(int(random.integers(2**31)))
+    for epsilon in epsilons:
+        for name, algorithm in algorithms(epsilon).items():
+            for ratio, opened in pairs.items():
+                found = [
+                    errors_of(truth, algorithm(truth, opened, noise, random))
+                    for _ in range(repeats)
+                ]
+                base: Row = {
+                    "dataset": path.stem, "generator": generator, "ratio": ratio,
+                    "epsilon": epsilon, "method": name, "runs": repeats,
+                }  # fmt: skip
+                for measure_name, values in zip(MEASURES, zip(*found, strict=True), strict=True):
+                    base |= measured(measure_name, values)
+                rows.append(base)
+    return rows
+
+
+def with_regrets(rows: Iterable[Row], pool: Sequence[str] = POOL) -> list[Row]:
+    """Each row with its regrets: the error over the least of the pool's on the same input.
+
+    Where the least is 0 a regret says nothing, and is NaN for every algorithm.
+    """
+    made = list(rows)
+    least: dict[tuple[Any, ...], float] = {}
+    for row in made:
+        if row["method"] in pool:
+            for name in MEASURES:
+                key = (*_input(row), name)
+                least[key] = min(least.get(key, np.inf), row[name])
+    return [
+        row
+        | {
+            f"regret_{name}": row[name] / best if (best := least[(*_input(row), name)]) else np.nan
+            for name in MEASURES
+        }
+        for row in made
+    ]
+
+
+def average(rows: Iterable[Row], measure_name: str, **wanted: object) -> float:
+    """The mean regret over the rows that fit, inputs with an optimum of 0 left out."""
+    return mean(
+        row[f"regret_{measure_name}"]
+        for row in rows
+        if all(row[key] == value for key, value in wanted.items())
+    )
+
+
+def mean(values: Iterable[float]) -> float:
+    """The mean of those that are numbers."""
+    kept = [value for value in values if not np.isnan(value)]
+    return float(np.mean(kept)) if kept else float("nan")
+
+
+def table(rows: Sequence[Row], **wanted: object) -> Mapping[str, dict[str, float]]:
+    """Per method, the mean regret of each measure over the rows that fit."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    return {
+        method: {name: average(rows, name, method=method, **wanted) for name in MEASURES}
+        for method in methods
+    }
+
+
+def _input(row: Row) -> tuple[Any, ...]:
+    return row["dataset"], row["generator"], row["ratio"], row["epsilon"]
