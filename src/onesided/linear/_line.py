@@ -208,13 +208,26 @@ class Haar(Operator):
         return sums.copy()
 
     def meets(self, x: Array, y: Array) -> Meets:
-        found = [np.ones(x.shape, dtype=np.int64), *(np.zeros(x.shape, np.int64) for _ in "+--")]
-        for level in range(self.depth):
-            same = (x >> (level + 1)) == (y >> (level + 1))
-            here, there = (x >> level) & 1, (y >> level) & 1
-            for k, (one, two) in enumerate(((0, 0), (0, 1), (1, 0), (1, 1))):
-                found[k] += same & (here == one) & (there == two)
-        return Meets(*found)
+        # With ``top`` the bits up to the highest in which x and y differ: above it they share
+        # every half, there they lie in opposite halves, below it they share no interval.
+        top = np.frexp((x ^ y).astype(float))[1].astype(np.int64)
+        right = self._ones[x >> top]
+        opposite = top > 0
+        to_right = opposite & ((x >> np.maximum(top - 1, 0)) & 1 == 0)
+        return Meets(
+            1 + self.depth - top - right,
+            to_right.astype(np.int64),
+            (opposite & ~to_right).astype(np.int64),
+            right,
+        )
+
+    @cached_property
+    def _ones(self) -> Array:
+        """How many bits of each number are set."""
+        count = np.zeros(1, dtype=np.int64)
+        for _ in range(self.depth):
+            count = np.concatenate([count, count + 1])
+        return count
 
     def solve(self, values: Array) -> Array:
         return self.adjoint(_scaled(np.asarray(values, dtype=float), self.norms))

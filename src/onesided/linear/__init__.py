@@ -1,0 +1,77 @@
+"""Linear algebra without randomness: strategies, workloads, sensitivities, answers, errors.
+
+A strategy is a matrix of whole numbers over cells that is never written out; what a policy's
+moves change of its answers is worked out exactly. SciPy (extra ``linear``) is needed only where a
+strategy has no closed form, and for cells of at least 0.
+"""
+
+from onesided.linear._combine import Kron, Relabelled, Stack, kron
+from onesided.linear._edges import EdgeCounts, edge_counts
+from onesided.linear._error import (
+    LengthError,
+    by_length,
+    error_factors,
+    expected_error,
+    laplace_variance,
+)
+from onesided.linear._grid import Grid
+from onesided.linear._hierarchy import Hierarchy
+from onesided.linear._line import Bins, Haar, Identity, Prefix, Suffix
+from onesided.linear._moves import Border, Moves, moves_of
+from onesided.linear._operator import Dense, Meets, Operator, Product, Sum
+from onesided.linear._plane import (
+    Blocks,
+    Quadtree,
+    block_prefix,
+    grid_blocks,
+    row_prefix,
+    staggered,
+    summed_area,
+)
+from onesided.linear._sensitivity import sensitivity, strategy_shifts
+from onesided.linear._solve import least_squares, non_negative
+from onesided.linear._workload import Ranges, all_ranges, marginals, sampled_ranges
+
+__all__ = [
+    "Bins",
+    "Blocks",
+    "Border",
+    "Dense",
+    "EdgeCounts",
+    "Grid",
+    "Haar",
+    "Hierarchy",
+    "Identity",
+    "Kron",
+    "LengthError",
+    "Meets",
+    "Moves",
+    "Operator",
+    "Prefix",
+    "Product",
+    "Quadtree",
+    "Ranges",
+    "Relabelled",
+    "Stack",
+    "Suffix",
+    "Sum",
+    "all_ranges",
+    "block_prefix",
+    "by_length",
+    "edge_counts",
+    "error_factors",
+    "expected_error",
+    "grid_blocks",
+    "kron",
+    "laplace_variance",
+    "least_squares",
+    "marginals",
+    "moves_of",
+    "non_negative",
+    "row_prefix",
+    "sampled_ranges",
+    "sensitivity",
+    "staggered",
+    "strategy_shifts",
+    "summed_area",
+]

@@ -1,0 +1,147 @@
+"""The exact expected error of least-squares answers, before anything is drawn."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from onesided.errors import ParameterError
+from onesided.linear._combine import Kron
+from onesided.linear._line import Identity, Prefix, Suffix
+from onesided.linear._operator import Array, Operator
+from onesided.linear._solve import influences
+from onesided.linear._workload import Ranges
+
+# Numbers that one look at errors may work through: some minutes on one core.
+MOST_WORK: Final = 2**32
+_AT_ONCE: Final = 2**22
+_MOST_CELLS: Final = 8_192
+
+
+class LengthError(NamedTuple):
+    """Errors of all ranges of each length: how many there are, and their mean factor.
+
+    Times the noise's variance, ``factor`` is the mean variance of an answer.
+    """
+
+    length: Array
+    queries: Array
+    factor: Array
+
+
+def error_factors(strategy: Operator, workload: Operator) -> Array:
+    """Per query q, ``q (A'A)^-1 q'``: the answer's variance per variance of one noise.
+
+    With every row's noise independent and of one variance v, the least-squares answer has
+    exactly the variance v times this, and no bias once the noise's mean is taken out; eq. (5) of
+    delta-neighbourhood sums it up. Post-processing such as non-negativity changes both.
+    Errors: ParameterError where this is too much work: choose some of the queries.
+    """
+    if isinstance(workload, Ranges):
+        short = _of_ranges(strategy, workload)
+        if short is not None:
+            return short
+    queries, cells = workload.shape
+    if queries * cells > MOST_WORK:
+        raise ParameterError(
+            f"The errors of {queries:,} queries over {cells:,} cells are too much to work out.",
+            hint="Ask for those of a sample of the queries.",
+            work=queries * cells,
+        )
+    at_once = max(1, _AT_ONCE // cells)
+    parts = [
+        _factors(strategy, workload, np.arange(at, min(at + at_once, queries)))
+        for at in range(0, queries, at_once)
+    ]
+    return np.concatenate(parts)
+
+
+def cost(strategy: Operator, workload: Operator) -> int:
+    """How many numbers :func:`error_factors` would go through, roughly; 0 for a formula."""
+    if isinstance(workload, Ranges) and _has_formula(strategy, workload):
+        return 0
+    return workload.shape[0] * workload.shape[1]
+
+
+def expected_error(
+    strategy: Operator, workload: Operator, variance: float, weights: Array | None = None
+) -> float:
+    """The (weighted) sum of all queries' expected squared errors, at ``variance`` per noise."""
+    factors = error_factors(strategy, workload)
+    return float(variance * (factors.sum() if weights is None else factors @ np.asarray(weights)))
+
+
+def by_length(strategy: Operator) -> LengthError:
+    """The mean error factor of all ranges of a line, for each length.
+
+    Errors: ParameterError above 8,192 cells, where sampled ranges serve.
+    """
+    cells = strategy.shape[1]
+    if cells > _MOST_CELLS:
+        raise ParameterError(
+            f"{cells:,} cells have too many ranges to average.", hint="Use sampled_ranges."
+        )
+    inverse = influences(strategy, np.eye(cells))
+    # With S the table of sums of the inverse, a range l .. h has S_hh - S_lh - S_hl + S_ll.
+    table = np.zeros((cells + 1, cells + 1))
+    table[1:, 1:] = inverse.cumsum(axis=0).cumsum(axis=1)
+    ends = np.diagonal(table)
+    means = [
+        np.mean(ends[k:] + ends[:-k] - np.diagonal(table, k) - np.diagonal(table, -k))
+        for k in range(1, cells + 1)
+    ]
+    lengths = np.arange(1, cells + 1)
+    return LengthError(lengths, lengths[::-1].copy(), np.array(means))
+
+
+def laplace_variance(scale: float) -> float:
+    """The variance of Laplace noise: twice its scale squared."""
+    return 2 * scale * scale
+
+
+def _factors(strategy: Operator, workload: Operator, chosen: Array) -> Array:
+    if isinstance(workload, Ranges):
+        rows = workload.part(chosen).adjoint(np.eye(chosen.size))
+    else:
+        picked = np.zeros((workload.shape[0], chosen.size))
+        picked[chosen, np.arange(chosen.size)] = 1
+        rows = workload.adjoint(picked)
+    return np.asarray(np.sum(rows * influences(strategy, rows), axis=0))
+
+
+def _has_formula(strategy: Operator, ranges: Ranges) -> bool:
+    if isinstance(strategy, Kron):
+        sides = (strategy.first.shape[1], strategy.second.shape[1])
+        return ranges.grid == sides and strategy.solvable
+    return isinstance(strategy, Identity | Prefix | Suffix)
+
+
+def _of_ranges(strategy: Operator, ranges: Ranges) -> Array | None:
+    if not _has_formula(strategy, ranges):
+        return None
+    if isinstance(strategy, Kron):
+        # (A x B)'(A x B) inverts factor by factor, and a rectangle is a product of ranges.
+        return np.asarray(
+            np.prod(
+                [
+                    _along(part, ranges.lows[:, axis], ranges.highs[:, axis])
+                    for axis, part in enumerate((strategy.first, strategy.second))
+                ],
+                axis=0,
+            )
+        )
+    if isinstance(strategy, Identity):
+        return ranges.lengths.astype(float)
+    if len(ranges.grid) > 1:
+        return None
+    if isinstance(strategy, Prefix):
+        return 1.0 + (ranges.lows[:, 0] > 0)
+    return 1.0 + (ranges.highs[:, 0] < strategy.shape[1])
+
+
+def _along(part: Operator, lows: Array, highs: Array) -> Array:
+    """Factors along one axis, worked out once for each range that occurs."""
+    ends, place = np.unique(np.stack([lows, highs], axis=1), axis=0, return_inverse=True)
+    single = Ranges(part.shape[1], ends[:, 0], ends[:, 1])
+    return error_factors(part, single)[place.ravel()]

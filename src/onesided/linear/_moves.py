@@ -1,0 +1,218 @@
+"""A policy's moves among the cells of a histogram."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from onesided.errors import ParameterError, PolicyError
+from onesided.linear._grid import Grid
+from onesided.linear._near import globe_cells, globe_sweep, plane_cells, plane_sweep
+from onesided.linear._sweeps import Cells, Listed, Sweep, Window
+from onesided.policy import ABSENT, Edge, Graph, GroupCount, Neighbourhood, Policy, Record
+
+Layout: TypeAlias = "int | Sequence[int] | Sequence[str] | Grid"
+_MOST_NAMED: Final = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """Cells from which records leave for good (``enter=False``), or into which they come.
+
+    ``times``: in how many different cells at once.
+    """
+
+    cells: Cells
+    enter: bool
+    times: int = 1
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Every move among ``cells`` cells, and between a cell and absence, by the policy's edges."""
+
+    cells: int
+    edges: tuple[Edge, ...]
+    sweeps: tuple[tuple[Edge, Sweep], ...]
+    borders: tuple[tuple[Edge, Border], ...]
+    whole: bool = False
+
+    def components(self) -> Cells:
+        """Which cells moves join, in either direction: one label each; -1 if also with absence.
+
+        The total over the cells of one label from 0 is public: no move changes it.
+        """
+        labels = np.arange(self.cells)
+        if self.whole:
+            labels[:] = 0
+        for _, sweep in () if self.whole else self.sweeps:
+            labels = _joined(labels, sweep.near())
+        for _, border in self.borders:
+            outside = np.unique(labels[border.cells])
+            labels = np.where(np.isin(labels, outside) | (labels < 0), -1, labels)
+        return labels
+
+
+def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves:
+    """The policy's moves, where each record is counted in one cell.
+
+    cells: for a graph, the number of cells (its values are then the numbers from 0, or the same
+        as text), or its values in the order of the cells; for a neighbourhood a :class:`Grid`, or
+        names of its places; for any other policy the number or the names.
+    partition: for policies of kinds: True asserts that every record that is counted lies in
+        exactly one of the cells. Otherwise it may lie outside all of them, and a record that may
+        change may come and go.
+    Errors: PolicyError for cells that the policy cannot place; ParameterError for bad layouts.
+    """
+    grid, names = _read(cells)
+    if isinstance(policy, Graph):
+        return _of_graph(policy, names)
+    if isinstance(policy, Neighbourhood):
+        if isinstance(cells, Grid):
+            return _of_grid(policy, cells)
+        return _of_places(policy, names)
+    return _of_kinds(policy, grid, partition=partition)
+
+
+def _read(cells: Layout) -> tuple[Grid, list[int | str]]:
+    if isinstance(cells, Grid):
+        return cells, list(range(cells.cells))
+    if isinstance(cells, str):
+        raise ParameterError(f"{cells!r} is no list of cells.", hint="Give a number or names.")
+    if isinstance(cells, Sequence) and any(isinstance(cell, str) for cell in cells):
+        names: list[int | str] = list(cells)
+        if len(set(names)) != len(names):
+            raise ParameterError("A cell is named twice.", hint="Name every cell once.")
+        return Grid(len(names)), names
+    grid = Grid(cells)  # type: ignore[arg-type]
+    return grid, list(range(grid.cells))
+
+
+def _of_graph(policy: Graph, names: list[int | str]) -> Moves:
+    """Arrows by class. A value that is no cell counts as being elsewhere."""
+    place: dict[object, int] = {name: k for k, name in enumerate(names)}
+    if not any(value in place for value in policy.arrows.values):
+        place = {str(name): k for k, name in enumerate(names)}
+    inside: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
+    known: dict[tuple[object, ...], tuple[object, object]] = {}
+    key: tuple[object, ...]
+    for source, target, weight in policy.arrows.listed:
+        ends = (place.get(source, -1), place.get(target, -1))
+        if ends == (-1, -1):
+            continue
+        key = (source == ABSENT, target == ABSENT, weight)
+        known.setdefault(key, (source, target))
+        inside[key].append(ends)
+    if not inside:
+        raise PolicyError(
+            "No value of the graph is one of the cells.",
+            hint="Name the cells as the graph's values, in order.",
+        )
+    sweeps: list[tuple[Edge, Sweep]] = []
+    borders: list[tuple[Edge, Border]] = []
+    for key, pairs in inside.items():
+        edge = _edge_of(policy, *known[key])
+        starts, ends_at = np.array(pairs, dtype=np.int64).T
+        within = (starts >= 0) & (ends_at >= 0)
+        if within.any():
+            sweeps.append((edge, Listed(starts[within], ends_at[within])))
+        if (ends_at < 0).any():
+            borders.append((edge, Border(np.unique(starts[ends_at < 0]), enter=False)))
+        if (starts < 0).any():
+            borders.append((edge, Border(np.unique(ends_at[starts < 0]), enter=True)))
+    return Moves(len(names), policy.edges, tuple(sweeps), tuple(borders))
+
+
+def _edge_of(policy: Policy, source: object, target: object) -> Edge:
+    ends = [
+        Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
+        for value in (source, target)
+    ]
+    edge = policy.edge_between(*ends)
+    if edge is None:  # the arrow was just read from the policy
+        raise PolicyError(f"The policy has no edge {source!r} -> {target!r}.")
+    return edge
+
+
+def _of_grid(policy: Neighbourhood, grid: Grid) -> Moves:
+    globe = policy.metric == "haversine"
+    near = next(edge for edge in policy.edges if ABSENT not in (edge.source, edge.target))
+    sweep = globe_sweep(policy, grid) if globe else plane_sweep(policy, grid)
+    borders: list[tuple[Edge, Border]] = []
+    if policy.sources:
+        found = globe_cells(policy, grid) if globe else plane_cells(policy, grid)
+        others = [edge for edge in policy.edges if edge != near]
+        borders += [(edge, Border(found, enter=edge.source == ABSENT)) for edge in others]
+    return Moves(grid.cells, policy.edges, ((near, sweep),), tuple(borders))
+
+
+def _of_places(policy: Neighbourhood, names: list[int | str]) -> Moves:
+    """Places by name, pair by pair."""
+    if len(names) > _MOST_NAMED:
+        raise ParameterError(
+            f"{len(names):,} named places are too many to compare pair by pair.",
+            hint="Lay the cells out as a Grid.",
+        )
+    texts = [str(name) for name in names]
+    place = {name: k for k, name in enumerate(texts)}
+    pairs: dict[Edge, list[tuple[int, int]]] = defaultdict(list)
+    outside: dict[tuple[Edge, bool], list[int]] = defaultdict(list)
+    for real, other, edge in policy.moves(policy.records(texts, max_groups=1)):
+        if other.kind == ABSENT:
+            outside[edge, False].append(place[next(iter(real.value))])  # type: ignore[call-overload]
+        elif real.kind == ABSENT:
+            outside[edge, True].append(place[next(iter(other.value))])  # type: ignore[call-overload]
+        else:
+            ends = (next(iter(record.value)) for record in (real, other))  # type: ignore[call-overload]
+            pairs[edge].append(tuple(place[end] for end in ends))  # type: ignore[arg-type]
+    return Moves(
+        len(names),
+        policy.edges,
+        tuple((edge, Listed(*np.array(some, dtype=np.int64).T)) for edge, some in pairs.items()),
+        tuple((e, Border(np.array(some), enter=enter)) for (e, enter), some in outside.items()),
+    )
+
+
+def _of_kinds(policy: Policy, grid: Grid, *, partition: bool) -> Moves:
+    """Any cell to any other; also out of and into all cells unless records stay inside."""
+    rows, columns = grid.plane
+    everywhere = np.arange(grid.cells)
+    sweeps: list[tuple[Edge, Sweep]] = []
+    borders: list[tuple[Edge, Border]] = []
+    for edge, shifts in policy.shifts(GroupCount()).items():
+        for shift in shifts:
+            single = shift.rise == shift.fall == 1
+            if shift.rise and shift.fall and not single:
+                raise PolicyError(
+                    f"Under the policy {policy.name!r} a record may leave {shift.fall} cells and "
+                    f"enter {shift.rise} in one move, which is not priced for linear queries.",
+                    hint="Count one value per record.",
+                )
+            if single:
+                sweeps.append((edge, Window(rows, columns, [columns - 1] * rows)))
+            if single and partition:
+                continue
+            if shift.fall:
+                borders.append((edge, Border(everywhere, enter=False, times=shift.fall)))
+            if shift.rise:
+                borders.append((edge, Border(everywhere, enter=True, times=shift.rise)))
+    return Moves(grid.cells, policy.edges, tuple(sweeps), tuple(borders), whole=bool(sweeps))
+
+
+def _joined(labels: Cells, sweep: Sweep) -> Cells:
+    """Labels after joining the ends of each pair: smaller labels win, chains are cut short."""
+    while True:
+        before = labels.copy()
+        for starts, ends in sweep.blocks():
+            one, two = labels[starts], labels[ends]
+            least = np.minimum(one, two)
+            np.minimum.at(labels, np.concatenate([one, two]), np.concatenate([least, least]))
+        shorter = labels[labels]
+        while not np.array_equal(shorter, labels):
+            labels, shorter = shorter, shorter[shorter]
+        if np.array_equal(labels, before):
+            return labels

@@ -1,0 +1,142 @@
+"""Least squares: closed forms where a strategy has one, SciPy's solvers where not."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from onesided.errors import MissingDependencyError, ParameterError
+from onesided.linear._line import Identity, Prefix, Suffix
+from onesided.linear._operator import Array, Operator
+
+_SMALL: Final = 1_024
+_EXACT: Final = 1e-12
+_MOST_STEPS: Final = 10_000
+_APART: Final = 1e-6
+
+
+def least_squares(strategy: Operator, noisy: Array) -> Array:
+    """The cells that fit the noisy answers best: ``A+ noisy``, in floats."""
+    found = strategy.solve(noisy)
+    if found is not None:
+        return found
+    if strategy.shape[1] <= _SMALL:
+        matrix = strategy.dense().astype(float)
+        return np.asarray(np.linalg.lstsq(matrix, np.asarray(noisy, dtype=float), rcond=None)[0])
+    return _iterate(strategy, np.asarray(noisy, dtype=float))
+
+
+def non_negative(strategy: Operator, noisy: Array) -> Array:
+    """The cells of at least 0 that fit the noisy answers best.
+
+    Prefix sums of such cells are those that never fall: isotonic regression (Hay et al. 2010;
+    delta-neighbourhood, section 5.5). Others by SciPy: exact active sets when small, L-BFGS-B
+    when large.
+    """
+    answers = np.asarray(noisy, dtype=float)
+    if isinstance(strategy, Identity):
+        return np.asarray(np.maximum(answers, 0))
+    if isinstance(strategy, Prefix | Suffix):
+        forward = isinstance(strategy, Prefix)
+        rising = answers if forward else answers[::-1]
+        sums = np.maximum(_scipy("optimize").isotonic_regression(rising).x, 0)
+        cells = np.diff(sums, prepend=0.0)
+        return np.asarray(cells if forward else cells[::-1])
+    if strategy.shape[1] <= _SMALL:
+        matrix = strategy.dense().astype(float)
+        return np.asarray(_scipy("optimize").lsq_linear(matrix, answers, bounds=(0, np.inf)).x)
+    return _bounded(strategy, answers)
+
+
+def influences(strategy: Operator, queries: Array) -> Array:
+    """``(A'A)^-1`` times each column of ``queries`` (cells, many): of which errors are made."""
+    found = strategy.gram_solve(queries)
+    if found is not None:
+        return found
+    if strategy.shape[1] <= _SMALL:
+        matrix = strategy.dense().astype(float)
+        return np.asarray(np.linalg.pinv(matrix.T @ matrix, hermitian=True) @ queries)
+    solved = [_iterate(strategy, _iterate(strategy.T, query)) for query in np.asarray(queries).T]
+    return np.stack(solved, axis=1)
+
+
+def check_spans(strategy: Operator, workload: Operator) -> None:
+    """Refuse a strategy from whose answers some query cannot be had at all.
+
+    A query of the workload with unlike weights is rebuilt from the strategy's rows; a set of
+    queries that are not all spanned has no more than accidental weights where that works.
+    Errors: ParameterError.
+    """
+    if strategy.shape[1] != workload.shape[1]:
+        raise ParameterError(
+            f"A strategy over {strategy.shape[1]:,} cells cannot answer a workload over "
+            f"{workload.shape[1]:,}.",
+            hint="Build both on the same cells.",
+        )
+    if strategy.determined:
+        return
+    for turn in (0.618033988749895, 0.414213562373095):
+        weights = 0.5 + (np.arange(1, workload.shape[0] + 1) * turn) % 1.0
+        query = workload.adjoint(weights)
+        if strategy.shape[1] <= _SMALL:
+            matrix = strategy.dense().astype(float)
+            rows = np.linalg.lstsq(matrix.T, query, rcond=None)[0]
+        else:
+            rows = _iterate(strategy.T, query)
+        size = max(float(np.linalg.norm(query)), 1.0)
+        missed = float(np.linalg.norm(strategy.adjoint(rows) - query)) / size
+        if not missed <= _APART:
+            raise ParameterError(
+                "The strategy does not span the workload: some query is no combination of its "
+                "rows.",
+                hint="Add the cells themselves, for example with Stack([Identity(n), ...]).",
+                missed=missed,
+            )
+
+
+def _iterate(operator: Operator, values: Array) -> Array:
+    """LSMR: least squares of least norm, by products alone."""
+    sparse = _scipy("sparse.linalg")
+    linear = _linear_operator(operator)
+    found = sparse.lsmr(linear, values, atol=_EXACT, btol=_EXACT, conlim=0, maxiter=_MOST_STEPS)
+    return np.asarray(found[0])
+
+
+def _bounded(strategy: Operator, answers: Array) -> Array:
+    start = np.maximum(least_squares(strategy, answers), 0)
+
+    def loss(cells: Array) -> tuple[float, Array]:
+        gap = strategy.apply(cells) - answers
+        return float(gap @ gap) / 2, strategy.adjoint(gap)
+
+    found = _scipy("optimize").minimize(
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * len(start),
+        options={"maxiter": 2_000, "ftol": 1e-12, "gtol": 1e-6},
+    )
+    return np.asarray(found.x)
+
+
+def _linear_operator(operator: Operator) -> Any:
+    return _scipy("sparse.linalg").LinearOperator(
+        operator.shape,
+        matvec=lambda values: operator.apply(np.asarray(values, dtype=float).ravel()),
+        rmatvec=lambda values: operator.adjoint(np.asarray(values, dtype=float).ravel()),
+        dtype=float,
+    )
+
+
+def _scipy(part: str) -> Any:
+    from importlib import import_module  # noqa: PLC0415 - an extra
+
+    try:
+        return import_module(f"scipy.{part}")
+    except ImportError:
+        raise MissingDependencyError(
+            "This strategy needs SciPy's solvers, and SciPy is not installed.",
+            hint='pip install "onesided[linear]"',
+        ) from None

@@ -1,0 +1,256 @@
+"""Linear queries: noisy answers of a strategy, and everything else from them by least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate
+from onesided.errors import DataError, OnesidedError, ParameterError
+from onesided.linear._choose import candidates
+from onesided.linear._error import MOST_WORK, cost, error_factors
+from onesided.linear._grid import Grid
+from onesided.linear._moves import Layout, Moves, moves_of
+from onesided.linear._operator import Dense, Operator
+from onesided.linear._sensitivity import strategy_shifts
+from onesided.linear._solve import check_spans, least_squares, non_negative
+from onesided.linear._workload import Ranges
+from onesided.mechanism._base import counts_of
+from onesided.mechanism._rates import _Bound, choose
+from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.policy import Edge, Policy, Shift
+
+_PROBED: Final = 256
+
+
+class LinearAnswers(NamedTuple):
+    """Answers to the workload.
+
+    estimate: one per query, consistent with each other. variance: of each estimate, exact for
+        least squares without bounds (with ``non_negative`` the error is smaller as a rule, and
+        biased); None if too much to work out. noisy: the strategy's noisy answers.
+    """
+
+    estimate: NDArray[np.float64]
+    variance: NDArray[np.float64] | None
+    noisy: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Release ``strategy @ counts`` with two-rate geometric noise on each row; answer from it.
+
+    Promise: along a move that shifts the strategy's answers by ``Shift(rise, fall)``, each summed
+    over all rows, the loss is exactly ``upper_rate * fall + lower_rate * rise``.
+    Proof: each row's noise is an independent two-rate geometric, so the loss is the sum of the
+    rows' losses; estimates are computed from the noisy answers alone.
+    Direction: falls are hidden by noise above the truth, rises by noise below it. The shifts of a
+    strategy under a policy are :func:`onesided.linear.strategy_shifts`.
+    Exactness: the strategy is of whole numbers and its noisy answers are whole; floats enter
+    afterwards. Estimates are unbiased: the noise's mean is taken out.
+    non_negative: fit cells of at least 0; for prefix sums this is isotonic regression.
+    Units: rates in nats per count.
+    Source: delta-neighbourhood, section 5, with noise on two sides; Li et al. 2010.
+    """
+
+    strategy: Operator
+    workload: Operator
+    upper_rate: Loss
+    lower_rate: Loss
+    non_negative: bool = False
+    shifts: Mapping[Edge, tuple[Shift, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        strategy: Operator | ArrayLike,
+        workload: Operator | ArrayLike,
+        upper_rate: Loss | Number,
+        lower_rate: Loss | Number,
+        *,
+        non_negative: bool = False,
+        shifts: Mapping[Edge, tuple[Shift, ...]] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        ways, asked = _operator(strategy), _operator(workload)
+        check_spans(ways, asked)
+        object.__setattr__(self, "strategy", ways)
+        object.__setattr__(self, "workload", asked)
+        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
+        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
+        object.__setattr__(self, "non_negative", bool(non_negative))
+        object.__setattr__(self, "shifts", MappingProxyType(dict(shifts or {})))
+        object.__setattr__(self, "notes", tuple(notes))
+
+    @classmethod
+    def for_policy(
+        cls,
+        policy: Policy,
+        *,
+        workload: Operator | ArrayLike,
+        epsilon: Number,
+        strategy: Operator | ArrayLike | None = None,
+        cells: Layout | None = None,
+        partition: bool = False,
+        non_negative: bool = False,
+    ) -> Linear:
+        """The least noise that keeps ``(epsilon, policy)`` for this strategy.
+
+        strategy: None takes the one of least predicted error among the standard ones.
+        cells, partition: see :func:`onesided.linear.moves_of`; by default as many cells as the
+            workload has columns, or the grid of a workload of ranges.
+        """
+        asked = _operator(workload)
+        layout = _layout(asked) if cells is None else cells
+        moves = moves_of(policy, layout, partition=partition)
+        loss = positive(epsilon, name="epsilon")
+        chosen = best(moves, asked, loss, layout) if strategy is None else _operator(strategy)
+        shifts = strategy_shifts(chosen, moves)
+        upper, lower = _rates(shifts, loss)
+        return cls(
+            chosen,
+            asked,
+            upper,
+            lower,
+            non_negative=non_negative,
+            shifts=shifts,
+            notes=_notes(moves),
+        )
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> LinearAnswers:
+        """Noisy answers to the workload, from one count per cell in the order of the cells.
+
+        Errors: DataError unless ``values`` are counts, one per column of the strategy.
+        """
+        return self.estimate(self.noisy(values, noise=noise))
+
+    def noisy(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:
+        """The strategy's noisy answers: all that touches the data."""
+        counts = counts_of(values)
+        if counts.size != self.strategy.shape[1]:
+            raise DataError(
+                f"The strategy is over {self.strategy.shape[1]:,} cells, got {counts.size:,} "
+                "counts.",
+                hint="Count every cell, empty ones too, in the order of the cells.",
+            )
+        if sum(map(int, counts)) * self.strategy.largest > MAX_COUNT:
+            raise DataError(
+                "The counts are so large that sums of them do not fit 62 bits.",
+                hint="Check the table for overflow.",
+            )
+        source = SecureNoise() if noise is None else noise
+        answers = np.asarray(self.strategy.apply(counts), dtype=np.int64)
+        return answers + source.two_sided(self.upper_rate, self.lower_rate, answers.size)
+
+    def estimate(self, noisy: IntArray) -> LinearAnswers:
+        """Post-process what :meth:`noisy` gave."""
+        centred = np.asarray(noisy, dtype=float) - self.distribution.mean()
+        fit = non_negative if self.non_negative else least_squares
+        cells = fit(self.strategy, centred)
+        answers: NDArray[Any] = np.asarray(self.workload.apply(cells), dtype=float)
+        return LinearAnswers(answers, self.variance, noisy)
+
+    def loss(self, shift: Shift) -> Loss:
+        """Exactly ``upper_rate * fall + lower_rate * rise``, for a shift of the strategy's rows."""
+        return self.upper_rate * shift.fall + self.lower_rate * shift.rise
+
+    @property
+    def losses(self) -> dict[Edge, Loss]:
+        """Per edge of the policy it was made for, the loss along its moves."""
+        return {edge: max(map(self.loss, many)) for edge, many in self.shifts.items()}
+
+    @property
+    def distribution(self) -> TwoSidedGeometric:
+        """One row's noise."""
+        return TwoSidedGeometric(self.upper_rate, self.lower_rate)
+
+    @cached_property
+    def variance(self) -> NDArray[np.float64] | None:
+        """The variance of each answer, known before anything is drawn; None if too much work."""
+        if cost(self.strategy, self.workload) > MOST_WORK // 8:
+            return None
+        return error_factors(self.strategy, self.workload) * self.distribution.variance()
+
+
+def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> Operator:
+    """The standard strategy of least predicted error for a workload, by 256 of its queries.
+
+    Strategies whose sensitivity or error cannot be worked out at this size are passed over.
+    """
+    grid = cells if isinstance(cells, Grid) else _grid(cells)
+    probe = _sample(workload)
+    found: list[tuple[float, Operator]] = []
+    for make in candidates(grid).values():
+        strategy = make()
+        try:
+            upper, lower = _rates(strategy_shifts(strategy, moves), epsilon)
+            spread = TwoSidedGeometric(upper, lower).variance()
+            found.append((float(np.sum(error_factors(strategy, probe))) * spread, strategy))
+        except OnesidedError:
+            continue
+    if not found:
+        raise ParameterError(
+            "No standard strategy can be worked out for this many cells and this policy.",
+            hint="Give a strategy, use larger cells, or a smaller radius.",
+        )
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+def _rates(shifts: Mapping[Edge, tuple[Shift, ...]], epsilon: Fraction) -> tuple[Loss, Loss]:
+    upper, lower = choose(
+        _Bound(shift, epsilon * edge.weight) for edge, many in shifts.items() for shift in many
+    )
+    return upper, lower
+
+
+def _operator(given: Operator | ArrayLike) -> Operator:
+    return given if isinstance(given, Operator) else Dense(given)
+
+
+def _layout(workload: Operator) -> Layout:
+    if isinstance(workload, Ranges) and len(workload.grid) <= 2:
+        return Grid(workload.grid)
+    return workload.shape[1]
+
+
+def _grid(cells: Layout) -> Grid:
+    if isinstance(cells, int):
+        return Grid(cells)
+    named = isinstance(cells, Sequence) and any(isinstance(cell, str) for cell in cells)
+    return Grid(len(cells)) if named else Grid(cells)  # type: ignore[arg-type]
+
+
+def _sample(workload: Operator) -> Operator:
+    """Some of the queries, evenly spread."""
+    queries = workload.shape[0]
+    chosen = np.unique(np.linspace(0, queries - 1, min(queries, _PROBED)).astype(np.int64))
+    if isinstance(workload, Ranges):
+        return workload.part(chosen)
+    picked = np.zeros((queries, chosen.size), dtype=np.int64)
+    picked[chosen, np.arange(chosen.size)] = 1
+    return Dense(workload.adjoint(picked).T)
+
+
+def _notes(moves: Moves) -> tuple[str, ...]:
+    """What the policy leaves open, in sentences."""
+    labels = moves.components()
+    public = int(np.unique(labels[labels >= 0]).size)
+    notes = [
+        "Cells that one move joins are hidden from each other at the stated loss; cells that k "
+        "moves join, at k times as much."
+    ]
+    if public and (public > 1 or (labels < 0).any()):
+        notes.append(
+            f"No moves join the cells of {public} group{'s' if public > 1 else ''} to the others "
+            "or to absence, so the policy lets everyone learn how many people are in each group."
+        )
+    elif public:
+        notes.append("Nobody comes or goes under this policy: the total is public.")
+    return tuple(notes)
