@@ -20,6 +20,7 @@ from onesided.mechanism.histograms._agrid import (
     refine,
 )
 from onesided.mechanism.histograms._two_phase import Partition
+from onesided.mechanism.histograms._zeros import zeros
 from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise
 from onesided.policy import GroupCount, Shift
 from onesided.verify.cases import histograms_more
@@ -191,6 +192,21 @@ def test_on_a_clustered_map_the_adaptive_grid_beats_plain_noise():
     assert found["adaptive"] < found["plain"] / 4
 
 
+@pytest.mark.parametrize("algorithm", [AGrid, UniformGrid])
+def test_the_recipe_for_zeros_works_on_maps(algorithm):
+    """Half of the map is empty; the records are all open."""
+    counts = np.zeros((32, 32), dtype=np.int64)
+    counts[:, ::2] = 50
+    recipe = zeros(algorithm).for_policy(
+        od.policy.sensitive("private"), epsilon=1, records=int(counts.sum())
+    )
+    found = recipe.release(counts, counts, noise=NotPrivateSeededNoise(1))
+    plain = recipe.algorithm.release(counts, noise=NotPrivateSeededNoise(1))
+    assert found.shape == counts.shape
+    assert not found[counts == 0].any()
+    assert np.abs(found - counts).sum() < np.abs(plain - counts).sum()
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 300)])
 def test_thin_maps_work(shape):
     for mechanism in (
@@ -238,7 +254,9 @@ def test_bad_parameters_are_refused(bad):
                 make()
 
 
-LINES = [case for case in histograms_more.cases() if case.name in ("AGrid", "UniformGrid")]
+LINES = [
+    case for case in histograms_more.cases() if case.name in ("AGrid", "UniformGrid", "AGridz")
+]
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: f"{case.title}-{case.policy.name}")

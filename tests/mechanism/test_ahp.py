@@ -14,6 +14,7 @@ from onesided import errors, verify
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms._ahp import Ahp
 from onesided.mechanism.histograms._clusters import REACH, clusters
+from onesided.mechanism.histograms._zeros import zeros
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import GroupCount, Shift
 from onesided.verify.cases import histograms_more
@@ -159,6 +160,17 @@ def test_a_sparse_histogram_gains_much_over_plain_noise():
         )
 
     assert error(ours) < error(plain) / 10
+
+
+def test_the_recipe_for_zeros_works_on_clusters():
+    """Clusters need not be contiguous, and zeros are taken out of each."""
+    counts = np.where(np.arange(600) % 3 == 0, 30, 0)
+    recipe = zeros(Ahp).for_policy(od.policy.sensitive("private"), epsilon=1)
+    noise = NotPrivateSeededNoise(6)
+    found = recipe.release(counts, counts * 3 // 4, noise=noise)
+    assert not found[counts == 0].any()
+    # Totals of buckets are kept, so a cell that is taken for empty gives its share to others.
+    assert abs(found.sum() - counts.sum()) < counts.sum() / 10
 
 
 def test_estimates_are_not_negative_unless_asked_for():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE, Loss
@@ -15,6 +15,7 @@ from onesided.mechanism._suppress import ACCEPTED, Suppress
 from onesided.mechanism.histograms._agrid import AGrid, UniformGrid
 from onesided.mechanism.histograms._ahp import Ahp
 from onesided.mechanism.histograms._marginals import Marginals
+from onesided.mechanism.histograms._zeros import zeros
 from onesided.policy import Edge, GroupCount, Policy, Record
 from onesided.verify._case import Case, program, shipped
 from onesided.verify._universe import Universe
@@ -33,6 +34,15 @@ _CUBE: Final = Universe(
         Record("absent"),
     ),
 )
+# An open record beside the one that moves, so that not every cell is taken for empty.
+_SEEN: Final = Universe(
+    units=2,
+    values=(
+        Record("sensitive", frozenset("a")),
+        Record("open", frozenset("a")),
+        Record("open", frozenset("b")),
+    ),
+)
 _LEARNT: Final = "of phase 1 only the buckets are seen"
 _SUPPRESSED: Final = "OSDP section 3.4, personalised privacy"
 
@@ -45,6 +55,7 @@ def cases() -> Iterator[Case]:
     secret = policies.sensitive("private")
     crowd = Ahp.for_policy(secret, epsilon=14, share="1/2")
     yield _sound(crowd, secret, GroupCount(), _PAIR)
+    yield from _zeroed()
     yield from _marginals()
     yield from _suppress()
     yield from _broken_phases()
@@ -81,6 +92,23 @@ def _two_phases(policy: Policy, query: GroupCount, epsilon: int, units: int) -> 
 def _sound(mechanism: Any, policy: Policy, query: GroupCount, universe: Universe) -> Case:
     return shipped(
         mechanism, policy, query, universe=universe, tail=3e-8, unseen=1e-2, loose=_LEARNT
+    )
+
+
+def _zeroed() -> Iterator[Case]:
+    """AGridz: the recipe for zeros over a grid, per edge."""
+    secret = policies.sensitive("private")
+    both = zeros(AGrid, share="1/4").for_policy(secret, epsilon=18, records=1, columns=2)
+    one = replace(both, algorithm=replace(cast("AGrid", both.algorithm), side=1))
+    yield Case(
+        "AGridz",
+        secret,
+        partial(zoo.zeroed, one),
+        one.losses(secret),
+        universe=_SEEN,
+        tail=1e-7,
+        unseen=1e-2,
+        loose=_LEARNT,
     )
 
 

@@ -14,6 +14,7 @@ from onesided.mechanism.histograms._ahp import Ahp
 from onesided.mechanism.histograms._marginals import Marginals
 from onesided.mechanism.histograms._tree_model import Edges
 from onesided.mechanism.histograms._two_phase import Partition
+from onesided.mechanism.histograms._zeros import Zeroed
 from onesided.noise import IntArray, Noise
 from onesided.policy import Record
 from onesided.verify._universe import Data
@@ -84,6 +85,16 @@ def by_own_epsilon(
 
 def _value(record: Record) -> frozenset[str]:
     return record.value if isinstance(record.value, frozenset) else frozenset()
+
+
+def zeroed(mechanism: Zeroed, data: Data, noise: Noise) -> NDArray[np.float64]:
+    """Right: all records and the open ones, as the recipe takes them."""
+    both = (data, tuple(record for record in data if record.kind == "open"))
+    counts, opened = (
+        np.array([sum(group in _value(r) for r in part) for group in ("a", "b")], dtype=np.int64)
+        for part in both
+    )
+    return mechanism.release(counts, opened, noise=noise)
 
 
 def tree_of(mechanism: Marginals, data: Data, noise: Noise) -> Edges:
