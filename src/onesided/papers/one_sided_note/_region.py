@@ -41,19 +41,13 @@ _FORMS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 _LOOKS: Final = {
     "unbiased, squared": Look(name="unbiased, squared error", colour="blue", marker="none"),
     "unbiased, absolute": Look(
-        name="unbiased, absolute error", colour="sky", marker="none", dashed=True
-    ),
-    "median out, absolute": Look(
-        name="median out, absolute error", colour="green", marker="none", dashed=True
+        name="unbiased, absolute error", colour="green", marker="none", dashed=True
     ),
     "not rescaled, squared": Look(
-        name="not rescaled (too small), squared", colour="orange", marker="none"
-    ),
-    "not rescaled, absolute": Look(
-        name="not rescaled, median out, absolute", colour="purple", marker="none", dashed=True
+        name="not rescaled (too small), squared error", colour="orange", marker="none"
     ),
     "not rescaled, variance": Look(
-        name="not rescaled, variance without the bias", colour="grey", marker="none"
+        name="not rescaled, variance without the bias", colour="grey", marker="none", dashed=True
     ),
 }
 
@@ -114,47 +108,40 @@ def jobs(setup: Setup) -> list[Job]:
 
 def result(rows: list[Row], setup: Setup) -> Result:
     """The regions below their curves, for the note's real noise and for whole numbers."""
-    titles = {
-        "real": "real noise: exponential against Laplace",
-        "whole": "whole numbers: geometric against two-sided",
-    }
     panels = [
         Panel(
             title=title,
             x_label="ε (nats)",
-            y_label="wins for true counts below (0: never)",
-            curves=[_curve(rows, noise, form) for form in _FORMS],
-            y_range=(-0.3, 12.3),
-        )
-        for noise, title in titles.items()
-    ]
-    panels.append(
-        Panel(
-            title="the same, to ε = 9",
-            x_label="ε (nats)",
             y_label="wins for true counts below",
-            curves=[_curve(rows, "real", form) for form in _FORMS],
-            log_y=True,
+            curves=[_curve(rows, noise, form, log=log) for form in _LOOKS],
+            log_y=log,
+            y_range=None if log else (-0.3, 8.3),
         )
-    )
+        for noise, title, log in (
+            ("real", "real noise: exponential against Laplace", False),
+            ("whole", "whole numbers: geometric against two-sided", False),
+            ("real", "real noise, all counts", True),
+        )
+    ]
     panels.append(_ratios())
     figure = Figure(title="Equation (3) against Laplace noise: where it wins", panels=panels)
     claims = [] if setup.quick else _claims(rows)
     return Result(rows=rows, figures={"region": figure}, claims=claims, notes=_NOTES)
 
 
-def _curve(rows: Sequence[Row], noise: str, form: str) -> Curve:
+def _curve(rows: Sequence[Row], noise: str, form: str, *, log: bool) -> Curve:
     mine = [row for row in rows if row.get("noise") == noise and row["form"] == form]
+    never = float("nan") if log else 0
     return Curve(
         look=_LOOKS[form],
         x=[float(row["epsilon"]) for row in mine],
-        y=[row["wins_below"] or float("nan") for row in mine],
+        y=[row["wins_below"] or never for row in mine],
     )
 
 
 def _ratios() -> Panel:
     """Squared error of the unbiased form over two-sided geometric noise, by count."""
-    colours = {"0": "sky", "1": "black", "2": "yellow", "10": "green"}
+    colours = {"0": "sky", "1": "black", "2": "vermillion", "10": "purple"}
     steps = [k / 10 for k in range(1, 91)]
     curves = []
     for count, colour in colours.items():
@@ -165,9 +152,9 @@ def _ratios() -> Panel:
         look = Look(name=f"true count {count}", colour=colour, marker="none")
         curves.append(Curve(look=look, x=steps, y=ratios))
     return Panel(
-        title="whole numbers, unbiased: squared error over two-sided",
+        title="whole numbers, unbiased, against two-sided",
         x_label="ε (nats)",
-        y_label="ratio (below 1: wins)",
+        y_label="ratio of squared errors",
         curves=curves,
         y_range=(0, 4),
     )
