@@ -138,23 +138,25 @@ def measure(
     return rows
 
 
-def with_regrets(rows: Iterable[Row], pool: Sequence[str] = POOL) -> list[Row]:
+def with_regrets(
+    rows: Iterable[Row], pool: Sequence[str] = POOL, measures: Iterable[str] = MEASURES
+) -> list[Row]:
     """Each row with its regrets: the error over the least of the pool's on the same input.
 
     Where the least is 0 a regret says nothing, and is NaN for every algorithm.
     """
-    made = list(rows)
+    made, names = list(rows), list(measures)
     least: dict[tuple[Any, ...], float] = {}
     for row in made:
         if row["method"] in pool:
-            for name in MEASURES:
+            for name in names:
                 key = (*_input(row), name)
                 least[key] = min(least.get(key, np.inf), row[name])
     return [
         row
         | {
             f"regret_{name}": row[name] / best if (best := least[(*_input(row), name)]) else np.nan
-            for name in MEASURES
+            for name in names
         }
         for row in made
     ]
