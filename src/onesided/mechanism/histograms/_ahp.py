@@ -19,7 +19,7 @@ from onesided.mechanism.histograms._two_phase import Partition, TwoPhase, share_
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Shift
 
-# As tuned by Hay et al. 2016 (DPBench): most of ε finds the clusters.
+# As in the implementation that DPBench ran (Hay et al. 2016): most of ε finds the clusters.
 SHARE: Final = "17/20"
 _CUT: Final = 0.35
 
@@ -41,7 +41,8 @@ class Ahp(TwoPhase):
     Direction: as :class:`Counts` in both phases; one-sided rates serve one-sided policies.
     Units: nats per count; estimates in counts, float64, unbiased noise, at least 0 if ``clip``.
     Source: Zhang, Chen, Xu, Meng and Xie, SDM 2014, with the clusters optimal for the noisy counts
-    instead of greedy. The share of ε and the cut are those of Hay et al., SIGMOD 2016.
+    instead of greedy. The share of ε and the cut are those of the implementation that DPBench
+    (Hay et al., SIGMOD 2016) ran.
     """
 
     learning: Counts
