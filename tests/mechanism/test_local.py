@@ -134,7 +134,7 @@ def test_a_channel_for_any_policy_keeps_every_edge_and_can_be_estimated_from(pol
         # Pr[o | x] <= e^(ε w) Pr[o | y], in exact numbers and the cautious way round.
         assert all(p * low <= q for p, q in zip(x, y, strict=True))
     table = np.array([[float(p) for p in row] for row in channel.chances])
-    assert channel._weights @ table.T == pytest.approx(np.eye(len(table)), abs=1e-5)
+    assert channel._weights @ table.T == pytest.approx(np.eye(len(table)), abs=1e-8)
 
 
 def test_what_the_client_draws_is_the_channel():

@@ -4,6 +4,7 @@ Statistical tests use fixed noise: with fresh noise each would fail a right rand
 chance FALSE_ALARM.
 """
 
+import json
 import math
 from itertools import pairwise
 
@@ -182,3 +183,17 @@ def test_tallies_add_up_and_texts_give_what_arrays_give():
         assert parts.people == whole.people == 100
         assert whole.counts == pytest.approx(whole.frequencies * 100)
         assert whole.share("c") == whole.frequencies[2]
+
+
+@pytest.mark.parametrize("name", ["k-ary", "RAPPOR", "uRAP"])
+def test_texts_are_read_alike_however_they_are_laid_out(name):
+    randomiser = FAMILIES[name]
+    outputs = randomiser.release(LETTERS * 14_000)
+    texts = [report.to_json() for report in randomiser.reports(outputs)]
+    assert len(texts) > 2**16
+    loose = [json.dumps(json.loads(text), indent=1) for text in texts[:50]]
+    whole = randomiser.tally(texts)
+    assert whole.seen.tolist() == randomiser.tally(outputs).seen.tolist()
+    mixed = randomiser.tally([*loose, *texts[50:]])
+    assert (mixed.seen == whole.seen).all()
+    assert mixed.people == whole.people

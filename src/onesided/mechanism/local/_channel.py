@@ -136,3 +136,7 @@ class Channel(Randomiser):
         can = np.array([[chance > 0 for chance in row] for row in self.chances])
         alone = can & (can.sum(axis=0) == 1)
         return alone @ tally.seen, can @ tally.seen
+
+    @property
+    def _outputs(self) -> int:
+        return len(self.outputs)

@@ -6,9 +6,10 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,7 @@ from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Edge, Guarantee, Policy
 
 Codes = NDArray[Any]
+_BATCH: Final = 2**16
 
 
 class Randomiser(ABC):
@@ -84,7 +86,9 @@ class Randomiser(ABC):
 
     def report(self, value: str, *, noise: Noise | None = None) -> Report:
         """One person's randomised answer. Errors: DataError for a value outside the alphabet."""
-        outputs = self._draw(codes_of([value], self._places), noise or SecureNoise())
+        outputs = self._draw(
+            codes_of([value], self._places), SecureNoise() if noise is None else noise
+        )
         return Report(self.fingerprint, self._answer(outputs[0]))
 
     def release(self, values: Iterable[str], *, noise: Noise | None = None) -> Codes:
@@ -93,7 +97,7 @@ class Randomiser(ABC):
         Places in the alphabet (or in a channel's outputs), or one row of bits for each person.
         Errors: DataError for a value outside the alphabet; nothing was drawn.
         """
-        return self._draw(codes_of(values, self._places), noise or SecureNoise())
+        return self._draw(codes_of(values, self._places), SecureNoise() if noise is None else noise)
 
     def reports(self, outputs: Codes) -> list[Report]:
         """What each of :meth:`release`'s outputs is when it is sent."""
@@ -150,11 +154,11 @@ class Randomiser(ABC):
                 "Reports must be a list of reports, got a single one.",
                 hint="Put it into a list.",
             )
-        # Equal answers have equal texts, so each is read once, however many people gave it.
-        answers: Counter[str] = Counter()
-        for report, times in _distinct(reports).items():
-            answers[self._answer_of(report)] += times
-        return Tally(self.fingerprint, answers.total(), self._seen_in(answers))
+        seen, people = np.zeros(self._outputs, dtype=np.int64), 0
+        arriving = _iterator(reports)
+        while batch := list(islice(arriving, _BATCH)):
+            seen, people = seen + self._read(batch), people + len(batch)
+        return Tally(self.fingerprint, people, seen)
 
     def estimate(
         self, reports: Iterable[Report | str] | Codes | Tally, *, sampled: bool = False
@@ -187,9 +191,22 @@ class Randomiser(ABC):
             sampled,
         )
 
+    @property
+    def _outputs(self) -> int:
+        """How many counts a tally has."""
+        return len(self.alphabet)
+
     @cached_property
     def _places(self) -> dict[str, int]:
         return {letter: place for place, letter in enumerate(self.alphabet)}
+
+    def _read(self, batch: list[Report | str]) -> IntArray:
+        """What a batch of reports adds to a tally."""
+        answers: Counter[str] = Counter()
+        # Equal answers have equal texts, so each is read once, however many people gave it.
+        for report, times in _distinct(batch).items():
+            answers[self._answer_of(report)] += times
+        return self._seen_in(answers)
 
     @cached_property
     def _frame(self) -> tuple[str, str]:
@@ -210,14 +227,25 @@ class Randomiser(ABC):
         return found.answer
 
 
-def _distinct(reports: Iterable[Report | str] | Codes) -> Counter[Report | str]:
+def _iterator(reports: Iterable[Report | str] | Codes) -> Iterator[Report | str]:
     try:
-        return Counter(reports)
+        return iter(reports)
     except TypeError:
-        raise DataError(
-            "Reports must be a list of JSON texts or Report values.",
-            hint="Give the texts that clients sent, or the array that release() gave.",
-        ) from None
+        raise _no_list() from None
+
+
+def _distinct(batch: list[Report | str]) -> Counter[Report | str]:
+    try:
+        return Counter(batch)
+    except TypeError:
+        raise _no_list() from None
+
+
+def _no_list() -> DataError:
+    return DataError(
+        "Reports must be a list of JSON texts or Report values.",
+        hint="Give the texts that clients sent, or the array that release() gave.",
+    )
 
 
 def shares_of(frequencies: ArrayLike, letters: int) -> FloatArray:
