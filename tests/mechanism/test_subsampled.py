@@ -236,3 +236,11 @@ def test_empty_input_gives_an_empty_answer():
     assert ONE.release([]).size == 0
     assert ONE.release(np.zeros((0, 2), dtype=int)).size == 2
     assert ONE.release(np.zeros(3, dtype=bool).reshape(1, 3)).size == 3
+
+
+def test_removal_only_warns_wherever_it_is_offered():
+    """A p-fraction in the clear satisfies it."""
+    assert "records in the clear would satisfy it" in od.policy.removal_only().explain()
+    assert "in the clear satisfies this" in od.policy.removal_only.__doc__
+    assert "p-fraction in the clear satisfies it" in Subsampled.__doc__
+    assert "in the clear" not in od.policy.addition_only().explain()
