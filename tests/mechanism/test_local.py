@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import verify
 from onesided.mechanism import local
+from onesided.mechanism.local._alias import AliasTable
+from onesided.mechanism.local._tight import solve_ones
 from onesided.policy import local as local_policy
 from onesided.verify.cases import local as lines
 
@@ -142,6 +144,37 @@ def test_what_the_client_draws_is_the_channel():
     for letter, row in zip(channel.alphabet, channel.chances, strict=True):
         expected = {o: float(p) for o, p in zip(channel.outputs, row, strict=True) if p}
         assert chances(channel, letter) == pytest.approx(expected)
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(0, 9), min_size=4, max_size=4).filter(any), min_size=1, max_size=3
+    )
+)
+def test_cells_and_coins_add_up_to_exactly_the_chances(weights):
+    rows = [[Fraction(weight, sum(row)) for weight in row] for row in weights]
+    table = AliasTable.of(rows)
+    for row, which, alias in zip(rows, table.which, table.alias, strict=True):
+        found = [Fraction(0)] * 4
+        for column, (coin, other) in enumerate(zip(which, alias, strict=True)):
+            found[column] += table.coins[coin] / 4
+            found[other] += (1 - table.coins[coin]) / 4
+        assert found == row
+
+
+@pytest.mark.parametrize(
+    ("matrix", "solution"),
+    [
+        ([[2, 0], [0, 4]], ["1/2", "1/4"]),
+        ([[0, 1], [1, 1]], [0, 1]),
+        ([[1, "1/2"], ["1/2", 1]], ["2/3", "2/3"]),
+        ([[1, 1], [1, 1]], None),
+        ([[0, 0], [1, 1]], None),
+    ],
+)
+def test_linear_systems_are_solved_exactly(matrix, solution):
+    rows = [[Fraction(entry) for entry in row] for row in matrix]
+    assert solve_ones(rows) == (solution and [Fraction(entry) for entry in solution])
 
 
 def test_one_construction_gives_the_published_channels():

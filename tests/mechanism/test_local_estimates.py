@@ -7,6 +7,7 @@ chance FALSE_ALARM.
 import json
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,6 +67,26 @@ def test_rare_letters_have_the_published_variances(epsilon):
         assert randomiser.variance(rare, people)[1] * people == pytest.approx(published)
 
 
+def test_what_open_letters_gain_is_what_the_page_says():
+    page = (Path(__file__).parents[2] / "docs" / "local.md").read_text()
+    letters = [f"letter {number}" for number in range(100)]
+    some, even = letters[:10], np.full(100, 0.01)
+    for epsilon in (1, 3):
+        sums = [
+            randomiser.variance(even, 1, sampled=True).sum()
+            for randomiser in (
+                local.k_ary_response(letters, epsilon=epsilon),
+                local.rappor(letters, epsilon=epsilon),
+                local.optimised_unary(letters, epsilon=epsilon),
+                local.utility_optimised_response(letters, sensitive=some, epsilon=epsilon),
+                local.utility_optimised_rappor(letters, sensitive=some, epsilon=epsilon),
+            )
+        ]
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| ε = {epsilon} |"))
+        said = [float(cell) for cell in row.split("|")[2:-1]]
+        assert said == pytest.approx([*sums, 0.99], rel=5e-3)
+
+
 def test_a_channel_and_its_closed_form_agree_on_variance():
     known = FAMILIES["uRR"]
     channel = local.context_aware(local_policy(LETTERS, sensitive=["a", "b"]), epsilon=1)
@@ -80,7 +101,7 @@ def test_a_channel_and_its_closed_form_agree_on_variance():
 def test_measured_errors_are_the_predicted_ones(name, sampled, long_form):
     """Mean by its normal law, variance by its chi-square law, both at FALSE_ALARM in all."""
     stats = pytest.importorskip("scipy.stats")
-    randomiser, people, runs = FAMILIES[name], 400, 20_000 if long_form else 2_000
+    randomiser, people, runs = FAMILIES[name], 400, 20_000 if long_form else 1_000
     noise, generator = NotPrivateSeededNoise(5), np.random.default_rng(6)
     fixed = np.repeat(np.arange(5), (SHARES * people).astype(int))
     chosen = (
