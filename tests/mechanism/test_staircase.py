@@ -168,6 +168,8 @@ def test_bad_parameters_are_refused(bad):
         Staircase(1, largest=3, first=0 if bad is None else bad)
     with pytest.raises(errors.ParameterError):
         Staircase(1, largest=3, first=4)
+    with pytest.raises(errors.ParameterError, match="per step"):
+        Staircase(Fraction(1, 2**20), largest=2**21)
     if bad != "1.5":
         with pytest.raises(errors.ParameterError):
             Staircase(bad, largest=3)

@@ -244,3 +244,14 @@ def test_removal_only_warns_wherever_it_is_offered():
     assert "in the clear satisfies this" in od.policy.removal_only.__doc__
     assert "p-fraction in the clear satisfies it" in Subsampled.__doc__
     assert "in the clear" not in od.policy.addition_only().explain()
+
+
+def test_a_query_that_falls_when_a_record_is_added_swaps_the_sides():
+    def free_seats(mechanism):
+        return lambda data, noise: mechanism.release(
+            np.array([5 - sum(record.kind == "record" for record in data)]), noise=noise
+        )
+
+    added, world = od.policy.addition_only(), verify.Universe(groups=("a",))
+    assert verify.exact(free_seats(Counts(od.INFINITE, 2)), added, world).keeps(2)
+    assert verify.exact(free_seats(Counts(2, od.INFINITE)), added, world).worst[1].impossible

@@ -84,7 +84,7 @@ class SampledNoise:
         object.__setattr__(self, "centre", centre)
 
     def error(self, count: int, *, measure: Measure = "squared") -> Enclosure:
-        """Of equation (3) at a true ``count``. Absolute errors up to a count of 10^5."""
+        """Of equation (3) at a true ``count``. Absolute errors: up to 10^5, in two seconds."""
         most = MOST_COUNT if measure == "absolute" else 2**62
         return _fractions(self._error(whole(count, name="count", most=most), measure))
 

@@ -10,7 +10,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import INFINITE, Infinite, Loss, Number, exp_neg_bounds, rate, whole
+from onesided._numbers import (
+    INFINITE,
+    MIN_RATE,
+    Infinite,
+    Loss,
+    Number,
+    exp_neg_bounds,
+    rate,
+    whole,
+)
+from onesided.errors import ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._paid import moves_of, paid_rate
 from onesided.noise import IntArray, Noise, SecureNoise
@@ -62,6 +72,12 @@ class Staircase:
     ) -> None:
         top = whole(largest, name="largest", least=1, most=2**40)
         slope = rate(noise_rate, name="noise_rate")
+        if slope < MIN_RATE * top:
+            raise ParameterError(
+                f"noise_rate {noise_rate!r} for values up to {top} is less than 2^-40 per step.",
+                hint="Use a larger ε, or coarser steps.",
+                value=noise_rate,
+            )
         object.__setattr__(self, "noise_rate", slope)
         object.__setattr__(self, "largest", top)
         object.__setattr__(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE
-from onesided.mechanism import ALap, Counts
+from onesided.mechanism import AGeo, ALap, AtMost, Counts, SparseVector, TopK
 from onesided.mechanism._staircase import Staircase
 from onesided.mechanism._subsampled import Subsampled
 from onesided.mechanism._truncated import TruncatedCounts
@@ -75,6 +75,15 @@ def _samples() -> Iterator[Case]:
     for keep in ("1/2", 2):
         unbalanced = Subsampled(Counts(2, INFINITE), keep_rate=keep)
         yield shipped(unbalanced, _BOTH, _ONE, universe=_A, name=f"Subsampled (keep {keep})")
+    for inner in (
+        AtMost(1, upper_rate=2),
+        TopK(1, upper_rate=2),
+        SparseVector(0, upper_rate=2, max_answers=1),
+        AGeo(2, INFINITE, most=3),
+    ):
+        decided = Subsampled(inner, keep_rate=1)
+        name = f"Subsampled ({type(inner).__name__} inside)"
+        yield shipped(decided, _BOTH, _ONE, universe=_AB, name=name)
     ends = Subsampled(TruncatedCounts(1, width=2), keep_rate=1)
     yield shipped(
         ends,
