@@ -1,0 +1,225 @@
+"""DAWA, hierarchies and the zero-set recipe; and what goes wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from onesided import policy as policies
+from onesided._numbers import INFINITE, Loss
+from onesided.mechanism.histograms import Dawa, Hierarchical, Zeroed, zeros
+from onesided.policy import ABSENT, Edge, GroupCount, Policy, Record
+from onesided.verify._case import Case, shipped
+from onesided.verify._universe import Universe
+from onesided.verify.zoo import histograms as zoo
+from onesided.verify.zoo.selection import Wrong
+
+_TWO = Universe(groups=("a", "b"), units=1, max_groups=1)
+_FOUR = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)
+# Moving a record from the first cell to the third spoils both halves and helps the whole.
+_TENSE = (5, 6, 2, 1)
+# An error of measuring that makes buckets dear, so that the noise of phase 1 decides.
+_DEAR = "1/3"
+_PRICES = "reached as buckets become dearer"
+_PHASES = "each phase is reached by data of its own"
+
+
+def cases() -> Iterator[Case]:
+    """The sound first."""
+    yield from _partitions()
+    yield from _whole()
+    yield from _trees()
+    yield from _zeros()
+    yield from _broken_partitions()
+    yield from _broken_zeros()
+
+
+def _policies() -> tuple[Policy, ...]:
+    return (
+        policies.bounded(),
+        policies.unbounded(),
+        policies.addition_only(),
+        policies.removal_only(),
+        policies.sensitive("minor"),
+    )
+
+
+def _partitions() -> Iterator[Case]:
+    learner = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
+    for policy in _policies()[:4]:
+        yield shipped(
+            zoo.Learning(learner, _TENSE),
+            policy,
+            GroupCount(max_groups=1),
+            name="Dawa (phase 1)",
+            universe=_FOUR,
+            loose=_PRICES,
+            tail=1e-9,
+            unseen=1e-3,
+        )
+
+
+def _whole() -> Iterator[Case]:
+    for policy in _policies()[1:]:
+        yield shipped(
+            Dawa.for_policy(policy, epsilon=18),
+            policy,
+            GroupCount(max_groups=1),
+            universe=_TWO,
+            loose=_PHASES,
+            tail=1e-8,
+            unseen=1e-3,
+        )
+    for policy in (policies.addition_only(), policies.removal_only()):
+        yield shipped(
+            Dawa.for_policy(policy, epsilon=18, workload="ranges"),
+            policy,
+            GroupCount(max_groups=1),
+            name="Dawa (ranges)",
+            universe=_TWO,
+            loose=_PHASES,
+            tail=1e-9,
+            unseen=1e-3,
+        )
+
+
+def _trees() -> Iterator[Case]:
+    three = Universe(groups=("a", "b", "c"), units=1, max_groups=1)
+    for policy, world in (
+        (policies.bounded(), _TWO),
+        (policies.unbounded(), _TWO),
+        (policies.addition_only(), three),
+        (policies.removal_only(), _TWO),
+        (policies.sensitive("minor"), _TWO),
+    ):
+        yield shipped(
+            Hierarchical.for_policy(policy, epsilon=16, branching=2),
+            policy,
+            GroupCount(max_groups=1),
+            universe=world,
+            loose="answers of one level hide in those of another",
+            tail=1e-9 if policy.name in ("bounded", "sensitive") else 1e-11,
+            unseen=1e-3,
+        )
+
+
+def _zeros() -> Iterator[Case]:
+    some, more = policies.sensitive("minor"), policies.extended_sensitive("minor")
+    dawa, tree = zeros(Dawa, share="1/6"), zeros(Hierarchical, share="1/6")
+    for name, policy, mechanism, tail in (
+        ("DAWAz", some, dawa.for_policy(some, epsilon=21, learn_share="3/5"), 1e-7),
+        ("DAWAz", more, dawa.for_policy(more, epsilon=20, learn_share="3/5"), 1e-8),
+        ("Hierarchical, zeros", more, tree.for_policy(more, epsilon=15, branching=2), 1e-9),
+    ):
+        yield _with_open(
+            name,
+            partial(_released, mechanism),
+            mechanism.losses(policy),
+            policy,
+            known=(1, 0),
+            loose=_PHASES,
+            universe=Universe(groups=("a", "b"), units=1, values=_records(policy)),
+            tail=tail,
+        )
+
+
+def _records(policy: Policy) -> tuple[Record, ...]:
+    """One record of each kind in each place, and the absent one."""
+    return tuple(
+        Record(kind, frozenset(place) if kind != ABSENT else frozenset())
+        for kind in policy.kinds
+        for place in ("a" if kind == ABSENT else "ab")
+    )
+
+
+def _broken_partitions() -> Iterator[Case]:
+    add, four = policies.addition_only(), GroupCount(max_groups=1)
+    right = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
+
+    def broken(wrong: Any, flaw: str, seen: str, rate: int = 8) -> Case:
+        claims: dict[Edge, Loss] = {edge: rate * edge.weight for edge in add.edges}
+        return Case(
+            "Dawa (phase 1)",
+            add,
+            wrong,
+            claims,
+            query=four,
+            universe=_FOUR,
+            flaw=flaw,
+            seen=seen,
+            tail=1e-9,
+        )
+
+    silent = Dawa(INFINITE, upper_rate=_DEAR, lower_rate=_DEAR)
+    yield broken(zoo.Learning(silent, _TENSE), "partition learnt without noise", "plain histograms")
+    hasty = Dawa(16, upper_rate=_DEAR, lower_rate=_DEAR)
+    yield broken(
+        zoo.Learning(hasty, (5, 6, 0, 0)),
+        "only the bucket's own cost is thought to move",
+        "noisy costs, half read",
+    )
+    yield broken(
+        zoo.WrongLearning(partial(zoo.quiet_cells, rate=2, price=1), (0, 0, 0, 0)),
+        "cells without noise, costs clipped at 0",
+        "DAWA as distributed with DPBench",
+        rate=2,
+    )
+    yield broken(
+        zoo.WrongLearning(partial(zoo.ties_by_deviation, right=right), (0, 0, 0, 0)),
+        "equal prices decided by true deviations",
+        "sorts of sorted data",
+    )
+    tree = Hierarchical(upper_rate=4, lower_rate=4, branching=2)
+    yield Case(
+        "Hierarchical",
+        add,
+        Wrong(partial(zoo.whole_rate_per_level, rate=4)),
+        {e: max(tree.loss(s) for s in many) for e, many in add.shifts(four).items()},
+        query=four,
+        universe=_TWO,
+        flaw="every level at the whole rate",
+        seen="trees",
+        tail=1e-9,
+    )
+
+
+def _broken_zeros() -> Iterator[Case]:
+    policy = policies.sensitive("minor")
+    right = Zeroed(Dawa(INFINITE, upper_rate=INFINITE, lower_rate=INFINITE), open_rate=3)
+    claims: dict[Edge, Loss] = {
+        edge: right.open_rate * (edge.target == "open") for edge in policy.edges
+    }
+    two = Universe(groups=("a", "b"), units=2, max_groups=1)
+    for run, flaw, seen in (
+        (zoo.raw_zeros, "zero cells taken from the raw open counts", "open means public"),
+        (
+            partial(zoo.small_counts_dropped, right=right),
+            "open counts clipped before noise",
+            "small-cell suppression",
+        ),
+        (
+            partial(zoo.certain_zeros, right=right),
+            "noise above open counts that rise",
+            "a symmetrised policy",
+        ),
+    ):
+        yield _with_open("Zeroed", run, claims, policy, flaw=flaw, seen=seen, universe=two)
+
+
+def _with_open(
+    name: str,
+    run: Any,
+    claims: Mapping[Edge, Loss],
+    policy: Policy,
+    *,
+    known: tuple[int, ...] = (0, 0),
+    tail: float = 1e-8,
+    **options: Any,
+) -> Case:
+    publish = zoo.WithOpen(run, options["universe"], known)
+    return Case(name, policy, publish, claims, tail=tail, unseen=1e-3, **options)
+
+
+def _released(mechanism: Zeroed, counts: Any, opened: Any, noise: Any) -> Any:
+    return mechanism.release(counts, opened, noise=noise)
