@@ -81,6 +81,15 @@ def test_a_broken_file_is_named_as_such(tmp_path):
         read(*found)
 
 
+def test_a_file_of_another_place_is_refused(tmp_path):
+    duckdb.sql(
+        "SELECT 'train' AS split, 1 AS user, 0 AS slot, 1 AS region, 51.5 AS lat, 0.1 AS lon"
+    ).write_parquet(str(tmp_path / PEOPLEFLOW.file))
+    (found,) = find_traces(tmp_path, (PEOPLEFLOW,))
+    with pytest.raises(DataError, match="nothing inside the map"):
+        read(*found)
+
+
 def test_zones_cover_the_box_or_hold_equally_many_places():
     corners = grid_zones(
         np.array([0, 0.999, 0, 0.999]), np.array([0, 0, 0.999, 0.999]), (0, 1, 0, 1)

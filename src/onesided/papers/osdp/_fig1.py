@@ -84,7 +84,7 @@ def objective(*, source: Source, path: Path, folds: int, seed: int) -> list[Row]
     rows: list[Row] = []
     for epsilon in _looks.EPSILONS:
         tried = []
-        for strength in _STRENGTHS:
+        for strength in _STRENGTHS if folds == _FOLDS else _STRENGTHS[1:2]:
             method, errors = ObjectivePerturbation(epsilon=epsilon, regularisation=strength), []
             for train, test in splits(task, folds, seed):
                 weights = method.fit(features[train], task.frequent[train], random=random)

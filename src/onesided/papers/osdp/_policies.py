@@ -11,7 +11,7 @@ from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
 from onesided.policy import sensitive
 
 SHARES: Final = (99, 90, 75, 50, 25, 10, 1)
-QUICK_SHARES: Final = (90, 50, 10)
+QUICK_SHARES: Final = (90, 25)
 _ORDERS: Final = 60
 _SLACK: Final = 0.005
 
