@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -66,6 +67,19 @@ def test_losses_are_the_laws_of_sampling(rate, keep):
     law = accounting.amplify_removal(Bound(rate), p=Fraction(p))
     assert float(both.loss(ARRIVES)) == pytest.approx(float(law.epsilon), rel=1e-9)
     assert both.loss(Shift(rise=1, fall=1)) <= 2 * rate
+
+
+@given(epsilons, epsilons)
+@settings(max_examples=40)
+def test_losses_are_rounded_up_and_by_little(rate, keep):
+    with localcontext() as context:
+        context.prec = 90
+        e, k = (Decimal(x.numerator) / Decimal(x.denominator) for x in (rate, keep))
+        leaves = (1 + (1 - (-k).exp()) * (e.exp() - 1)).ln()
+        arrives = -((-k).exp() + (1 - (-k).exp()) * (-e).exp()).ln()
+    both = Subsampled(Counts(rate, rate), keep_rate=keep)
+    for found, truth in ((both.loss(LEAVES), leaves), (both.loss(ARRIVES), arrives)):
+        assert 0 <= found - Fraction(truth) < Fraction(1, 2**90)
 
 
 @given(epsilons, epsilons, st.integers(1, 3))
