@@ -127,6 +127,7 @@ def policies(draw):
 @given(policies(), st.fractions(min_value=Fraction(1, 20), max_value=4))
 @settings(max_examples=60)
 def test_a_channel_for_any_policy_keeps_every_edge_and_can_be_estimated_from(policy, epsilon):
+    pytest.importorskip("scipy")
     channel = local.context_aware(policy, epsilon=epsilon)
     assert all(sum(row) == 1 for row in channel.chances)
     for edge, loss in channel.losses(policy).items():

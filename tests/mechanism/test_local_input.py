@@ -275,6 +275,20 @@ def test_a_confidence_that_cannot_be_meant_is_refused(confidence):
         estimate.interval(confidence=confidence)
 
 
+def test_a_confidence_beyond_floats_still_gives_an_interval():
+    estimate = local.warner(epsilon=1).estimate(np.array([0, 1] * 50))
+    for confidence in ("0." + "9" * 30, "0." + "9" * 390):
+        for exact_coverage in (False, True):
+            lower, upper = estimate.interval(confidence=confidence, exact_coverage=exact_coverage)
+            assert (lower < 0.5).all()
+            assert (upper > 0.5).all()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint64, np.int64])
+def test_outputs_of_any_whole_type_are_counted(kind):
+    assert local.warner(epsilon=1).tally(np.array([0, 1, 1], dtype=kind)).seen.tolist() == [1, 2]
+
+
 def test_strangers_are_named_wherever_they_are_asked_for():
     warner = local.warner(epsilon=1)
     for ask in (lambda: warner.loss("yes", "maybe"), lambda: warner.loss("maybe", "yes")):

@@ -16,6 +16,7 @@ from onesided.noise import IntArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 CONFIDENCE: Final = "0.95"
+_SMALLEST: Final = 5e-324
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,9 +72,12 @@ class Estimate:
                 hint='Use for example "0.95".',
             )
         if exact_coverage:
-            half = self.widths * math.sqrt(math.log(2 / missed) / (2 * self.people))
+            # Whole numbers of any size have a logarithm; a fraction this small may be no float.
+            logarithm = math.log(2 * missed.denominator) - math.log(missed.numerator)
+            half = self.widths * math.sqrt(logarithm / (2 * self.people))
         else:
-            half = NormalDist().inv_cdf(1 - float(missed) / 2) * np.sqrt(self.variances)
+            tail = max(float(missed / 2), _SMALLEST)
+            half = -NormalDist().inv_cdf(tail) * np.sqrt(self.variances)
         lower, upper = self.frequencies - half, self.frequencies + half
         least = 0.0 if self.sampled else self.least / self.people
         most = 1.0 if self.sampled else self.most / self.people

@@ -116,7 +116,7 @@ def count_places(outputs: Any, below: int) -> IntArray:
             hint="It was made by another configuration, or changed on its way.",
             position=where,
         )
-    return np.bincount(outputs, minlength=below).astype(np.int64)
+    return np.bincount(outputs.astype(np.int64, copy=False), minlength=below).astype(np.int64)
 
 
 def warner(alphabet: Iterable[str] = ("yes", "no"), *, epsilon: Number) -> RandomisedResponse:
