@@ -21,9 +21,11 @@ from onesided.mechanism._baselines_top_k import (
     MeasuredTopKAnswer,
 )
 from onesided.mechanism._counts import Counts, Interval
+from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._decision import AtMost
 from onesided.mechanism._record_sample import RecordSample
 from onesided.mechanism._sparse_vector import Answer, SparseAnswers, SparseStream, SparseVector
+from onesided.mechanism._sums import Sums
 from onesided.mechanism._top_k import TopK, TopKAnswer
 from onesided.mechanism._unknown_keys import UnknownKeys, mean_relative_error
 
@@ -35,6 +37,7 @@ __all__ = [
     "Answer",
     "AtMost",
     "Counts",
+    "Cumulative",
     "DiscreteLaplace",
     "GapAnswers",
     "GapSparseVector",
@@ -48,6 +51,7 @@ __all__ = [
     "SparseAnswers",
     "SparseStream",
     "SparseVector",
+    "Sums",
     "TopK",
     "TopKAnswer",
     "UnknownKeys",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +16,15 @@ from onesided.mechanism._rates import rates_for
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy, Shift
 
+_BRANCHINGS: Final = (2, 4, 8, 16, 32)
+
 
 @dataclass(frozen=True, slots=True)
 class Cumulative:
-    """Noisy counts of dyadic runs of bins, from which every cumulative count is a sum of few.
+    """Noisy counts of runs of bins, from which every cumulative count is a sum of few.
 
-    bins: how many bins, in order. levels: how many sizes of runs are counted: 1 counts the bins
-    alone, ``ceil(log2(bins)) + 1`` counts runs of 1, 2, 4, ... bins up to all of them.
+    bins: how many bins, in order. levels, branching: runs of 1, b, b^2, ... bins are counted, of
+    as many sizes as there are levels; 1 counts the bins alone.
     Promise: a record in a bin is in one run of each level, so along a move with
     ``Shift(rise, fall)`` of the bins' counts the loss is exactly
     ``levels * (upper_rate * fall + lower_rate * rise)``.
@@ -34,14 +37,22 @@ class Cumulative:
     lower_rate: Loss
     bins: int
     levels: int
+    branching: int
 
     def __init__(
-        self, upper_rate: Loss | Number, lower_rate: Loss | Number, *, bins: int, levels: int = 1
+        self,
+        upper_rate: Loss | Number,
+        lower_rate: Loss | Number,
+        *,
+        bins: int,
+        levels: int = 1,
+        branching: int = 2,
     ) -> None:
         object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
         object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
         object.__setattr__(self, "bins", whole(bins, name="bins", least=1))
-        deepest = (self.bins - 1).bit_length() + 1
+        object.__setattr__(self, "branching", whole(branching, name="branching", least=2))
+        deepest = _deepest(self.bins, self.branching)
         object.__setattr__(self, "levels", whole(levels, name="levels", least=1, most=deepest))
 
     @classmethod
@@ -55,13 +66,18 @@ class Cumulative:
         counted: frozenset[str] | None = None,
         truncated: bool = False,
     ) -> Cumulative:
-        """Runs of every size or bins alone, whichever has the smaller mean variance."""
+        """Bins alone, or runs of the sizes that make cumulative counts vary least on average."""
         query = GroupCount(max_groups=max_groups, counted=counted, truncated=truncated)
-        total = positive(epsilon, name="epsilon")
-        deepest = (whole(bins, name="bins", least=1) - 1).bit_length() + 1
+        total, number = positive(epsilon, name="epsilon"), whole(bins, name="bins", least=1)
         tried = [
-            cls(*rates_for(policy, query, total / levels), bins=bins, levels=levels)
-            for levels in {1, deepest}
+            cls(
+                *rates_for(policy, query, total / levels),
+                bins=number,
+                levels=levels,
+                branching=branching,
+            )
+            for branching in _BRANCHINGS
+            for levels in range(1, _deepest(number, branching) + 1)
         ]
         return min(tried, key=lambda one: (one.mean_variance, one.levels))
 
@@ -95,22 +111,18 @@ class Cumulative:
     @property
     def mean_variance(self) -> float:
         """The variance of a cumulative count, averaged over the points."""
-        used = [len(self._parts(end)) for end in range(1, self.bins + 1)]
-        return float(self.distribution.variance()) * float(np.mean(used))
+        ends, used = np.arange(1, self.bins + 1), np.zeros(self.bins)
+        for _ in range(self.levels - 1):
+            used, ends = used + ends % self.branching, ends // self.branching
+        return float(self.distribution.variance()) * float(np.mean(used + ends))
 
     def up_to(self, runs: IntArray) -> tuple[IntArray, IntArray]:
         """Noisy counts in the first 1, 2, ... bins per row, and of how many runs each is made."""
-        table = runs.reshape(-1, self._starts[-1])
-        parts = [self._parts(end) for end in range(1, self.bins + 1)]
-        found = np.stack([table[:, part].sum(axis=1) for part in parts], axis=1)
-        return found, np.array([len(part) for part in parts], dtype=np.int64)
+        return self._added(runs, [(0, end) for end in range(1, self.bins + 1)])
 
     def beyond(self, runs: IntArray) -> tuple[IntArray, IntArray]:
         """Noisy counts in the bins after those, and of how many runs each is made."""
-        table = runs.reshape(-1, self._starts[-1])
-        parts = [self._rest(end) for end in range(1, self.bins + 1)]
-        found = np.stack([table[:, part].sum(axis=1) for part in parts], axis=1)
-        return found, np.array([len(part) for part in parts], dtype=np.int64)
+        return self._added(runs, [(end, self.bins) for end in range(1, self.bins + 1)])
 
     def interval(
         self, found: IntArray, used: IntArray, *, confidence: Number = CONFIDENCE
@@ -131,33 +143,39 @@ class Cumulative:
     @property
     def _starts(self) -> list[int]:
         """Where each level's runs begin in a row of runs, and where the row ends."""
-        sizes = [-(-self.bins // 2**level) for level in range(self.levels)]
+        sizes = [-(-self.bins // self.branching**level) for level in range(self.levels)]
         return [0, *np.cumsum(sizes).tolist()]
 
     def _runs(self, rows: IntArray, level: int) -> IntArray:
-        width = 2**level
+        width = self.branching**level
         starts = np.arange(0, self.bins, width)
         summed: IntArray = np.add.reduceat(rows, starts, axis=1)
         return summed
 
-    def _parts(self, end: int) -> list[int]:
-        """The fewest runs that make up the first ``end`` bins."""
-        parts, place = [], 0
+    def _added(self, runs: IntArray, spans: list[tuple[int, int]]) -> tuple[IntArray, IntArray]:
+        """Noisy counts of spans of bins, and how many runs make up each."""
+        starts = self._starts
+        table = runs.reshape(-1, starts[-1])
+        parts = [self._cover(place, end, starts) for place, end in spans]
+        found = np.stack([table[:, part].sum(axis=1) for part in parts], axis=1)
+        return found, np.array([len(part) for part in parts], dtype=np.int64)
+
+    def _cover(self, place: int, end: int, starts: list[int]) -> list[int]:
+        """The fewest runs that make up the bins from ``place`` to below ``end``."""
+        parts = []
         while place < end:
-            level = max(
-                level
-                for level in range(self.levels)
-                if place % 2**level == 0 and min(place + 2**level, self.bins) <= end
-            )
-            parts.append(self._starts[level] + place // 2**level)
-            place += 2**level
+            level = self.levels - 1
+            width = self.branching**level
+            while place % width or min(place + width, self.bins) > end:
+                level, width = level - 1, width // self.branching
+            parts.append(starts[level] + place // width)
+            place += width
         return parts
 
-    def _rest(self, start: int) -> list[int]:
-        """The fewest runs that make up the bins from ``start`` on."""
-        parts, place = [], start
-        while place < self.bins:
-            level = max(level for level in range(self.levels) if place % 2**level == 0)
-            parts.append(self._starts[level] + place // 2**level)
-            place += 2**level
-        return parts
+
+def _deepest(bins: int, branching: int) -> int:
+    """The number of levels up to the first run that holds everything."""
+    levels, width = 1, 1
+    while width < bins:
+        levels, width = levels + 1, width * branching
+    return levels

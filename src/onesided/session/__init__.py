@@ -1,14 +1,19 @@
 """Sessions: tables, units, public keys and contribution bounds, each engine doing its own work."""
 
 from onesided.session._count import Count
+from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
+from onesided.session._histogram import Histogram, HistogramRelease
 from onesided.session._largest import Largest, TopRelease
+from onesided.session._mean import Mean, Variance
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Plan
+from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import Question
 from onesided.session._release import Release
 from onesided.session._sample import Sample, SampleRelease, Total
 from onesided.session._session import Curator, Session
+from onesided.session._sum import Sum
 from onesided.session._threshold import Threshold, ThresholdRelease
 from onesided.session._total import total_guarantee
 from onesided.session._unknown import Discover, KeysRelease
@@ -17,19 +22,27 @@ __all__ = [
     "Count",
     "Curator",
     "Discover",
+    "Estimates",
     "Grouped",
+    "Histogram",
+    "HistogramRelease",
     "KeysRelease",
     "Largest",
+    "Mean",
     "Ngrams",
     "Plan",
+    "Quantile",
+    "QuantileRelease",
     "Question",
     "Release",
     "Sample",
     "SampleRelease",
     "Session",
+    "Sum",
     "Threshold",
     "ThresholdRelease",
     "TopRelease",
     "Total",
+    "Variance",
     "total_guarantee",
 ]

@@ -15,6 +15,7 @@ from onesided.errors import DataError, ParameterError
 from onesided.session._engine import missing
 
 MOST_BINS: Final = 1024
+_NOWHERE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,16 @@ class Bins:
         return len(self.edges) + (1 if self.open_ends else -1)
 
     def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-        """The bin of each row's value; null where there is no value or no bin."""
+        """The bin of each row's value; -1 where there is no value or no bin."""
         given, known = nw.col(column), ~missing(column, dtype)
         if self.open_ends:
             points = [_at_most(edge, dtype) for edge in self.edges]
-            return nw.when(known).then(_search(lambda edge: given <= edge, points, 0))
+            found = _search(lambda edge: given <= edge, points, 0)
+            return nw.when(known).then(found).otherwise(nw.lit(_NOWHERE))
         edges = [_below(edge, dtype) for edge in self.edges]
         inside = known & (given >= edges[0]) & (given < edges[-1])
-        return nw.when(inside).then(_search(lambda edge: given < edge, edges[1:-1], 0))
+        found = _search(lambda edge: given < edge, edges[1:-1], 0)
+        return nw.when(inside).then(found).otherwise(nw.lit(_NOWHERE))
 
 
 def _search(left_of: Callable[[float], nw.Expr], edges: list[float], first: int) -> nw.Expr:

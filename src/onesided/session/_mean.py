@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from onesided._numbers import Loss, positive, text
+from onesided._numbers import MAX_COUNT, Loss, positive, text
+from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.mechanism._counts import confident
 from onesided.mechanism._sums import Sums
@@ -106,7 +107,7 @@ class Mean(Valued):
             low, high = value.low - centre, value.high - centre
             most = max(low * low, high * high)
             least = 0 if low <= 0 <= high else min(low * low, high * high)
-            squares = part(least, most) if self.squared else None
+            squares = part(least, _roomy(most)) if self.squared else None
             return Parts(centre, part(1, 1), part(low, high), squares)
 
         tried = [about(centre) for centre in ((value.low + value.high) // 2, 0)]
@@ -154,6 +155,17 @@ class Variance(Mean):
     """
 
     squared = True
+
+
+def _roomy(square: int) -> int:
+    """The greatest square of a value. Errors: ParameterError if sums of it cannot be held."""
+    if square > MAX_COUNT // 2**10:
+        raise ParameterError(
+            f"The squares of values within these bounds go up to {square:,} steps.",
+            hint="Use a coarser step for a variance.",
+            square=square,
+        )
+    return square
 
 
 def _rates(parts: Parts) -> list[list[str]]:

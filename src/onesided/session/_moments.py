@@ -46,7 +46,8 @@ def moments(
     dtype = desk.schema[value.column]
     if value.missing == "refuse":
         _refuse_missing(desk, rows, value)
-    groups.refuse_excess(desk, rows.select(*_kept(desk, groups)))
+    if groups.excess == "error":
+        groups.refuse_excess(desk, rows.select(*_kept(desk, groups)))
     furthest = max(-value.low, value.high, value.high - value.low)
     require_room(desk.table.height(), furthest * furthest if squares else furthest)
     parts = _per_unit(value.in_steps(rows, dtype), desk, groups, value)

@@ -1,0 +1,214 @@
+"""Sums of bounded values and cumulative counts; and versions that forget who can move them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from onesided import policy as policies
+from onesided._numbers import INFINITE
+from onesided.mechanism._cumulative import Cumulative
+from onesided.mechanism._rates import rates_for
+from onesided.mechanism._sums import Sums
+from onesided.noise import IntArray, Noise
+from onesided.policy import ABSENT, GroupCount, Policy, Record
+from onesided.session._groups import Groups
+from onesided.session._keys import PublicKeys
+from onesided.session._value_shifts import value_shifts
+from onesided.verify._case import Case, shipped
+from onesided.verify._universe import Data, Universe
+
+_PLACES = ("p", "q")
+_EPSILON = 6
+_SPREAD = "its two sides are never needed at once"
+_FEW = "reached with more places than this world has"
+
+
+def cases() -> Iterator[Case]:
+    """The sound first."""
+    yield from _single_sums()
+    yield from _sums_by_place()
+    yield from _cumulative()
+    yield from _broken()
+
+
+def _single_sums() -> Iterator[Case]:
+    """One sum over everybody."""
+    for low, high in ((0, 2), (-1, 2), (1, 3)):
+        for optional in (False, True):
+            yield _sum(policies.bounded(), (low, high), optional=optional)
+        for policy in (policies.addition_only(), policies.removal_only(), policies.unbounded()):
+            yield _sum(policy, (low, high), optional=False)
+        yield _sum(policies.sensitive("minor"), (low, high), optional=True)
+        yield _sum(policies.presence(max_groups=2), (low, high), optional=True)
+
+
+def _sums_by_place() -> Iterator[Case]:
+    """One sum per place, and people in one or both of them."""
+    for low, high in ((0, 2), (-1, 2)):
+        for policy in (
+            policies.bounded(),
+            policies.addition_only(),
+            policies.sensitive("minor"),
+            policies.extended_sensitive("minor"),
+            policies.presence(max_groups=1),
+            policies.presence(max_groups=2),
+        ):
+            yield _sum(policy, (low, high), optional=True, by=True, most=2)
+
+
+def _cumulative() -> Iterator[Case]:
+    one_sided = policies.addition_only(), policies.removal_only()
+    two_sided = policies.bounded(), policies.sensitive("minor")
+    for policy in (*one_sided, *two_sided):
+        for levels in (1, 2):
+            rates = rates_for(policy, GroupCount(), Fraction(_EPSILON, levels))
+            yield shipped(
+                Cumulative(*rates, bins=2, levels=levels),
+                policy,
+                universe=Universe(units=1, max_groups=1),
+                name=f"Cumulative, {levels} levels",
+                tail=1e-11,
+                loose=_FEW,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Summing:
+    """The shipped noise on sums that are added up by the most direct means."""
+
+    mechanism: Sums
+    low: int
+    high: int
+    by: bool
+
+    def __call__(self, data: Data, noise: Noise) -> tuple[int, ...]:
+        return tuple(self.mechanism.release(self.totals(data), noise=noise).tolist())
+
+    def totals(self, data: Data) -> IntArray:
+        """Each unit's clipped value per place, or over all its places."""
+        totals = np.zeros(len(_PLACES) if self.by else 1, dtype=np.int64)
+        for record in data:
+            for place, name in enumerate(_PLACES if self.by else ("",)):
+                own = [int(held[1:]) for held in _held(record) if held[0] == name or not self.by]
+                if own:
+                    totals[place] += min(max(sum(own), self.low), self.high)
+        return totals
+
+
+def _held(record: Record) -> tuple[str, ...]:
+    return tuple(str(one) for one in record.value) if isinstance(record.value, frozenset) else ()
+
+
+def _sum(
+    policy: Policy, bounds: tuple[int, int], *, optional: bool, by: bool = False, most: int = 1
+) -> Case:
+    low, high = bounds
+    groups = _groups(policy, by=by, most=most)
+    shifts = value_shifts(policy, groups, low=low, high=high, optional=optional)
+    mechanism = Sums.for_shifts(shifts, epsilon=_EPSILON)
+    claims = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
+    over = " by place" if by else ""
+    return Case(
+        f"Sums of {low} .. {high}{over}{'' if optional else ', everybody adds'}",
+        policy,
+        _Summing(mechanism, low, high, by),
+        claims,
+        query=groups.query,
+        universe=Universe(
+            units=1, values=_records(policy, low, high, optional=optional, most=most)
+        ),
+        loose=_FEW if by else _SPREAD,
+        tail=1e-11,
+    )
+
+
+def _groups(policy: Policy, *, by: bool, most: int) -> Groups:
+    kept = isinstance(policy, policies.Presence) and by
+    return Groups(
+        unit="person",
+        by=("place",) if by else (),
+        keys=PublicKeys(("place",) if by else (), tuple((p,) for p in _PLACES) if by else ((),)),
+        query=GroupCount(max_groups=None if kept else most),
+        excess="error",
+        where=None,
+    )
+
+
+def _records(
+    policy: Policy, low: int, high: int, *, optional: bool, most: int
+) -> tuple[Record, ...]:
+    """Everything that a person can hold: a value at some places, ``most`` of them at most."""
+    values = (low, high)
+    single = [f"{place}{value}" for place in _PLACES for value in values]
+    sizes = range(0 if optional else 1, (2 if isinstance(policy, policies.Presence) else most) + 1)
+    held = [
+        frozenset(chosen)
+        for size in sizes
+        for chosen in combinations(single, size)
+        if len({one[0] for one in chosen}) == len(chosen)
+    ]
+    kinds = [kind for kind in policy.kinds if kind != ABSENT]
+    absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
+    return (*absent, *(Record(kind, value) for kind in kinds for value in held))
+
+
+def _broken() -> Iterator[Case]:
+    """Prices that forget a way to move."""
+    seen = "in sums of bounded values"
+    yield _mispriced(
+        policies.bounded(),
+        (1, 3),
+        Sums(3, 3),
+        flaw="priced as if everybody added a value, though a condition may leave one out",
+        seen=seen,
+    )
+    yield _mispriced(
+        policies.addition_only(),
+        (-1, 2),
+        Sums(3, INFINITE),
+        flaw="values below 0 priced as falls alone",
+        seen=seen,
+    )
+    yield _mispriced(
+        policies.presence(max_groups=2),
+        (-1, 2),
+        Sums(3, INFINITE),
+        flaw="a person's values of both signs priced as falls alone",
+        seen=seen,
+    )
+    tree = Cumulative(8, 8, bins=3, levels=2)
+    policy = policies.bounded()
+    (edge,) = policy.edges
+    yield Case(
+        "Cumulative",
+        policy,
+        tree,
+        {edge: Fraction(16)},
+        universe=Universe(groups=("a", "b", "c"), units=1, max_groups=1),
+        flaw="charged for one level of runs and not for all",
+        seen="in trees of counts",
+        tail=1e-9,
+    )
+
+
+def _mispriced(
+    policy: Policy, bounds: tuple[int, int], mechanism: Sums, *, flaw: str, seen: str
+) -> Case:
+    low, high = bounds
+    groups = _groups(policy, by=False, most=1)
+    return Case(
+        f"Sums of {low} .. {high}",
+        policy,
+        _Summing(mechanism, low, high, by=False),
+        {edge: 6 * edge.weight for edge in policy.edges},
+        query=groups.query,
+        universe=Universe(units=1, values=_records(policy, low, high, optional=True, most=1)),
+        flaw=flaw,
+        seen=seen,
+        tail=1e-9,
+    )
