@@ -99,7 +99,7 @@ def _partition(known: View, option: Rates) -> tuple[NDArray[np.bool_], float]:
     """
     seen, hidden, ratio = known.open, known.hidden, known.ratio
     weight = 1 / np.maximum((1 + ratio) * seen, 1)
-    shift = np.where(hidden, 0, _LN2 * scale(option.open))
+    shift = np.minimum(_LN2 * scale(option.open), seen)
     # If open records are a random part of all, sensitive ones scatter about their share by this.
     spreading = np.sqrt(seen * ratio * (1 + ratio)) + ratio * shift
     missed = np.minimum(1, known.sensitive)
@@ -149,7 +149,8 @@ def threshold(totals: Floats, option: Rates) -> float:
     falls, rises = down / max(up + down, _TINY), up / max(up + down, _TINY)
     if not falls or not rises:
         return 0.0
-    zeros = min(float((totals < 0).sum()) / falls, float(totals.size))
+    # One more than was seen: a few cells alone must not be taken for full by chance.
+    zeros = min(float((totals < 0).sum() + 1) / falls, float(totals.size))
     tries = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 14]) * up
     ordered = np.sort(totals)
     above = np.searchsorted(ordered, tries, side="right")
