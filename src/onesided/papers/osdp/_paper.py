@@ -1,10 +1,17 @@
 """What of the OSDP paper is reproduced."""
 
 from onesided.papers._model import Paper
-from onesided.papers.osdp import _fig1, _fig2_3, _fig4_5
+from onesided.papers.osdp import _fig1, _fig2_3, _fig4_5, _fig6_9, _grid2d, _tables
 
 PAPER = Paper(
     name="osdp",
     title="One-sided Differential Privacy (PVLDB 10(11), 2017; arXiv 1712.05888)",
-    experiments=(_fig1.EXPERIMENT, _fig2_3.EXPERIMENT, _fig4_5.EXPERIMENT),
+    experiments=(
+        _tables.EXPERIMENT,
+        _fig1.EXPERIMENT,
+        _fig2_3.EXPERIMENT,
+        _fig4_5.EXPERIMENT,
+        _fig6_9.EXPERIMENT,
+        _grid2d.EXPERIMENT,
+    ),
 )
