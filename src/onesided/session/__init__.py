@@ -7,7 +7,7 @@ from onesided.session._histogram import Histogram, HistogramRelease
 from onesided.session._largest import Largest, TopRelease
 from onesided.session._mean import Mean, Variance
 from onesided.session._ngrams import Ngrams
-from onesided.session._plan import Plan
+from onesided.session._plan import Option, Plan
 from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import Question
 from onesided.session._release import Release
@@ -30,6 +30,7 @@ __all__ = [
     "Largest",
     "Mean",
     "Ngrams",
+    "Option",
     "Plan",
     "Quantile",
     "QuantileRelease",

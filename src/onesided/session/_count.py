@@ -12,8 +12,10 @@ from onesided.mechanism._counts import CONFIDENCE, Correction
 from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
+from onesided.policy import Presence, bounded
 from onesided.session._desk import Desk
-from onesided.session._groups import Grouped
+from onesided.session._groups import Grouped, Groups
+from onesided.session._plan import Option
 from onesided.session._question import Answer, Ready
 from onesided.session._release import Release, bounds
 
@@ -41,7 +43,9 @@ class Count(Grouped):
             desk,
             mechanism,
             certain=certain_sides(mechanism),
-            standard_deviation=float(mechanism.distribution.variance() ** 0.5),
+            standard_deviation=deviation(mechanism),
+            why=reason(mechanism),
+            others=self._others(desk, groups),
         )
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
@@ -65,6 +69,40 @@ class Count(Grouped):
             "lower_rate": text(mechanism.lower_rate),
         }
         return groups.ready(desk, plan, about=rates, draw=draw, tell=tell)
+
+    def _others(self, desk: Desk, groups: Groups) -> tuple[Option, ...]:
+        """The same counts if everybody's every fact were hidden."""
+        most = groups.query.max_groups
+        if desk.policy.name == "bounded" or (
+            most is None and not isinstance(desk.policy, Presence)
+        ):
+            return ()
+        most = most or getattr(desk.policy, "max_groups", 1)
+        two_sided = Counts.for_policy(bounded(), epsilon=self.epsilon, max_groups=most)
+        return (
+            Option(
+                name="Counts under bounded differential privacy",
+                error=deviation(two_sided),
+                note="hides everything about everybody",
+            ),
+        )
+
+
+def deviation(mechanism: Counts | Sums | Cumulative) -> float:
+    """The standard deviation of the mechanism's noise."""
+    return float(mechanism.distribution.variance() ** 0.5)
+
+
+def reason(mechanism: Counts | Sums | Cumulative) -> str:
+    """Why the noise is on the sides it is on."""
+    certain = certain_sides(mechanism)
+    if len(certain) == 2:
+        return "no move of the policy can change the answer, so it is told as it is"
+    if certain == ("upper",):
+        return "the policy only lets answers fall, so noise above hides every move"
+    if certain == ("lower",):
+        return "the policy only lets answers rise, so noise below hides every move"
+    return "the policy lets answers rise and fall, so both sides need noise"
 
 
 def certain_sides(mechanism: Counts | Sums | Cumulative) -> tuple[str, ...]:

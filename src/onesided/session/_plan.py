@@ -13,12 +13,34 @@ from onesided.session._desk import Desk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One way to answer, before anything is spent.
+
+    name: the mechanism. error: the standard deviation of an answer, in the answer's own unit;
+    None where it depends on the data. certain: the sides that are never wrong. note: why, or what
+    it is about where that differs.
+    """
+
+    name: str
+    error: float | None = None
+    certain: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """The same as text."""
+        error = "depends on the data" if self.error is None else f"{self.error:.3g}"
+        return self.name, error, " and ".join(self.certain) or "neither", self.note
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a question would cost and give, before anything is spent.
+    """What a question would cost and give, before anything is spent; ``print`` shows a table.
 
     mechanism: what would draw. charge: the exact loss per edge. certain: the sides ("upper",
     "lower") on which no answer will ever be wrong. standard_deviation: of each answer's noise, in
-    the answer's own unit; None where there is no one number.
+    the answer's own unit; None where there is no one number. why: the reason for the mechanism.
+    others: what else could answer at the same ε, and how well.
     """
 
     mechanism: Any
@@ -27,24 +49,40 @@ class Plan:
     guarantee: Guarantee
     certain: tuple[str, ...] = ()
     standard_deviation: float | None = None
+    why: str = ""
+    others: tuple[Option, ...] = ()
 
     @property
     def affordable(self) -> bool:
         """Whether every edge has that much left."""
         return all(loss <= self.remaining[edge] for edge, loss in self.charge.items())
 
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """What would answer, and then what else could."""
+        name = type(self.mechanism).__name__
+        own = Option(name=name, error=self.standard_deviation, certain=self.certain, note=self.why)
+        return own, *self.others
+
     def __str__(self) -> str:
         edges = ", ".join(
             f"{edge}: {text(loss)} of {text(self.remaining[edge])} left"
             for edge, loss in self.charge.items()
         )
-        sides = " and ".join(self.certain) or "no"
-        noise = (
-            ""
-            if self.standard_deviation is None
-            else f"Noise with standard deviation {self.standard_deviation:.2f}; "
-        )
-        return f"{noise}{sides} bound certain. Charge -- {edges}."
+        too_much = "" if self.affordable else " More than is left."
+        head = ("mechanism", "standard deviation", "certain side", "")
+        return f"Charge -- {edges}.{too_much}\n{_table((head, *(o.row for o in self.options)))}"
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> str:
+    """Columns of text, the first row underlined."""
+    lines = list(rows)
+    widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]))]
+    told = [
+        "  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip()
+        for row in lines
+    ]
+    return "\n".join([told[0], "-" * len(told[0]), *told[1:]])
 
 
 def priced(
@@ -57,6 +95,8 @@ def priced(
     scope: str = "",
     certain: tuple[str, ...] = (),
     standard_deviation: float | None = None,
+    why: str = "",
+    others: tuple[Option, ...] = (),
 ) -> Plan:
     """A plan that charges each edge the worst of its ``shifts`` by the mechanism's own loss."""
     cost = mechanism.loss if loss is None else loss
@@ -70,6 +110,8 @@ def priced(
         guarantee=promised(desk.policy, charge, about=about, scope=scope),
         certain=certain,
         standard_deviation=standard_deviation,
+        why=why,
+        others=others,
     )
 
 

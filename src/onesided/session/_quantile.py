@@ -19,7 +19,7 @@ from onesided.noise import IntArray
 from onesided.policy import Guarantee
 from onesided.session._binned import with_bins
 from onesided.session._bins import Bins, edges_of
-from onesided.session._count import certain_sides
+from onesided.session._count import certain_sides, reason
 from onesided.session._desk import Desk
 from onesided.session._groups import Grouped
 from onesided.session._keys import PublicKeys
@@ -148,6 +148,7 @@ class Quantile(Grouped):
             mechanism,
             certain=certain_sides(mechanism),
             standard_deviation=mechanism.mean_variance**0.5,
+            why=f"{mechanism.levels} sizes of runs; {reason(mechanism)}",
         )
 
         def tell(answer: Answer, entry: int | None) -> QuantileRelease:

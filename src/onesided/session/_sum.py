@@ -11,7 +11,7 @@ from onesided._numbers import Number, text
 from onesided.mechanism._counts import CONFIDENCE
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
-from onesided.session._count import certain_sides
+from onesided.session._count import certain_sides, deviation, reason
 from onesided.session._desk import Desk
 from onesided.session._estimates import Estimates, in_units
 from onesided.session._groups import Grouped, Groups
@@ -81,7 +81,8 @@ class Sum(Valued):
             about=f"{groups.sentence} {value.sentence}",
             scope="the values as rounded and clipped",
             certain=certain_sides(mechanism),
-            standard_deviation=float(value.step) * float(mechanism.distribution.variance() ** 0.5),
+            standard_deviation=float(value.step) * deviation(mechanism),
+            why=reason(mechanism),
         )
 
         def draw(totals: IntArray, noise: Noise | None) -> Answer:
