@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -59,6 +60,7 @@ def _starts(merged: list[BoolArray], size: int) -> BoolArray:
     return starts
 
 
+@lru_cache(maxsize=256)
 def lead(rate: Loss) -> float:
     """What a binary tree of geometric noise can gain per bucket; a public number.
 
