@@ -5,6 +5,7 @@ moves change of its answers is worked out exactly. SciPy (extra ``linear``) is n
 strategy has no closed form, and for cells of at least 0.
 """
 
+from onesided.linear._choose import candidates
 from onesided.linear._combine import Kron, Relabelled, Stack, kron
 from onesided.linear._edges import EdgeCounts, edge_counts
 from onesided.linear._error import (
@@ -28,11 +29,18 @@ from onesided.linear._plane import (
     staggered,
     summed_area,
 )
+from onesided.linear._search import (
+    BinaryStrategy,
+    best_repeated,
+    every_binary_strategy,
+    optimised,
+)
 from onesided.linear._sensitivity import sensitivity, strategy_shifts
 from onesided.linear._solve import least_squares, non_negative
 from onesided.linear._workload import Ranges, all_ranges, marginals, sampled_ranges
 
 __all__ = [
+    "BinaryStrategy",
     "Bins",
     "Blocks",
     "Border",
@@ -56,10 +64,13 @@ __all__ = [
     "Suffix",
     "Sum",
     "all_ranges",
+    "best_repeated",
     "block_prefix",
     "by_length",
+    "candidates",
     "edge_counts",
     "error_factors",
+    "every_binary_strategy",
     "expected_error",
     "grid_blocks",
     "kron",
@@ -68,6 +79,7 @@ __all__ = [
     "marginals",
     "moves_of",
     "non_negative",
+    "optimised",
     "row_prefix",
     "sampled_ranges",
     "sensitivity",

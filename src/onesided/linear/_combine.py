@@ -37,6 +37,10 @@ class Stack(Operator):
     def largest(self) -> int:
         return max(w * part.largest for w, part in zip(self.weights, self.parts, strict=True))
 
+    @property
+    def determined(self) -> bool:
+        return any(part.determined for part in self.parts)
+
     @cached_property
     def monotone(self) -> bool:
         return all(part.monotone for part in self.parts)
@@ -79,6 +83,10 @@ class Kron(Operator):
     @property
     def solvable(self) -> bool:
         return self.first.solvable and self.second.solvable
+
+    @property
+    def determined(self) -> bool:
+        return self.first.determined and self.second.determined
 
     @cached_property
     def monotone(self) -> bool:

@@ -46,10 +46,12 @@ class Operator(ABC):
     def meets(self, x: Array, y: Array) -> Meets | None:
         """How columns ``x`` and ``y`` meet, pair by pair; None where no formula is known."""
         del x, y
+        return None
 
     def gram_solve(self, values: Array) -> Array | None:
         """``(A' A)^-1 values`` in floats; None where no closed form is known."""
         del values
+        return None
 
     def solve(self, values: Array) -> Array | None:
         """The least-squares solution ``A+ values`` in floats; None without a closed form."""
@@ -59,6 +61,11 @@ class Operator(ABC):
     def solvable(self) -> bool:
         """Whether :meth:`gram_solve` has a closed form; then every column is determined too."""
         return False
+
+    @property
+    def determined(self) -> bool:
+        """Whether the columns are known to be independent, so that every query is spanned."""
+        return self.solvable
 
     @property
     def monotone(self) -> bool:
@@ -148,7 +155,7 @@ class Transposed(Operator):
         return self.operator.largest
 
     @property
-    def T(self) -> Operator:
+    def T(self) -> Operator:  # noqa: N802 - the name that arrays use
         return self.operator
 
     def apply(self, values: Array) -> Array:
