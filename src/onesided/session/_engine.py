@@ -117,9 +117,24 @@ class Table:
         names = [*([unit] if unit else []), *(name for name in by if name != unit)]
         return frame.select(*names) if names else frame
 
-    def with_kind(self, frame: Lazy, unit: str | None, rules: Sequence[Rule], default: str) -> Lazy:
-        """Add the kind: the first rule all of whose conditions hold for the row, or its unit."""
-        kind = nw.lit(default)
+    def with_kind(
+        self,
+        frame: Lazy,
+        unit: str | None,
+        rules: Sequence[Rule],
+        default: str,
+        *,
+        codes: Mapping[str, int] | None = None,
+    ) -> Lazy:
+        """Add the kind: the first rule all of whose conditions hold for the row, or its unit.
+
+        codes: numbers to tell kinds by instead of names; -1 for a kind without one.
+        """
+
+        def told(name: str) -> nw.Expr:
+            return nw.lit(name) if codes is None else nw.lit(codes.get(name, -1), nw.Int8())
+
+        kind = told(default)
         for place, rule in reversed(list(enumerate(rules))):
             holds = []
             for number, predicate in enumerate(rule.predicates):
@@ -127,7 +142,7 @@ class Table:
                 frame = self._with_unit_condition(frame, unit, predicate, name)
                 holds.append(nw.col(name))
             met = nw.all_horizontal(*holds, ignore_nulls=False)
-            kind = nw.when(met).then(nw.lit(rule.kind)).otherwise(kind)
+            kind = nw.when(met).then(told(rule.kind)).otherwise(kind)
         return frame.with_columns(kind.alias(KIND))
 
     def _with_unit_condition(

@@ -18,7 +18,7 @@ from onesided.session._engine import KIND, Lazy
 
 # Rows in one step: few enough for a small memory, enough to keep an engine busy.
 BATCH: Final = 2**20
-# The kind of each row of a batch; None where all are of the only kind asked for.
+# Per row of a batch, the place of its kind among those asked for, or -1; None if all are of one.
 Kinds = NDArray[Any] | None
 
 
@@ -73,22 +73,24 @@ class Rows(ABC):
         frame = table.frame
         if aside:
             frame = nw.from_native(self.in_shells(aside))
-        frame = table.with_kind(frame, None, policy.rules, policy.default_kind)
-        frame = frame.filter(nw.col(KIND).is_in(list(kinds)))
+        frame = self._coded(frame, kinds).filter(nw.col(KIND) >= 0)
         columns = [
             nw.col(aside[name]).struct.field(name).alias(name) if name in aside else nw.col(name)
             for name in table.schema
         ]
         return frame.select(*columns, *([nw.col(KIND)] if len(kinds) > 1 else []))
 
-    def all_kinds(self) -> Kinds:
-        """The kind of every row of a table in memory, in its order."""
-        table, policy = self.desk.table, self.desk.policy
-        if not policy.rules:
+    def all_kinds(self, kinds: Sequence[str]) -> Kinds:
+        """The place in ``kinds`` of every row's kind, for a table in memory, in its order."""
+        if not self.desk.policy.rules:
             return None
-        frame = table.with_kind(table.frame, None, policy.rules, policy.default_kind)
-        found: NDArray[Any] = frame.select(KIND).collect()[KIND].to_numpy()
-        return found.astype(object)
+        frame = self._coded(self.desk.table.frame, kinds).select(KIND).collect()
+        return np.asarray(frame[KIND].to_numpy(), dtype=np.int8)
+
+    def _coded(self, frame: Lazy, kinds: Sequence[str]) -> Lazy:
+        table, policy = self.desk.table, self.desk.policy
+        codes = {kind: place for place, kind in enumerate(kinds)}
+        return table.with_kind(frame, None, policy.rules, policy.default_kind, codes=codes)
 
 
 def rows_of(desk: Desk) -> Rows:
@@ -113,15 +115,16 @@ class PolarsRows(Rows):
 
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
         frame = nw.to_native(self.of_kinds(kinds))
-        # Older versions of Polars hand out the whole at once.
+        # What is in memory already is taken whole; older versions of Polars know no batches.
+        steps = self.desk.table.was_lazy and hasattr(frame, "collect_batches")
         parts = (
             frame.collect_batches(chunk_size=BATCH, maintain_order=True)
-            if hasattr(frame, "collect_batches")
+            if steps
             else [frame.collect()]
         )
         for part in parts:
             if KIND in part.columns:
-                yield part.drop(KIND), part.height, np.array(part[KIND].to_list(), dtype=object)
+                yield part.drop(KIND), part.height, part[KIND].to_numpy()
             else:
                 yield part, part.height, None
 
@@ -179,7 +182,7 @@ class DuckDBRows(Rows):
         for batch in _reader(nw.to_native(self.of_kinds(kinds))):
             part = pa.Table.from_batches([batch])
             if KIND in part.column_names:
-                found = np.array(part[KIND].to_pylist(), dtype=object)
+                found = part[KIND].to_numpy()
                 yield part.drop_columns([KIND]), part.num_rows, found
             else:
                 yield part, part.num_rows, None
@@ -231,8 +234,8 @@ class PandasRows(Rows):
             if "dictionary<" in str(dtype):
                 raise _unclean(str(name), str(dtype), "pandas' own category type")
 
-    def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:  # noqa: ARG002
-        yield self.native, len(self.native), self.all_kinds()
+    def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
+        yield self.native, len(self.native), self.all_kinds(kinds)
 
     def keep(self, batch: Any, mask: BoolArray) -> Any:
         return batch.loc[mask]
@@ -260,8 +263,8 @@ class ArrowRows(Rows):
             if nested or "_view" in kind:
                 raise _unclean(column.name, kind, "plain text")
 
-    def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:  # noqa: ARG002
-        yield self.native, self.native.num_rows, self.all_kinds()
+    def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
+        yield self.native, self.native.num_rows, self.all_kinds(kinds)
 
     def keep(self, batch: Any, mask: BoolArray) -> Any:
         import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already

@@ -75,17 +75,17 @@ def _cut_rows(desk: Desk, samples: Samples, noise: Noise | None) -> Cut:
     with _reading("The charge stands, and nothing was published."):
         for batch, height, kinds in rows.batches(tuple(samples)):
             mask = np.zeros(height, dtype=np.bool_)
-            for kind, sample in samples.items():
-                kept[kind] += _flip(mask, kinds, kind, sample, noise)
+            for place, (kind, sample) in enumerate(samples.items()):
+                kept[kind] += _flip(mask, kinds, place, sample, noise)
             parts.append(rows.keep(batch, mask))
         return Cut(rows.finish(parts), kept)
 
 
 def _flip(
-    mask: BoolArray, kinds: Kinds, kind: str, sample: RecordSample, noise: Noise | None
+    mask: BoolArray, kinds: Kinds, place: int, sample: RecordSample, noise: Noise | None
 ) -> int:
     """A coin for each row of this kind, into ``mask``; how many are kept."""
-    places = slice(None) if kinds is None else np.flatnonzero(kinds == kind)
+    places = slice(None) if kinds is None else np.flatnonzero(kinds == place)
     coins = sample.choose(mask[places].size, noise=noise)
     mask[places] = coins
     return int(coins.sum())
