@@ -13,6 +13,7 @@ from onesided.session._question import Question
 from onesided.session._release import Release
 from onesided.session._sample import Sample, SampleRelease, Total
 from onesided.session._session import Curator, Session
+from onesided.session._shaped import ShapedRelease
 from onesided.session._sum import Sum
 from onesided.session._threshold import Threshold, ThresholdRelease
 from onesided.session._total import total_guarantee
@@ -39,6 +40,7 @@ __all__ = [
     "Sample",
     "SampleRelease",
     "Session",
+    "ShapedRelease",
     "Sum",
     "Threshold",
     "ThresholdRelease",

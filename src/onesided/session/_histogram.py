@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from onesided.session._desk import Desk
 from onesided.session._groups import Grouped
 from onesided.session._question import Answer, Ready
 from onesided.session._release import Release
+from onesided.session._shaped import METHODS, Method, Shape, options, shaped
 from onesided.session._value import Missing
 
 
@@ -77,6 +78,12 @@ class Histogram(Count):
     bins: how many equal bins between ``bounds``, or the edges in rising order. A bin holds its
         lower edge and not its upper one; values outside all bins are not counted.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
+    method: "counts" draws noise for each cell on its own and bounds each count. The others look
+        at the whole histogram, give estimates alone (:class:`ShapedRelease`), and need every unit
+        in one cell: "dawa", "ahp", "hierarchical", and "agrid" (two columns; ``records`` is a
+        public guess of how many there are); "split" and "open_shape" where a policy has open
+        records; and "dawaz", "ahpz", "hierarchicalz", "agridz", with zeros where no open record is.
+        ``session.plan`` lists those that fit, with their errors.
     The other arguments are those of :class:`onesided.session.Count`; with ``by``, one histogram
     per public group.
     """
@@ -85,14 +92,26 @@ class Histogram(Count):
     bins: object = field(default=None, kw_only=True)
     bounds: Sequence[Number] | None = field(default=None, kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
+    method: Method = field(default="counts", kw_only=True)
+    records: int | None = field(default=None, kw_only=True)
 
-    def prepare(self, desk: Desk) -> Ready[IntArray, HistogramRelease]:  # type: ignore[override] # a release of its own
+    def prepare(self, desk: Desk) -> Ready[Any, Any]:
         """Check and price the question. Looks at no row."""
         bins = self._bins()
         binned = with_bins(desk, self, bins, missing=self.missing)
+        if self.method not in METHODS:
+            raise ParameterError(
+                f"There is no method {self.method!r} for histograms.",
+                hint=f"Use one of {', '.join(map(repr, METHODS))}.",
+                value=self.method,
+            )
+        shape = Shape(method=self.method, epsilon=self.epsilon, records=self.records)
+        if self.method != "counts":
+            return shaped(binned, bins, shape)
         shared = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
         count = Count(**shared, confidence=self.confidence, correction=self.correction)
         ready = count.prepare(binned.desk)
+        others = options(binned, binned.question.groups(binned.desk), shape, bins)
 
         def read() -> IntArray:
             binned.refuse_missing()
@@ -105,7 +124,7 @@ class Histogram(Count):
             label=ready.label,
             detail={**ready.detail, **binned.detail},
             about=ready.about,
-            plan=ready.plan,
+            plan=replace(ready.plan, others=(*ready.plan.others, *others)),
             read=read,
             draw=ready.draw,
             tell=tell,

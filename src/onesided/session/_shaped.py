@@ -1,0 +1,259 @@
+"""Histograms by other mechanisms than independent counts: for ``histogram(method=...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import INFINITE, Number
+from onesided.errors import ParameterError
+from onesided.mechanism.histograms import (
+    AGrid,
+    Ahp,
+    Dawa,
+    Hierarchical,
+    OpenShape,
+    SplitCounts,
+    SplitHistogram,
+    zeros,
+)
+from onesided.mechanism.histograms._two_parts import Parts
+from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.policy import Guarantee, Policy
+from onesided.session._binned import Binned, bin_name
+from onesided.session._bins import Bins
+from onesided.session._groups import Groups
+from onesided.session._plan import Option, Plan, promised
+from onesided.session._question import Answer, Ready
+from onesided.session._release import FrameMaker
+
+Method = Literal[
+    "counts", "split", "open_shape", "dawa", "ahp", "hierarchical", "agrid",
+    "dawaz", "ahpz", "hierarchicalz", "agridz",
+]  # fmt: skip
+METHODS: Final[tuple[str, ...]] = get_args(Method)
+_TWO_PHASE: Final[Mapping[str, Any]] = {
+    "dawa": Dawa,
+    "ahp": Ahp,
+    "hierarchical": Hierarchical,
+    "agrid": AGrid,
+}
+_TWO_PARTS: Final[Mapping[str, Any]] = {"split": SplitHistogram, "open_shape": OpenShape}
+
+Histograms = tuple[IntArray, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedRelease:
+    """Estimated counts per bin, by a mechanism that looks at the whole histogram. All public.
+
+    estimate: one axis for each column's bins. lower: certain lower bounds of the counts where the
+    mechanism gives them ("split"), else None. bins: the edges, per column. entry: its number in
+    the ledger.
+    """
+
+    method: str
+    estimate: NDArray[Any]
+    lower: IntArray | None
+    bins: Mapping[str, Bins]
+    guarantee: Guarantee
+    entry: int | None
+    _make_frame: FrameMaker = field(repr=False, compare=False)
+
+    @property
+    def frame(self) -> Any:
+        """A table of the caller's own type: the bins' ends, estimate, and lower where certain."""
+        return self._make_frame(self.columns())
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The same, column by column; ``_from`` is in the bin, ``_to`` is not."""
+        shape = self.estimate.shape
+        told: dict[str, list[Any]] = {}
+        places = np.indices(shape).reshape(len(shape), -1)
+        for (column, bins), place in zip(self.bins.items(), places, strict=True):
+            edges = np.array([float(edge) for edge in bins.edges])
+            told[f"{column}_from"] = edges[place].tolist()
+            told[f"{column}_to"] = edges[place + 1].tolist()
+        told["estimate"] = self.estimate.ravel().tolist()
+        if self.lower is not None:
+            told["lower"] = self.lower.ravel().tolist()
+        return told
+
+    def __str__(self) -> str:
+        return f"Histogram of {self.estimate.size:,} cells by {self.method}. {self.guarantee}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How a histogram is to be made. ``records``: a public guess of how many there are."""
+
+    method: str
+    epsilon: Number
+    records: int | None = None
+
+    def mechanism(self, policy: Policy) -> Any:
+        """The mechanism at this ε. Errors: ParameterError, PolicyError."""
+        if self.method in _TWO_PARTS:
+            return _TWO_PARTS[self.method].for_policy(policy, epsilon=self.epsilon)
+        name = self.method.removesuffix("z")
+        options: dict[str, Any] = {"clip": True}
+        if name == "agrid":
+            if self.records is None:
+                raise ParameterError(
+                    "A grid needs to know about how many records there are.",
+                    hint="Pass records=, a guess from public knowledge; a bad one costs accuracy "
+                    "alone.",
+                )
+            options["records"] = self.records
+        maker: Any = zeros(_TWO_PHASE[name]) if self.method != name else _TWO_PHASE[name]
+        if self.method != name:
+            options["open_kinds"] = sorted(Parts.of(policy).open)
+        return maker.for_policy(policy, epsilon=self.epsilon, **options)
+
+
+def shaped(
+    binned: Binned, bins: Mapping[str, Bins], shape: Shape
+) -> Ready[Histograms, ShapedRelease]:
+    """The question about one histogram over everybody, by another mechanism than counts.
+
+    Errors: ParameterError where it is about groups, or a unit may be in several cells.
+    """
+    desk = binned.desk
+    groups = binned.question.groups(desk)
+    _refuse_unfit(groups, bins, shape.method)
+    mechanism = shape.mechanism(desk.policy)
+    plan = _plan(binned, groups, mechanism, shape.method)
+    sizes = tuple(one.number for one in bins.values())
+
+    def read() -> Histograms:
+        binned.refuse_missing()
+        return tuple(
+            replace(groups, query=replace(groups.query, counted=kinds)).counts(desk).reshape(sizes)
+            for kinds in _kinds(desk.policy, shape.method)
+        )
+
+    def tell(answer: Answer, entry: int | None) -> ShapedRelease:
+        lower = answer.get("lower")
+        return ShapedRelease(
+            shape.method,
+            np.asarray(answer["estimate"], dtype=np.float64).reshape(sizes),
+            None if lower is None else np.asarray(lower, dtype=np.int64).reshape(sizes),
+            bins,
+            plan.guarantee,
+            entry,
+            lambda columns: desk.table.result(columns, like=()),
+        )
+
+    return Ready(
+        label=f"histogram of {', '.join(bins)} by {shape.method}",
+        detail={**groups.detail, **binned.detail, "method": shape.method},
+        about={"mechanism": repr(mechanism)},
+        plan=plan,
+        read=read,
+        draw=_drawing(mechanism),
+        tell=tell,
+    )
+
+
+def options(binned: Binned, groups: Groups, shape: Shape, bins: Mapping[str, Bins]) -> list[Option]:
+    """What else could make this histogram at the same ε; for plans."""
+    found = []
+    for method in METHODS[1:]:
+        if method.startswith("agrid") and (len(bins) != 2 or shape.records is None):
+            continue
+        try:
+            _refuse_unfit(groups, bins, method)
+            mechanism = replace(shape, method=method).mechanism(binned.desk.policy)
+        except ValueError:
+            continue  # this policy has no such histogram
+        found.append(_option(mechanism, method))
+    return found
+
+
+def _option(mechanism: Any, method: str) -> Option:
+    name = f'method="{method}"'
+    if not isinstance(mechanism, SplitHistogram):
+        return Option(name=name, note=_NOTES[method])
+    hidden = TwoSidedGeometric(mechanism.upper_rate, mechanism.lower_rate)
+    free = TwoSidedGeometric(INFINITE, mechanism.open_rate)
+    error = float((hidden.variance() + free.variance()) ** 0.5)
+    return Option(name=name, error=error, certain=("lower",), note=_NOTES[method])
+
+
+_NOTES: Final = {
+    "split": "open and sensitive records counted apart",
+    "open_shape": "the open records' shape lent to the sensitive ones",
+    "dawa": "totals of runs of bins that seem alike",
+    "ahp": "totals of sets of bins that seem alike",
+    "hierarchical": "a tree of totals, for ranges",
+    "agrid": "rectangles as fine as the data allow",
+    "dawaz": "dawa, with zeros where no open record is",
+    "ahpz": "ahp, with zeros where no open record is",
+    "hierarchicalz": "hierarchical, with zeros where no open record is",
+    "agridz": "agrid, with zeros where no open record is",
+}
+
+
+def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str) -> Plan:
+    policy = binned.desk.policy
+    if method in _TWO_PHASE:
+        shifts = policy.shifts(groups.query)
+        losses = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
+    elif method in _TWO_PARTS:
+        losses = mechanism.losses(policy)
+    else:
+        losses = mechanism.losses(policy, open_kinds=sorted(Parts.of(policy).open))
+    charge = {edge.name: loss for edge, loss in losses.items()}
+    option = _option(mechanism, method)
+    return Plan(
+        mechanism=mechanism,
+        charge=charge,
+        remaining=binned.desk.remaining,
+        guarantee=promised(policy, charge, about=groups.sentence),
+        certain=option.certain,
+        standard_deviation=option.error,
+        why=option.note,
+    )
+
+
+def _kinds(policy: Policy, method: str) -> tuple[frozenset[str] | None, ...]:
+    """Which kinds are counted apart for the method."""
+    if method in _TWO_PHASE:
+        return (None,)
+    parts = Parts.of(policy)
+    return (parts.sensitive, parts.open) if method in _TWO_PARTS else (None, parts.open)
+
+
+def _drawing(mechanism: Any) -> Callable[[Histograms, Noise | None], Answer]:
+    def draw(histograms: Histograms, noise: Noise | None) -> Answer:
+        made = mechanism.release(*histograms, noise=noise)
+        if isinstance(made, SplitCounts):
+            estimate = mechanism.estimate(made).ravel()
+            return {"estimate": estimate, "lower": np.maximum(made.open, 0).ravel()}
+        return {"estimate": np.asarray(made).ravel()}
+
+    return draw
+
+
+def _refuse_unfit(groups: Groups, bins: Mapping[str, Bins], method: str) -> None:
+    if len(groups.by) > len(bins) or groups.query.counted is not None:
+        raise ParameterError(
+            f"method={method!r} makes one histogram of everybody, without by= or counted=.",
+            hint='Use where= to pick rows, or method="counts".',
+        )
+    if (groups.query.max_groups or 1) != 1:
+        raise ParameterError(
+            f"method={method!r} needs every unit in one cell, got max_groups="
+            f"{groups.query.max_groups}.",
+            hint='Use max_groups=1, or method="counts".',
+        )
+    if len(bins) > 2 or (method.startswith("agrid") and len(bins) != 2):
+        raise ParameterError(
+            f"method={method!r} does not make histograms over {len(bins)} column(s): "
+            f"{', '.join(map(bin_name, bins))}.",
+            hint='Use one or two columns (a grid needs two), or method="counts".',
+        )
