@@ -161,6 +161,29 @@ def test_measuring_errs_as_much_as_predicted():
     assert not fits(Fraction(11, 30), Fraction(11, 20))
 
 
+def test_quiet_cells_lose_more_than_phase_one_was_given():
+    # The code that DPBench runs: Laplace noise of scale (2 - 1/w - 1/n)/e on lengths w = 2, 4, ...
+    # at every start, none on cells, a price of 1/e2 per bucket. Four buckets are the answer iff
+    # every interval costs more than its cells: chances multiply. The second cell goes 1 -> 0.
+    spent, price, size = 0.25, 1 / 0.75, 4
+
+    def above(cost, length):
+        scale = (2 - 1 / length - 1 / size) / spent
+        gap = (length - 1) * price - cost
+        return math.exp(-gap / scale) / 2 if gap > 0 else 1 - math.exp(gap / scale) / 2
+
+    def chance(counts):
+        found = 1.0
+        for length in (2, 4):
+            for start in range(size - length + 1):
+                part = np.array(counts[start : start + length])
+                found *= above(np.abs(part - part.mean()).sum(), length)
+        return found
+
+    loss = math.log(chance([0, 1, 0, 0]) / chance([0, 0, 0, 0]))
+    assert loss == pytest.approx(2.6 * spent)
+
+
 def families():
     return (
         od.policy.bounded(),
