@@ -58,12 +58,12 @@ def _origin(policy: Neighbourhood, grid: Grid) -> tuple[Fraction, Fraction]:
     axes = len(grid.shape)
     given = grid.origin if grid.origin is not None else (0,) * axes
     if policy.metric == "time":
+        _refuse(axes != 1, "Times lie on a line, not on a grid of rows and columns.")
         given = given[0] if isinstance(given, tuple | list) and len(given) == 1 else given
     elif not isinstance(given, tuple | list):
         given = (given,)
     start = policy.space.read(given)
     if policy.metric == "time":
-        _refuse(axes != 1, "Times lie on a line, not on a grid of rows and columns.")
         _refuse(any(s[1] != start[1] for s in policy.sources), "Sources are written differently.")
         return Fraction(0), start[0]
     _refuse(len(start) != axes, f"The origin {grid.origin!r} does not have {axes} coordinates.")
