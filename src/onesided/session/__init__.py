@@ -1,6 +1,7 @@
 """Sessions: tables, units, public keys and contribution bounds, each engine doing its own work."""
 
 from onesided.session._count import Count
+from onesided.session._enclosed import Enclosed
 from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
 from onesided.session._histogram import Histogram, HistogramRelease
@@ -23,6 +24,7 @@ __all__ = [
     "Count",
     "Curator",
     "Discover",
+    "Enclosed",
     "Estimates",
     "Grouped",
     "Histogram",

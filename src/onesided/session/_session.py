@@ -14,6 +14,7 @@ from onesided.noise import Noise
 from onesided.policy import Policy, Presence
 from onesided.session._count import Count
 from onesided.session._desk import Desk
+from onesided.session._enclosed import Enclosed
 from onesided.session._engine import Table
 from onesided.session._groups import Grouped
 from onesided.session._histogram import Histogram
@@ -120,6 +121,7 @@ class Session:
     count = asks(Count)
     top_k = asks(Largest)
     above = asks(Threshold)
+    enclose = asks(Enclosed)
     sum = asks(Sum)
     mean = asks(Mean)
     variance = asks(Variance)

@@ -1,0 +1,110 @@
+"""How many units are in each group, certain on both sides, at the price of a small δ?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from onesided._numbers import Infinite, Number, text
+from onesided.errors import UnprotectableError
+from onesided.mechanism._truncated import TruncatedCounts
+from onesided.noise import IntArray, Noise
+from onesided.policy import Guarantee
+from onesided.session._desk import Desk
+from onesided.session._estimates import Estimates
+from onesided.session._groups import Grouped
+from onesided.session._question import Answer, Ready
+
+_BOTH: Final = ("upper", "lower")
+_DIGITS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed(Grouped):
+    """How many units are in each group, with a lower and an upper bound that are never wrong?
+
+    delta: the probability with which an answer may give away that a unit is there. It is never
+        0: bounds on both sides tell, now and then, a count from a smaller one. The session's
+        ``delta_budget`` must allow it. Less than one in the number of units is usual.
+    The other arguments are those of :class:`onesided.session.Grouped`.
+    Errors: UnprotectableError where the policy lets a count rise.
+    """
+
+    delta: Number = field(kw_only=True)
+
+    def prepare(self, desk: Desk) -> Ready[IntArray, Estimates]:
+        """Check and price the question. Looks at no row."""
+        groups = self.groups(desk)
+        shifts = desk.policy.shifts(groups.query)
+        if groups.query.truncated and any(s.rise for many in shifts.values() for s in many):
+            raise UnprotectableError(
+                "Cutting units down to max_groups lets counts rise under the policy "
+                f"'{desk.policy.name}', and bounds on both sides cannot hide that.",
+                hint='Use on_excess="keep" or "error".',
+            )
+        mechanism = TruncatedCounts.for_policy(
+            desk.policy,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            max_groups=groups.query.max_groups,
+            counted=groups.query.counted,
+        )
+        pure = groups.plan(
+            desk,
+            mechanism,
+            certain=_BOTH,
+            standard_deviation=_moments(mechanism)[1],
+            why=f"noise from 0 to {mechanism.width}, so that both ends are known",
+        )
+        delta = {
+            edge.name: _short(max(mechanism.delta(shift) for shift in many))
+            for edge, many in shifts.items()
+        }
+        promise = pure.guarantee
+        guarantee = Guarantee(promise.policy, promise.epsilon, delta, promise.about, promise.scope)
+        plan = replace(pure, guarantee=guarantee)
+
+        def draw(counts: IntArray, noise: Noise | None) -> Answer:
+            return {"noisy": mechanism.release(counts, noise=noise)}
+
+        def tell(answer: Answer, entry: int | None) -> Estimates:
+            noisy = np.asarray(answer["noisy"], dtype=np.int64)
+            interval = mechanism.interval(noisy)
+            middle = np.rint(noisy - _moments(mechanism)[0])
+            return Estimates.of(
+                "count",
+                (np.clip(middle, interval.lower, interval.upper), interval.lower, interval.upper),
+                (True, True),
+                keys=groups.keys,
+                confidence=1,
+                guarantee=guarantee,
+                entry=entry,
+                _make_frame=lambda columns: desk.table.result(columns, like=groups.by),
+            )
+
+        about = {"rate": text(mechanism.upper_rate), "width": mechanism.width}
+        return groups.ready(
+            desk, plan, about=about, draw=draw, tell=tell, label="two-sided bounds on the"
+        )
+
+
+def _short(delta: Fraction) -> Fraction:
+    """Rounded up to a short decimal, as ledgers and sentences show it."""
+    scale = 10**_DIGITS
+    while 0 < delta * scale < 10 ** (_DIGITS - 1):
+        scale *= 10
+    return Fraction(math.ceil(delta * scale), scale)
+
+
+def _moments(mechanism: TruncatedCounts) -> tuple[float, float]:
+    """Mean and standard deviation of the truncated noise, for display."""
+    if isinstance(mechanism.upper_rate, Infinite):
+        return 0.0, 0.0
+    rate, size = float(mechanism.upper_rate), mechanism.width + 1
+    mean = 1 / np.expm1(rate) - size / np.expm1(rate * size)
+    spread = 1 / (4 * np.sinh(rate / 2) ** 2) - size**2 / (4 * np.sinh(rate * size / 2) ** 2)
+    return float(mean), float(max(spread, 0.0) ** 0.5)
