@@ -1,0 +1,134 @@
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import onesided as od
+from onesided import errors
+from onesided.noise import NotPrivateSeededNoise
+
+RNG = np.random.default_rng(3)
+N = 4000
+TABLE = pl.DataFrame(
+    {
+        "person": range(N),
+        "age": np.clip(RNG.normal(40, 15, N), 0, 99).astype(int),
+        "pay": RNG.exponential(20, N),
+        "opted_in": RNG.random(N) < 0.7,
+    }
+)
+TRUTH = np.bincount(TABLE["age"], minlength=100)
+ASK = {"bins": 100, "bounds": (0, 100), "epsilon": 1}
+ALWAYS = ("dawa", "ahp", "hierarchical")
+SPLIT = ("split", "open_shape", "dawaz", "ahpz", "hierarchicalz")
+SS, SO = "sensitive -> sensitive", "sensitive -> open"
+
+
+def session(policy=None, **more):
+    given = {"policy": policy or od.policy.sensitive("not opted_in"), "budget": 50, **more}
+    return od.Session(TABLE, unit="person", noise=NotPrivateSeededNoise(9), **given)
+
+
+@pytest.mark.parametrize("method", [*ALWAYS, *SPLIT])
+def test_every_method_is_near_the_truth_and_charges_at_most_epsilon(method):
+    asked = session()
+    made = asked.histogram("age", **ASK, method=method)
+    assert made.estimate.shape == (100,)
+    assert np.abs(made.estimate - TRUTH).mean() < 12
+    assert (made.estimate >= 0).all()
+    assert max(made.guarantee.epsilon.values()) == 1
+    assert asked.spent == dict(made.guarantee.epsilon)
+    frame = made.frame
+    assert frame["age_from"].to_list()[:3] == [0, 1, 2]
+    assert frame["age_to"].to_list()[-1] == 100
+
+
+def test_edges_are_charged_apart():
+    asked = session()
+    assert asked.histogram("age", **ASK, method="dawaz").guarantee.epsilon == {
+        SS: Fraction(9, 10),
+        SO: 1,
+    }
+    assert asked.histogram("age", **ASK, method="split").guarantee.epsilon == {SS: 1, SO: 1}
+
+
+def test_a_split_histogram_has_certain_lower_bounds():
+    asked = session()
+    for _ in range(10):
+        made = asked.histogram("age", **ASK, method="split")
+        assert (made.lower <= TRUTH).all()
+        assert made.frame["lower"].sum() > 0
+
+
+@pytest.mark.parametrize("method", ["agrid", "agridz", "dawa", "open_shape", "split"])
+def test_two_columns_make_a_table(method):
+    cells = {"age": range(0, 101, 5), "pay": range(0, 201, 10)}
+    made = session().histogram(cells, epsilon=1, method=method, records=N)
+    assert made.estimate.shape == (20, 20)
+    truth, *_ = np.histogram2d(TABLE["age"], TABLE["pay"], bins=[np.arange(0, 101, 5), np.arange(0, 201, 10)])  # fmt: skip # noqa: E501
+    assert np.abs(made.estimate - truth).mean() < 12
+
+
+def test_the_same_id_reads_the_answer_and_another_method_is_another_question():
+    asked = session()
+    first = asked.histogram("age", **ASK, method="dawa", id="ages")
+    again = asked.histogram("age", **ASK, method="dawa", id="ages")
+    assert np.array_equal(first.estimate, again.estimate)
+    assert asked.spent == {SS: 1, SO: 1}
+    for other in ("ahp", "counts"):
+        with pytest.raises(errors.LedgerFormatError, match="another question"):
+            asked.histogram("age", **ASK, method=other, id="ages")
+
+
+def test_a_plan_lists_what_fits_the_policy():
+    names = [
+        [option.name for option in session(policy).plan(_question()).options]
+        for policy in (None, od.policy.bounded())
+    ]
+    assert all(f'method="{method}"' in names[0] for method in (*ALWAYS, *SPLIT))
+    assert [name for name in names[1] if "method" in name] == [f'method="{m}"' for m in ALWAYS]
+    text = str(session().plan(_question()))
+    assert "depends on the data" in text
+    assert "told as it is" not in text
+
+
+def _question():
+    return od.session.Histogram("age", **ASK)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"method": "magic"}, "no method"),
+        ({"method": None}, "no method"),
+        ({"method": "dawa", "counted": "open"}, "counted="),
+        ({"method": "dawa", "max_groups": 2}, "one cell"),
+        ({"method": "dawa", "by": "opted_in", "keys": [True, False], "max_groups": 1}, "by="),
+        ({"method": "agrid", "records": 10}, "column"),
+    ],
+)
+def test_what_a_method_cannot_do_is_said(more, said):
+    with pytest.raises(errors.ParameterError, match=said):
+        session().histogram("age", **ASK, **more)
+
+
+def test_grids_need_a_public_size():
+    cells = {"age": [0, 50, 100], "pay": [0, 10, 200]}
+    with pytest.raises(errors.ParameterError, match="how many records"):
+        session().histogram(cells, epsilon=1, method="agrid")
+    assert session().histogram(cells, epsilon=1, method="agrid", records=1000).estimate.size == 4
+
+
+@pytest.mark.parametrize("method", SPLIT)
+def test_methods_for_open_records_need_some(method):
+    with pytest.raises(errors.PolicyError, match="nothing to split"):
+        session(od.policy.bounded()).histogram("age", **ASK, method=method)
+
+
+def test_a_unit_in_two_cells_is_refused():
+    table = pl.DataFrame({"person": [1, 1], "age": [1, 2], "opted_in": [True, True]})
+    asked = od.Session(table, unit="person", policy=od.policy.sensitive("not opted_in"), budget=9)
+    with pytest.raises(errors.ContributionError):
+        asked.histogram("age", **ASK, method="dawa")
+    assert asked.spent == {SS: 0, SO: 0}
