@@ -19,17 +19,18 @@ _PLACE: Final = "onesided_place"
 
 
 def first_groups(pairs: Lazy, unit: str, names: Sequence[str], *, most: int) -> Lazy:
-    """Each unit's ``most`` groups of lowest hash; ``pairs`` holds each (unit, group) once.
+    """At most ``most`` groups of each unit, those of lowest hash; ``pairs`` holds each pair once.
 
-    PyArrow has no hash; there the groups come in their own order.
+    Groups of equal hash count as if all of them came last, so that which is kept never depends on
+    the order of rows; a unit may then keep fewer. PyArrow has neither hash nor windows; there
+    groups come in their own order.
     """
-    hashed: Lazy = nw.from_native(_with_hash(nw.to_native(pairs), names)).lazy()
-    order = [_HASH, *names] if _HASH in hashed.collect_schema().names() else list(names)
-    if pairs.implementation.is_polars() or pairs.implementation.is_duckdb():
-        place = nw.col(names[0]).cum_count().over(unit, order_by=order)
-        kept = hashed.with_columns(place.alias(_PLACE)).filter(nw.col(_PLACE) <= most)
-        return kept.select(unit, *names)
-    rows: nw.DataFrame[Any] = hashed.collect().sort(unit, *order).with_row_index(_PLACE)
+    native = _with_hash(nw.to_native(pairs), names)
+    if native is not None:
+        hashed: Lazy = nw.from_native(native).lazy()
+        place = nw.col(_HASH).rank("max").over(unit).alias(_PLACE)
+        return hashed.with_columns(place).filter(nw.col(_PLACE) <= most).select(unit, *names)
+    rows = pairs.collect().sort(unit, *names).with_row_index(_PLACE)
     if not rows.is_empty():
         new = (nw.col(unit) != nw.col(unit).shift(1)).fill_null(True)  # noqa: FBT003
         start = nw.when(new).then(nw.col(_PLACE)).otherwise(0).cum_max()
@@ -39,7 +40,7 @@ def first_groups(pairs: Lazy, unit: str, names: Sequence[str], *, most: int) -> 
 
 
 def _with_hash(native: Any, names: Sequence[str]) -> Any:
-    """The rows with a hash of the group's name, the same for equal names of one engine."""
+    """The rows with a hash of the group's name, the same for equal names; None if there is none."""
     if hasattr(native, "fetchall"):
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
         text = f"SELECT *, hash({quoted}) AS {_HASH} FROM onesided_rows"  # noqa: S608
@@ -49,8 +50,8 @@ def _with_hash(native: Any, names: Sequence[str]) -> Any:
 
         plain = native[list(names)].astype(object)
         return native.assign(**{_HASH: pd.util.hash_pandas_object(plain, index=False)})
-    if hasattr(native, "hash_rows") or hasattr(native, "collect_schema"):
+    if hasattr(native, "collect_schema"):
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         return native.with_columns(pl.struct(*names).hash(0).alias(_HASH))
-    return native
+    return None

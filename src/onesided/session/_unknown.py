@@ -160,13 +160,9 @@ def search(
 
     def draw(found: Found, noise: Noise | None) -> Answer:
         told = mechanism.release(found[LENGTH].to_numpy().astype(np.int64), noise=noise)
-        engine = found.implementation
-        lower = nw.new_series(LOWER, told, backend=engine)
+        lower = nw.new_series(LOWER, told, backend=found.implementation)
         kept = found.select(*names).with_columns(lower).filter(nw.col(LOWER) > 0)
-        # An order of its own: that of the data would tell what was not published.
-        ordered = kept.sort(LOWER, *names, descending=[True, *[False] * len(names)])
-        # And columns of its own: an index or a buffer of text would tell it as well.
-        return {"found": made_of({n: plain(ordered[n]) for n in ordered.columns}, types, desk)}
+        return {"found": made_of(ordered(kept, names), types, desk)}
 
     def tell(answer: Answer, entry: int | None) -> KeysRelease:
         found: Found = answer["found"]
@@ -306,6 +302,36 @@ class _Keys(Ready[Found, KeysRelease]):
             )
         columns = {name: _unpacked(part) for name, part in stored["answer"].items()}
         return {"found": made_of(columns, self.types, self.desk)}
+
+
+def ordered(kept: Found, names: Sequence[str]) -> Mapping[str, Column]:
+    """Largest first, then by key, in columns of its own.
+
+    The data's order would tell what was not published, and so would an index, or a buffer of text.
+    """
+    columns = {name: plain(kept[name]) for name in kept.columns}
+    packed = _packed_keys([columns[name] for name in (LOWER, *names)])
+    if packed is None:
+        turned = kept.sort(LOWER, *names, descending=[True, *[False] * len(names)])
+        return {name: plain(turned[name]) for name in kept.columns}
+    order = np.argsort(packed, kind="stable")
+    return {name: np.asarray(column)[order] for name, column in columns.items()}
+
+
+def _packed_keys(columns: Sequence[Column]) -> IntArray | None:
+    """One number per row that sorts like the columns, the first one falling; None if too large."""
+    if any(isinstance(c, list) or c.dtype.kind not in "ib" or not c.size for c in columns):
+        return None
+    packed, width = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for place, column in enumerate(columns):
+        values = np.asarray(column, dtype=np.int64)
+        least, most = int(values.min()), int(values.max())
+        width *= most - least + 1
+        if width >= 2**62:
+            return None
+        packed *= most - least + 1
+        packed += values - least if place else most - values
+    return packed
 
 
 def plain(series: nw.Series[Any]) -> Column:
