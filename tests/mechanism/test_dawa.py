@@ -101,6 +101,14 @@ def test_exact_totals_stay_and_equal_cells_keep_their_counts(counts, seed):
     assert SILENT.release([7] * len(counts)).tolist() == [7.0] * len(counts)
 
 
+@given(COUNTS, st.integers(0, 10**6), st.integers(0, 2**32))
+def test_the_buckets_do_not_depend_on_the_level_of_the_counts(counts, level, seed):
+    mechanism = Dawa("1/2", upper_rate=1, lower_rate=1)
+    one = mechanism.learn(np.array(counts), noise=NotPrivateSeededNoise(seed))
+    two = mechanism.learn(np.array(counts) + level, noise=NotPrivateSeededNoise(seed))
+    assert one.labels.tolist() == two.labels.tolist()
+
+
 def test_flat_data_become_one_bucket_and_a_spike_its_own():
     # The chance that noise splits 4,096 equal cells is far below one in two at any rate; counted.
     noise = NotPrivateSeededNoise(3)
@@ -327,6 +335,11 @@ def test_a_draw_beyond_measure_is_refused_rather_than_added():
 def test_labels_that_make_no_partition(bad):
     with pytest.raises(errors.DataError):
         Partition(bad)
+
+
+def test_a_partition_cannot_be_written_to():
+    with pytest.raises(ValueError, match="read-only"):
+        Partition([0, 0, 1]).labels[0] = 1
 
 
 def test_a_partition_of_another_histogram_is_refused():

@@ -53,7 +53,10 @@ class Partition:
             raise DataError(
                 f"Bucket {int(np.argmin(sizes))} has no cell.", hint="Number buckets without gaps."
             )
-        object.__setattr__(self, "labels", array.astype(np.int64))
+        labels = array.astype(np.int64)
+        for public in (labels, sizes):
+            public.setflags(write=False)
+        object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "sizes", sizes)
 
     @classmethod

@@ -134,52 +134,48 @@ def _records(policy: Policy) -> tuple[Record, ...]:
 
 
 def _broken_partitions() -> Iterator[Case]:
-    add, four = policies.addition_only(), GroupCount(max_groups=1)
     right = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
-
-    def broken(wrong: Any, flaw: str, seen: str, rate: int = 8) -> Case:
-        claims: dict[Edge, Loss] = {edge: rate * edge.weight for edge in add.edges}
-        return Case(
-            "Dawa (phase 1)",
-            add,
-            wrong,
-            claims,
-            query=four,
-            universe=_FOUR,
-            flaw=flaw,
-            seen=seen,
-            tail=1e-9,
-        )
-
     silent = Dawa(INFINITE, upper_rate=_DEAR, lower_rate=_DEAR)
-    yield broken(zoo.Learning(silent, _TENSE), "partition learnt without noise", "plain histograms")
     hasty = Dawa(16, upper_rate=_DEAR, lower_rate=_DEAR)
-    yield broken(
-        zoo.Learning(hasty, (5, 6, 0, 0)),
-        "only the bucket's own cost is thought to move",
-        "noisy costs, half read",
-    )
-    yield broken(
-        zoo.WrongLearning(partial(zoo.quiet_cells, rate=2, price=1), (0, 0, 0, 0)),
-        "cells without noise, costs clipped at 0",
-        "DAWA as distributed with DPBench",
-        rate=2,
-    )
-    yield broken(
-        zoo.WrongLearning(partial(zoo.ties_by_deviation, right=right), (0, 0, 0, 0)),
-        "equal prices decided by true deviations",
-        "sorts of sorted data",
-    )
-    tree = Hierarchical(upper_rate=4, lower_rate=4, branching=2)
-    yield Case(
-        "Hierarchical",
-        add,
-        Wrong(partial(zoo.whole_rate_per_level, rate=4)),
-        {e: max(tree.loss(s) for s in many) for e, many in add.shifts(four).items()},
-        query=four,
-        universe=_TWO,
-        flaw="every level at the whole rate",
-        seen="trees",
+    flat = (0, 0, 0, 0)
+    for wrong, claim, flaw, seen in (
+        (zoo.Learning(silent, _TENSE), 8, "partition learnt without noise", "plain histograms"),
+        (
+            zoo.Learning(hasty, (5, 6, 0, 0)),
+            8,
+            "only the bucket's own cost is thought to move",
+            "noisy costs, half read",
+        ),
+        (
+            zoo.WrongLearning(partial(zoo.quiet_cells, rate=2, price=1), flat),
+            2,
+            "cells without noise, costs clipped at 0",
+            "DAWA as distributed with DPBench",
+        ),
+        (
+            zoo.WrongLearning(partial(zoo.ties_by_deviation, right=right), flat),
+            8,
+            "equal prices decided by true deviations",
+            "sorts of sorted data",
+        ),
+    ):
+        yield _added("Dawa (phase 1)", wrong, claim, flaw, seen, universe=_FOUR)
+    every = Wrong(partial(zoo.whole_rate_per_level, rate=4))
+    yield _added("Hierarchical", every, 4, "every level at the whole rate", "trees", universe=_TWO)
+
+
+def _added(name: str, wrong: Any, claim: int, flaw: str, seen: str, *, universe: Universe) -> Case:
+    """A broken one under addition only, where a record that is added costs ``claim``."""
+    policy = policies.addition_only()
+    return Case(
+        name,
+        policy,
+        wrong,
+        {edge: claim * edge.weight for edge in policy.edges},
+        query=GroupCount(max_groups=1),
+        universe=universe,
+        flaw=flaw,
+        seen=seen,
         tail=1e-9,
     )
 
