@@ -117,7 +117,7 @@ def _zeros() -> Iterator[Case]:
             partial(_released, mechanism),
             mechanism.losses(policy),
             policy,
-            known=(1, 0),
+            known=(1, 1),
             loose=_PHASES,
             universe=Universe(groups=("a", "b"), units=1, values=_records(policy)),
             tail=tail,
