@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from onesided import policy as policies
@@ -86,15 +87,27 @@ def _open_counts() -> Iterator[Case]:
 def _broken_splits() -> Iterator[Case]:
     right = SplitHistogram.for_policy(_SENSITIVE, epsilon=6)
     for run, flaw, seen in (
-        (zoo.zeros_kept(right), "sensitive zeros stay zero", "the recipe on the wrong part"),
-        (zoo.clipped_first(right), "open counts clipped before the noise", "by who is near"),
-        (zoo.noise_above_open(right), "noise above open counts", "the presence policy's side"),
+        (
+            partial(zoo.zeros_kept, right=right),
+            "sensitive zeros stay zero",
+            "the recipe on the wrong part",
+        ),
+        (
+            partial(zoo.clipped_first, right=right),
+            "open counts clipped before the noise",
+            "by who is near",
+        ),
+        (
+            partial(zoo.noise_above_open, right=right),
+            "noise above open counts",
+            "the presence policy's side",
+        ),
     ):
         yield _broken(right, run, _SENSITIVE, flaw, seen)
     forgot = SplitHistogram(3, 6, open_rate=3)
     yield _broken(
         right,
-        lambda hidden, free, noise: forgot.release(hidden, free, noise=noise),
+        zoo.Measured(forgot),
         _SENSITIVE,
         "sensitive counts charged without their rise",
         "a budget for open records only",
@@ -104,21 +117,34 @@ def _broken_splits() -> Iterator[Case]:
 def _broken_shapes() -> Iterator[Case]:
     right = OpenShape((2, 2), ((2, 2, 5), (4, 4, 4)), block=2)
     for run, flaw, seen in (
-        (zoo.raw_partition(right), "partition from the true open counts", "DAWA on open data"),
-        (zoo.raw_shape(right), "spread by the true open shape", "a public prior that is not"),
-        (zoo.raw_choice(right), "rates chosen by the true counts", "tuning on the data"),
-        (zoo.second_look(right), "the second look is charged as the rest", "refining an answer"),
+        (
+            partial(zoo.raw_partition, right=right),
+            "partition from the true open counts",
+            "DAWA on open data",
+        ),
+        (
+            partial(zoo.raw_shape, right=right),
+            "spread by the true open shape",
+            "a public prior that is not",
+        ),
+        (
+            partial(zoo.raw_choice, right=right),
+            "rates chosen by the true counts",
+            "tuning on the data",
+        ),
+        (
+            partial(zoo.second_look, right=right),
+            "the second look is charged as the rest",
+            "refining an answer",
+        ),
     ):
         yield _broken(right, run, _SENSITIVE, flaw, seen)
 
 
 def _sound(mechanism: Any, policy: Policy, world: Universe, **options: Any) -> Case:
     """Everything that is drawn for is checked, not only what is made of it."""
-    measure = getattr(mechanism, "measure", None) or mechanism.release
     name = options.pop("name", type(mechanism).__name__)
-    program = zoo.TwoParts(
-        lambda hidden, free, noise: measure(hidden, free, noise=noise), policy, world
-    )
+    program = zoo.TwoParts(zoo.Measured(mechanism), policy, world)
     options.setdefault("tail", 1e-13)
     return Case(name, policy, program, mechanism.losses(policy), universe=world, **options)
 

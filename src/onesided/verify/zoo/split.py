@@ -34,82 +34,69 @@ class TwoParts:
         return self.run(hidden, free, noise)
 
 
-def zeros_kept(right: SplitHistogram) -> Run:
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Everything that a shipped mechanism draws noise for, not only what is made of it."""
+
+    mechanism: OpenShape | SplitHistogram
+
+    def __call__(self, hidden: IntArray, free: IntArray, noise: Noise) -> Any:
+        """Both parts measured."""
+        if isinstance(self.mechanism, OpenShape):
+            return self.mechanism.measure(hidden, free, noise=noise)
+        return self.mechanism.release(hidden, free, noise=noise)
+
+
+def zeros_kept(hidden: IntArray, free: IntArray, noise: Noise, *, right: SplitHistogram) -> Any:
     """Sensitive counts of 0 get no noise: "no record, nothing to hide"."""
-
-    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
-        released = right.release(hidden, free, noise=noise)
-        return np.where(hidden == 0, 0, released.sensitive), released.open
-
-    return run
+    released = right.release(hidden, free, noise=noise)
+    return np.where(hidden == 0, 0, released.sensitive), released.open
 
 
-def clipped_first(right: SplitHistogram) -> Run:
+def clipped_first(hidden: IntArray, free: IntArray, noise: Noise, *, right: SplitHistogram) -> Any:
     """Open counts are cut to 0 where anybody sensitive is, before the noise."""
-
-    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
-        return right.release(hidden, np.where(hidden > 0, 0, free), noise=noise)
-
-    return run
+    return right.release(hidden, np.where(hidden > 0, 0, free), noise=noise)
 
 
-def noise_above_open(right: SplitHistogram) -> Run:
+def noise_above_open(
+    hidden: IntArray, free: IntArray, noise: Noise, *, right: SplitHistogram
+) -> Any:
     """Open counts with noise above them, as presence has it: they rise along a move."""
-
-    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
-        above = noise.geometric(right.open_rate, free.size)
-        first = noise.two_sided(right.upper_rate, right.lower_rate, hidden.size)
-        return hidden + first, free + above
-
-    return run
+    above = noise.geometric(right.open_rate, free.size)
+    first = noise.two_sided(right.upper_rate, right.lower_rate, hidden.size)
+    return hidden + first, free + above
 
 
-def raw_partition(right: OpenShape) -> Run:
+def raw_partition(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
     """The partition is taken where true open counts are: cells with any are measured alone."""
-
-    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
-        option = right.options[0]
-        lower = free - noise.geometric(option.open, free.size)
-        labels = np.arange(free.size) if free.any() else np.zeros(free.size, dtype=np.int64)
-        totals = np.bincount(labels, hidden).astype(np.int64)
-        return lower, totals + noise.two_sided(option.upper, option.lower, totals.size)
-
-    return run
+    option = right.options[0]
+    lower = free - noise.geometric(option.open, free.size)
+    labels = np.arange(free.size) if free.any() else np.zeros(free.size, dtype=np.int64)
+    totals = np.bincount(labels, hidden).astype(np.int64)
+    return lower, totals + noise.two_sided(option.upper, option.lower, totals.size)
 
 
-def raw_shape(right: OpenShape) -> Run:
+def raw_shape(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
     """A noisy total of all sensitive records, spread in the shape of the true open counts."""
-
-    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
-        option = right.options[0]
-        lower = free - noise.geometric(option.open, free.size)
-        total = int(hidden.sum()) + int(noise.two_sided(option.upper, option.lower, 1)[0])
-        return lower, total * free / max(int(free.sum()), 1)
-
-    return run
+    option = right.options[0]
+    lower = free - noise.geometric(option.open, free.size)
+    total = int(hidden.sum()) + int(noise.two_sided(option.upper, option.lower, 1)[0])
+    return lower, total * free / max(int(free.sum()), 1)
 
 
-def raw_choice(right: OpenShape) -> Run:
+def raw_choice(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
     """The rates are chosen by the true number of sensitive records, and told."""
-
-    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
-        number = int(hidden.sum() > 0)
-        option = right.options[number]
-        lower = free - noise.geometric(option.open, free.size)
-        totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
-        return number, lower, totals
-
-    return run
+    number = int(hidden.sum() > 0)
+    option = right.options[number]
+    lower = free - noise.geometric(option.open, free.size)
+    totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
+    return number, lower, totals
 
 
-def second_look(right: OpenShape) -> Run:
+def second_look(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
     """The second look at open counts has the whole open rate, not what is left of it."""
-
-    def run(hidden: IntArray, free: IntArray, noise: Noise) -> Any:
-        option = right.options[0]
-        first = free - noise.geometric(right.look.open, free.size)
-        second = free - noise.geometric(option.open, free.size)
-        totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
-        return np.maximum(first, second), totals
-
-    return run
+    option = right.options[0]
+    first = free - noise.geometric(right.look.open, free.size)
+    second = free - noise.geometric(option.open, free.size)
+    totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
+    return np.maximum(first, second), totals
