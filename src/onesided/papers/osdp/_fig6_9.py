@@ -162,11 +162,11 @@ def _by_dataset(rows: Sequence[Row]) -> Figure:
                     for method in SHOWN
                 ],
                 log_y=True,
-                x_names=[TITLES[name] for name in names],
+                x_names=[TITLES[name].removesuffix("logs") for name in names],
             )
         )
     return Figure(
-        title="Figure 9: regret of MRE by histogram (Close, ε = 1)", panels=panels, columns=3
+        title="Figure 9: regret of MRE by histogram (Close, ε = 1)", panels=panels, columns=2
     )
 
 

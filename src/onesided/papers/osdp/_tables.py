@@ -141,19 +141,19 @@ def result(rows: list[Row], setup: Setup) -> Result:
 def _panel(epsilon: str, rows: Sequence[Row]) -> Panel:
     return Panel(
         title=f"ε = {epsilon}",
-        x_label="records, as a multiple of the theorem's crossing",
+        x_label="records, in multiples of the crossing",
         y_label="L1 error (records)",
         curves=[
             Curve(
                 look=look,
-                x=[row["times"] for row in rows],
+                x=range(len(rows)),
                 y=[row[name] for row in rows],
                 spread=[row[f"{name}_spread"] for row in rows],
             )
             for name, look in (("sample", _SAMPLE), ("laplace", _LAPLACE))
         ],
-        log_x=True,
         log_y=True,
+        x_names=[f"{row['times']:g}" for row in rows],
     )
 
 
