@@ -114,7 +114,7 @@ def _zeros() -> Iterator[Case]:
     ):
         yield _with_open(
             name,
-            partial(_released, mechanism),
+            zoo.Released(mechanism),
             mechanism.losses(policy),
             policy,
             known=(1, 1),
@@ -215,7 +215,3 @@ def _with_open(
 ) -> Case:
     publish = zoo.WithOpen(run, options["universe"], known)
     return Case(name, policy, publish, claims, tail=tail, unseen=1e-3, **options)
-
-
-def _released(mechanism: Zeroed, counts: Any, opened: Any, noise: Any) -> Any:
-    return mechanism.release(counts, opened, noise=noise)

@@ -57,6 +57,17 @@ class WithOpen:
 
 
 @dataclass(frozen=True, slots=True)
+class Released:
+    """Right: the recipe as shipped, as a function of both histograms."""
+
+    mechanism: Zeroed
+
+    def __call__(self, counts: IntArray, opened: IntArray, noise: Noise) -> Any:
+        """Its estimates."""
+        return self.mechanism.release(counts, opened, noise=noise)
+
+
+@dataclass(frozen=True, slots=True)
 class WrongLearning:
     """A first phase that is wrong, in the shape of a mechanism; it states no loss."""
 
