@@ -98,17 +98,26 @@ class Mean(Valued):
         """The parts of least noise: about the middle of the bounds, or about 0."""
         share = positive(self.epsilon, name="epsilon") / (3 if self.squared else 2)
 
-        def part(low: int, high: int) -> Part:
-            optional = self.optional(groups)
-            shifts = dict(value_shifts(desk.policy, groups, low=low, high=high, optional=optional))
-            return Part(Sums.for_shifts(shifts, epsilon=share), shifts)
+        def part(low: int, high: int, *, monotone: bool) -> Part:
+            shifts = value_shifts(
+                desk.policy,
+                groups,
+                low=low,
+                high=high,
+                optional=self.optional(groups),
+                monotone=monotone,
+            )
+            return Part(Sums.for_shifts(shifts, epsilon=share), dict(shifts))
 
         def about(centre: int) -> Parts:
             low, high = value.low - centre, value.high - centre
             most = max(low * low, high * high)
             least = 0 if low <= 0 <= high else min(low * low, high * high)
-            squares = part(least, _roomy(most)) if self.squared else None
-            return Parts(centre, part(1, 1), part(low, high), squares)
+            # What falls may come nearer to a centre or go away from it, unless the centre is 0.
+            falls = value.low >= 0 and centre == 0
+            squares = part(least, _roomy(most), monotone=falls) if self.squared else None
+            count = part(1, 1, monotone=True)
+            return Parts(centre, count, part(low, high, monotone=falls), squares)
 
         tried = [about(centre) for centre in ((value.low + value.high) // 2, 0)]
         return min(tried, key=lambda parts: parts.total.mechanism.distribution.variance())

@@ -28,7 +28,7 @@ class Valued(Grouped):
 
     column: the numbers. A unit's value in a group is the sum over its rows there.
     bounds: ``(lowest, highest)``, public. Each row's value, and then each unit's, is clipped to
-        them; ``session.inspect_values`` tells the curator how often.
+        them.
     step: the grid that values are rounded to; the bounds must lie on it.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
     confidence: how often a bound holds that is not certain, for each group on its own.
@@ -70,7 +70,12 @@ class Sum(Valued):
         """Check and price the question. Looks at no row."""
         groups, value = self.groups(desk), self.value(desk)
         shifts = value_shifts(
-            desk.policy, groups, low=value.low, high=value.high, optional=self.optional(groups)
+            desk.policy,
+            groups,
+            low=value.low,
+            high=value.high,
+            optional=self.optional(groups),
+            monotone=value.low >= 0,
         )
         mechanism = Sums.for_shifts(shifts, epsilon=self.epsilon)
         mechanism.interval(np.zeros(0, dtype=np.int64), confidence=self.confidence)

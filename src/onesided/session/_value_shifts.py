@@ -10,12 +10,13 @@ from onesided.session._groups import Groups
 
 
 def value_shifts(
-    policy: Policy, groups: Groups, *, low: int, high: int, optional: bool
+    policy: Policy, groups: Groups, *, low: int, high: int, optional: bool, monotone: bool
 ) -> Mapping[Edge, tuple[Shift, ...]]:
     """Per edge, the extreme shifts of sums in which each unit counted in a group adds a value.
 
     low, high: the least and greatest such value. optional: whether a unit that is there may also
-    add nothing, because a condition, a group or a missing value leaves it out.
+    add nothing, because a condition, a group or a missing value leaves it out. monotone: whether
+    taking some of a unit's rows away, but not all, can never raise what it adds.
 
     Why these. Let a move take ``fall`` (unit, group) pairs away and bring ``rise`` others; the
     policy says how many. A pair that goes takes a value in [low, high] with it, one that comes
@@ -23,8 +24,10 @@ def value_shifts(
     moves may replace everything and are counted as going and coming. The loss is linear in the
     total rise and fall, so it is largest where all that comes has one sign and all that goes has
     one. With a single sum what goes and what comes fall on the same number, and only the
-    difference moves it. Under presence a single sum of values ``>= 0`` falls by at most ``high``
-    when some of a unit's rows go; of values of both signs it may rise as well.
+    difference moves it. Under presence some of a unit's rows may go while others stay. If what it
+    adds is monotone and ``>= 0``, as a sum of rows ``>= 0`` is, a single sum then falls by at most
+    ``high``. A sum of rows of both signs is not, nor its distance from a centre, nor its square: 5
+    and -5 add up to less than 5 alone. Then it may rise as well, by as much as anything can.
 
     Errors: UnprotectableError for a policy that says nothing about values beside its groups.
     """
@@ -46,7 +49,9 @@ def value_shifts(
                 for moved in (
                     _several(shift, low, high)
                     if groups.by
-                    else _single(shift, low, high, optional=optional, partial=partial)
+                    else _single(
+                        shift, low, high, optional=optional, erratic=partial and not monotone
+                    )
                 )
             )
         )
@@ -64,11 +69,11 @@ def _several(shift: Shift, low: int, high: int) -> Iterable[Shift]:
             yield Shift(rise=come[0] + gone[0], fall=come[1] + gone[1])
 
 
-def _single(shift: Shift, low: int, high: int, *, optional: bool, partial: bool) -> Iterable[Shift]:
+def _single(shift: Shift, low: int, high: int, *, optional: bool, erratic: bool) -> Iterable[Shift]:
     """All pairs move the same sum."""
     up, down = max(high, 0), max(-low, 0)
     comes, goes = shift.rise > 0, shift.fall > 0
-    if partial and down and (comes or goes):
+    if erratic and (comes or goes):
         comes = goes = optional = True
     if comes and goes:
         span = up + down if optional else high - low

@@ -109,7 +109,7 @@ def _sum(
 ) -> Case:
     low, high = bounds
     groups = _groups(policy, by=by, most=most)
-    shifts = value_shifts(policy, groups, low=low, high=high, optional=optional)
+    shifts = value_shifts(policy, groups, low=low, high=high, optional=optional, monotone=low >= 0)
     mechanism = Sums.for_shifts(shifts, epsilon=_EPSILON)
     claims = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
     over = " by place" if by else ""

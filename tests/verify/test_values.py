@@ -1,0 +1,220 @@
+"""Values in sessions: what is charged is never less than what the answer really loses.
+
+Every record of a tiny world is put into a table of its own and asked about through a session. The
+secret numbers that noise is added to come from the session's own code; how far they move along
+every move of a policy, as its definition has it, is then priced at the rates the session chose.
+The moves are written out here, from the definitions, and not taken from the policies.
+"""
+
+from functools import cache
+from itertools import chain, combinations, product
+
+import numpy as np
+import pytest
+
+import onesided as od
+from onesided import errors
+from onesided.session import Mean, Variance
+
+pl = pytest.importorskip("polars")
+
+PLACES = ("p", "q")
+SCHEMA = {"person": pl.Int64, "hot": pl.Boolean, "place": pl.String, "value": pl.Int64}
+
+
+def records(values, *, flags=(False, True), most=2):
+    """What one person can hold: up to ``most`` rows of (hot, place, value). No row: absent."""
+    rows = [
+        (hot, place, value)
+        for place in PLACES
+        for value in values
+        for hot in flags
+    ]  # fmt: skip
+    found = chain.from_iterable(combinations(rows, size) for size in range(most + 1))
+    return sorted(set(found), key=repr)
+
+
+def kind(record):
+    return "sensitive" if any(hot for hot, _, _ in record) else "open"
+
+
+def moves_of(name, pool, *, groups):
+    """Every (real, other, edge) of a policy; ``groups`` says which groups a record is in."""
+    for real, other in product(pool, repeat=2):
+        edge = None if real == other else MOVES[name](real, other, groups)
+        if edge:
+            yield real, other, edge
+
+
+def _bounded(real, other, _groups):
+    return "record -> record" if real and other else None
+
+
+def _addition(real, other, _groups):
+    return "record -> absent" if real and not other else None
+
+
+def _removal(real, other, _groups):
+    return "absent -> record" if other and not real else None
+
+
+def _unbounded(real, other, groups):
+    return _addition(real, other, groups) or _removal(real, other, groups)
+
+
+def _sensitive(real, other, _groups):
+    if not (real and other) or kind(real) != "sensitive":
+        return None
+    return f"sensitive -> {kind(other)}"
+
+
+def _extended(real, other, _groups):
+    if real and not other:
+        return "sensitive -> absent" if kind(real) == "sensitive" else None
+    return f"absent -> {kind(other)}" if other and not real else None
+
+
+def _tiers(real, other, _groups):
+    names = {"sensitive": "strict", "open": "easy"}
+    return f"{names[kind(real)]} -> {names[kind(other)]}" if real and other else None
+
+
+def _proposition(real, other, groups):
+    if not (real and other):
+        return None
+    if kind(real) == "open":
+        return "open -> open" if kind(other) == "open" else None
+    return _sensitive(real, other, groups).replace("sensitive", "protected")
+
+
+def _dropped(real, other, groups, most):
+    """Whether ``other`` is ``real`` without up to ``most`` of its groups, each lost whole."""
+    if not set(other) < set(real):
+        return False
+    lost = set(groups(real)) - set(groups(other))
+    kept = [row for row in real if not set(groups((row,))) & lost]
+    return len(lost) <= most and (sorted(kept) == sorted(other) or groups is ROWS)
+
+
+def _presence(real, other, groups):
+    return "present -> not present" if _dropped(real, other, groups, 1) else None
+
+
+def _presence_two(real, other, groups):
+    return "present -> not present" if _dropped(real, other, groups, 2) else None
+
+
+def _both(real, other, groups):
+    """Sensitive and presence: what is dropped, and from whom."""
+    if not (other and kind(real) == "sensitive" and _dropped(real, other, groups, 2)):
+        return None
+    return f"present & sensitive -> not present & {kind(other)}"
+
+
+MOVES = {
+    "bounded": _bounded,
+    "addition": _addition,
+    "removal": _removal,
+    "unbounded": _unbounded,
+    "sensitive": _sensitive,
+    "extended": _extended,
+    "tiers": _tiers,
+    "proposition": _proposition,
+    "presence": _presence,
+    "presence two": _presence_two,
+    "both": _both,
+}
+POLICIES = {
+    "bounded": od.policy.bounded(),
+    "addition": od.policy.addition_only(),
+    "removal": od.policy.removal_only(),
+    "unbounded": od.policy.unbounded(),
+    "sensitive": od.policy.sensitive("hot"),
+    "extended": od.policy.extended_sensitive("hot"),
+    "tiers": od.policy.tiers({"strict": ("1/2", "hot"), "easy": 1}),
+    "proposition": od.policy.proposition("not hot"),
+    "presence": od.policy.presence(max_groups=1),
+    "presence two": od.policy.presence(max_groups=2),
+    "both": od.policy.sensitive("hot") & od.policy.presence(max_groups=2),
+}
+PARTIAL = ("presence", "presence two", "both")
+
+
+def ROWS(record):  # noqa: N802 - a constant among functions
+    """Without public groups any part of someone's rows is a part of where they were."""
+    return record
+
+
+def BY_PLACE(record):  # noqa: N802
+    return [place for _, place, _ in record]
+
+
+def table(record):
+    """One person's rows, after another's that never change."""
+    rows = [(0, False, "p", 0), *((1, *row) for row in record)]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+class Asked:
+    """A question under a policy, its charge, and what it reads of any record."""
+
+    def __init__(self, question, policy, *, unit="person"):
+        self.question, self.policy, self.unit = question, policy, unit
+        plan = self.prepared(()).plan
+        self.charge, self.mechanism = plan.charge, plan.mechanism
+        self.read = cache(self._read)
+
+    def prepared(self, record):
+        session = od.Session(table(record), policy=self.policy, unit=self.unit, budget=100)
+        return self.question.prepare(session._desk())
+
+    def _read(self, record):
+        """Pairs of a noise mechanism and the numbers it is added to; None if refused."""
+        try:
+            secret = self.prepared(record).read()
+        except errors.ContributionError:
+            return None
+        parts = getattr(self.mechanism, "all", None)
+        if parts is None:
+            return [(self.mechanism, secret)]
+        return [(part.mechanism, getattr(secret, name)) for name, part in parts.items()]
+
+    def loss(self, real, other):
+        """The exact loss of releasing all parts; None where the curator's assertion fails."""
+        here, there = self.read(real), self.read(other)
+        if here is None or there is None:
+            return None
+        total = 0
+        for (mechanism, before), (_, after) in zip(here, there, strict=True):
+            fall = int(np.maximum(before - after, 0).sum())
+            rise = int(np.maximum(after - before, 0).sum())
+            total += mechanism.loss(od.Shift(rise=rise, fall=fall))
+        return total
+
+
+def worst(asked, name, pool, *, groups):
+    """Per edge, the largest loss found; fails on the first that was not charged."""
+    found = {}
+    for real, other, edge in moves_of(name, pool, groups=groups):
+        loss = asked.loss(real, other)
+        if loss is None:
+            continue
+        assert loss <= asked.charge[edge], (name, asked.question, real, other, loss)
+        found[edge] = max(found.get(edge, 0), loss)
+    return found
+
+
+CASES = (
+    # Taking a row away may raise what a person adds: squares about any centre, values below 0.
+    ("presence", Variance("value", bounds=(-5, 5), epsilon=6), (-5, 5)),
+    ("presence", Variance("value", bounds=(10, 30), epsilon=6), (10, 20)),
+    ("presence", Mean("value", bounds=(-1, 0), epsilon=6), (-1, 0)),
+    ("both", Mean("value", bounds=(-6, -5), epsilon=6), (-6, 0)),
+)
+
+
+@pytest.mark.parametrize(("name", "question", "values"), CASES)
+def test_single_numbers_under_presence(name, question, values):
+    """Once charged as if they could only fall; the true loss was infinite."""
+    asked = Asked(question, POLICIES[name])
+    assert worst(asked, name, records(values), groups=ROWS)
