@@ -61,8 +61,9 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
     """The policy's moves, where each record is counted in one cell.
 
     cells: for a graph, the number of cells (its values are then the numbers from 0, or the same
-        as text), or its values in the order of the cells; for a neighbourhood a :class:`Grid`, or
-        names of its places; for any other policy the number or the names.
+        as text), or its values in the order of the cells; for a neighbourhood a :class:`Grid` (a
+        number or shape is one at the origin, 1 apart), or names of its places; for any other
+        policy the number or the names.
     partition: for policies of kinds: True asserts that every record that is counted lies in
         exactly one of the cells. Otherwise it may lie outside all of them, and a record that may
         change may come and go.
@@ -72,9 +73,8 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
     if isinstance(policy, Graph):
         return _of_graph(policy, names)
     if isinstance(policy, Neighbourhood):
-        if isinstance(cells, Grid):
-            return _of_grid(policy, cells)
-        return _of_places(policy, names)
+        named = any(isinstance(name, str) for name in names)
+        return _of_places(policy, names) if named else _of_grid(policy, grid)
     return _of_kinds(policy, grid, partition=partition)
 
 
