@@ -13,7 +13,7 @@ from onesided._numbers import INFINITE
 from onesided.policy import Guarantee, Shift
 
 if TYPE_CHECKING:
-    from onesided import accounting, bounds, verify
+    from onesided import accounting, bounds, linear, session, verify
     from onesided.belief import risk
     from onesided.ledger import Ledger
     from onesided.monitor import Monitor
@@ -32,6 +32,8 @@ _LATER = {
     "accounting": "",
     "risk": "onesided.belief",
     "bounds": "",
+    "linear": "",
+    "session": "",
     "verify": "",
 }
 
@@ -49,10 +51,12 @@ __all__ = [
     "accounting",
     "bounds",
     "errors",
+    "linear",
     "mechanism",
     "noise",
     "policy",
     "risk",
+    "session",
     "verify",
 ]
 

@@ -1,5 +1,8 @@
 """Mechanisms: one frozen value each; ``release`` is what it does, ``loss`` what it costs."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from onesided.mechanism._asymmetric import AGeo, ALap
 from onesided.mechanism._base import Mechanism
 from onesided.mechanism._baselines import (
@@ -25,38 +28,128 @@ from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._decision import AtMost
 from onesided.mechanism._record_sample import RecordSample
 from onesided.mechanism._sparse_vector import Answer, SparseAnswers, SparseStream, SparseVector
+from onesided.mechanism._staircase import Staircase
+from onesided.mechanism._subsampled import Subsampled
 from onesided.mechanism._sums import Sums
+from onesided.mechanism._suppress import Suppress
 from onesided.mechanism._top_k import TopK, TopKAnswer
+from onesided.mechanism._truncated import TruncatedCounts
 from onesided.mechanism._unknown_keys import UnknownKeys, mean_relative_error
+
+if TYPE_CHECKING:
+    from onesided.mechanism import local
+    from onesided.mechanism._linear import Linear, LinearAnswers
+    from onesided.mechanism.histograms import (
+        AGrid,
+        Ahp,
+        Dawa,
+        Hierarchical,
+        Marginals,
+        OpenShape,
+        OpenShapeCounts,
+        Partition,
+        SplitCounts,
+        SplitHistogram,
+        TreeModel,
+        TwoPhase,
+        UniformGrid,
+        Zeroed,
+        Zeros,
+        zeros,
+    )
+
+# Loaded when first asked for, so that importing the package stays light.
+_LATER = {
+    **dict.fromkeys(("Linear", "LinearAnswers"), "onesided.mechanism._linear"),
+    **dict.fromkeys(
+        (
+            "AGrid",
+            "Ahp",
+            "Dawa",
+            "Hierarchical",
+            "Marginals",
+            "OpenShape",
+            "OpenShapeCounts",
+            "Partition",
+            "SplitCounts",
+            "SplitHistogram",
+            "TreeModel",
+            "TwoPhase",
+            "UniformGrid",
+            "Zeroed",
+            "Zeros",
+            "zeros",
+        ),
+        "onesided.mechanism.histograms",
+    ),
+    "local": "",
+}
 
 __all__ = [
     "AGeo",
+    "AGrid",
     "ALap",
     "AdaptiveGapAnswers",
     "AdaptiveGapSparseVector",
+    "Ahp",
     "Answer",
     "AtMost",
     "Counts",
     "Cumulative",
+    "Dawa",
     "DiscreteLaplace",
     "GapAnswers",
     "GapSparseVector",
     "GapTopK",
     "GapTopKAnswer",
+    "Hierarchical",
     "Interval",
+    "Linear",
+    "LinearAnswers",
+    "Marginals",
     "MeasuredTopK",
     "MeasuredTopKAnswer",
     "Mechanism",
+    "OpenShape",
+    "OpenShapeCounts",
+    "Partition",
     "RecordSample",
     "SparseAnswers",
     "SparseStream",
     "SparseVector",
+    "SplitCounts",
+    "SplitHistogram",
+    "Staircase",
+    "Subsampled",
     "Sums",
+    "Suppress",
     "TopK",
     "TopKAnswer",
+    "TreeModel",
+    "TruncatedCounts",
+    "TwoPhase",
+    "UniformGrid",
     "UnknownKeys",
     "VirtualOptimal",
+    "Zeroed",
+    "Zeros",
     "combine_gaps",
     "combine_leads",
+    "local",
     "mean_relative_error",
+    "zeros",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Names that are loaded when first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'onesided.mechanism' has no attribute {name!r}")
+    place = _LATER[name]
+    found = getattr(import_module(place), name) if place else import_module(f"{__name__}.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,10 +13,10 @@ from onesided._numbers import Infinite, Number, text
 from onesided.errors import UnprotectableError
 from onesided.mechanism._truncated import TruncatedCounts
 from onesided.noise import IntArray, Noise
-from onesided.policy import Guarantee
 from onesided.session._desk import Desk
 from onesided.session._estimates import Estimates
-from onesided.session._groups import Grouped
+from onesided.session._groups import Grouped, Groups
+from onesided.session._plan import Plan
 from onesided.session._question import Answer, Ready
 
 _BOTH: Final = ("upper", "lower")
@@ -53,20 +53,7 @@ class Enclosed(Grouped):
             max_groups=groups.query.max_groups,
             counted=groups.query.counted,
         )
-        pure = groups.plan(
-            desk,
-            mechanism,
-            certain=_BOTH,
-            standard_deviation=_moments(mechanism)[1],
-            why=f"noise from 0 to {mechanism.width}, so that both ends are known",
-        )
-        delta = {
-            edge.name: _short(max(mechanism.delta(shift) for shift in many))
-            for edge, many in shifts.items()
-        }
-        promise = pure.guarantee
-        guarantee = Guarantee(promise.policy, promise.epsilon, delta, promise.about, promise.scope)
-        plan = replace(pure, guarantee=guarantee)
+        plan = _plan(desk, groups, mechanism)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(counts, noise=noise)}
@@ -81,7 +68,7 @@ class Enclosed(Grouped):
                 (True, True),
                 keys=groups.keys,
                 confidence=1,
-                guarantee=guarantee,
+                guarantee=plan.guarantee,
                 entry=entry,
                 _make_frame=lambda columns: desk.table.result(columns, like=groups.by),
             )
@@ -90,6 +77,22 @@ class Enclosed(Grouped):
         return groups.ready(
             desk, plan, about=about, draw=draw, tell=tell, label="two-sided bounds on the"
         )
+
+
+def _plan(desk: Desk, groups: Groups, mechanism: TruncatedCounts) -> Plan:
+    """The charge on each edge, δ included."""
+    pure = groups.plan(
+        desk,
+        mechanism,
+        certain=_BOTH,
+        standard_deviation=_moments(mechanism)[1],
+        why=f"noise from 0 to {mechanism.width}, so that both ends are known",
+    )
+    delta = {
+        edge.name: _short(max(mechanism.delta(shift) for shift in many))
+        for edge, many in desk.policy.shifts(groups.query).items()
+    }
+    return replace(pure, guarantee=replace(pure.guarantee, delta=delta))
 
 
 def _short(delta: Fraction) -> Fraction:

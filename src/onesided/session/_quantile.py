@@ -21,8 +21,9 @@ from onesided.session._binned import with_bins
 from onesided.session._bins import Bins, edges_of
 from onesided.session._count import certain_sides, reason
 from onesided.session._desk import Desk
-from onesided.session._groups import Grouped
+from onesided.session._groups import Grouped, Groups
 from onesided.session._keys import PublicKeys
+from onesided.session._plan import Plan
 from onesided.session._question import Answer, Ready
 from onesided.session._release import FrameMaker
 from onesided.session._value import Missing
@@ -136,37 +137,25 @@ class Quantile(Grouped):
         share, points = share_of(self.q), edges_of(self.candidates, name="candidates")
         if not points:
             raise ParameterError("There are no candidates.", hint="Give at least one number.")
-        binned = with_bins(
-            desk, self, {self.column: Bins(points, open_ends=True)}, missing=self.missing
-        )
+        bins = {self.column: Bins(points, open_ends=True)}
+        binned = with_bins(desk, self, bins, missing=self.missing)
         groups = binned.question.groups(binned.desk)
         mechanism = groups.for_policy(Cumulative, desk, bins=len(points) + 1, epsilon=self.epsilon)
-        nothing = np.zeros(0, dtype=np.int64)
-        mechanism.interval(nothing, nothing, confidence=self.confidence)
-        plan = groups.plan(
-            desk,
-            mechanism,
-            certain=certain_sides(mechanism),
-            standard_deviation=mechanism.mean_variance**0.5,
-            why=f"{mechanism.levels} sizes of runs; {reason(mechanism)}",
-        )
+        plan = _plan(desk, groups, mechanism, self.confidence)
+        names = groups.by[:-1]
+        keys = PublicKeys(names, tuple(row[:-1] for row in groups.keys.rows[:: len(points) + 1]))
 
         def tell(answer: Answer, entry: int | None) -> QuantileRelease:
             runs = np.asarray(answer["runs"], dtype=np.int64)
-            estimates, below, above = _cumulated(mechanism, runs, self.confidence)
-            names = groups.by[:-1]
-            rows = groups.keys.rows[:: len(points) + 1]
             return QuantileRelease(
-                keys=PublicKeys(names, tuple(row[:-1] for row in rows)),
-                candidates=points,
-                q=share,
-                estimates=estimates,
-                below=below,
-                above=above,
-                confidence=self.confidence,
-                guarantee=plan.guarantee,
-                entry=entry,
-                _make_frame=lambda columns: desk.table.result(columns, like=names),
+                keys,
+                points,
+                share,
+                *_cumulated(mechanism, runs, self.confidence),
+                self.confidence,
+                plan.guarantee,
+                entry,
+                lambda columns: desk.table.result(columns, like=names),
             )
 
         def read() -> IntArray:
@@ -174,19 +163,26 @@ class Quantile(Grouped):
             return groups.counts(binned.desk)
 
         return Ready(
-            label=f"quantiles of {self.column} by {', '.join(groups.by[:-1])}".removesuffix(" by "),
+            label=f"quantiles of {self.column} by {', '.join(names)}".removesuffix(" by "),
             detail={**groups.detail, **binned.detail},
-            about={
-                "keys": groups.key_texts,
-                "upper_rate": text(mechanism.upper_rate),
-                "lower_rate": text(mechanism.lower_rate),
-                "levels": mechanism.levels,
-            },
+            about={"keys": groups.key_texts, "mechanism": repr(mechanism)},
             plan=plan,
             read=read,
             draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
             tell=tell,
         )
+
+
+def _plan(desk: Desk, groups: Groups, mechanism: Cumulative, confidence: Number) -> Plan:
+    nothing = np.zeros(0, dtype=np.int64)
+    mechanism.interval(nothing, nothing, confidence=confidence)  # refuses what is no confidence
+    return groups.plan(
+        desk,
+        mechanism,
+        certain=certain_sides(mechanism),
+        standard_deviation=mechanism.mean_variance**0.5,
+        why=f"{mechanism.levels} sizes of runs; {reason(mechanism)}",
+    )
 
 
 def share_of(q: Number) -> Fraction:
