@@ -287,3 +287,15 @@ def test_explain_draws_the_moves(world):
     assert done.returncode == 0, done.stderr
     assert (world.folder / "policy.svg").read_text().startswith("<svg")
     assert world.run("explain", "bounded", "--out", "no/where.svg").returncode == 5
+
+
+def test_a_plan_costs_nothing_and_writes_nothing(world):
+    before = sorted(path.name for path in world.folder.iterdir())
+    told = world.publish("--plan")
+    assert told.returncode == 0, told.stderr
+    assert "present -> not present: 1 of 1 left" in told.stdout
+    assert "Counts" in told.stdout
+    assert sorted(path.name for path in world.folder.iterdir()) == before
+    assert world.publish().returncode == 0
+    again = world.publish("--plan")
+    assert "present -> not present: 1 of 0 left. More than is left." in again.stdout

@@ -89,6 +89,14 @@ def test_histograms_and_quantiles_on_every_engine(engine):
     assert median.at("0.4")["lower"] == median.at("0.4")["upper"] == [17]
 
 
+def test_the_smallest_and_the_largest_are_quantiles():
+    asked = session(pl.DataFrame({"person": [1, 2, 3], "age": [20, 50, 60]}))
+    ask = {"candidates": range(0, 100, 10), "epsilon": 1}
+    assert asked.minimum("age", **ask).value == 20
+    assert asked.median("age", **ask).value == 50
+    assert asked.maximum("age", **ask).value == 60
+
+
 def test_a_value_above_every_candidate_is_said_to_be():
     asked = session(pl.DataFrame({"person": [1, 2], "age": [50, 60]}))
     top = asked.quantile("age", 1, candidates=[10, 55], epsilon=BIG)

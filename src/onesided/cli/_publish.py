@@ -22,7 +22,7 @@ from onesided.cli._files import read_policy, read_table
 from onesided.ledger import Entry, Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, check_target, write_folder
-from onesided.session import Count, Curator, Release, Session
+from onesided.session import Count, Curator, Plan, Release, Session
 
 _LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _STEPS = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
@@ -50,6 +50,7 @@ class Job:
     further: bool = False
     id: str | None = None
     title: str | None = None
+    plan: bool = False
 
 
 def publish(
@@ -82,6 +83,9 @@ def publish(
         str | None, typer.Option(help="Name of this release; asking again re-reads it, free.")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what it would cost and give, and stop.")
+    ] = False,
 ) -> None:
     """Publish how many units are in each group, with bounds that are never wrong on one side.
 
@@ -111,12 +115,16 @@ def publish(
             further=further,
             id=id,
             title=title,
+            plan=plan,
         )
     )
 
 
 def perform(job: Job) -> None:
     """Do the job, showing progress on the error stream and a summary at the end."""
+    if job.plan:
+        Console().print(_planned(job), markup=False, highlight=False, soft_wrap=True)
+        return
     console, notices = Console(), Console(stderr=True)
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with _interruptible(notices), Progress(*columns, console=notices, transient=True) as progress:
@@ -153,6 +161,29 @@ def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, P
         step(3)
         publication = _publication(job, session, release, keys)
         return publication, curator, write_folder(publication, job.out)
+
+
+def _planned(job: Job) -> Plan:
+    """What the publication would cost and give. Looks at no row; writes and records nothing."""
+    policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
+    data = read_table(job.data)
+    keys = None if job.keys is None else read_table(job.keys)
+    place = job.ledger or f"{job.data.stem}.ledger.db"
+    # A ledger that is not there yet is not made for the sake of a plan.
+    known = place if "://" in place or Path(place).exists() else None
+    with Ledger.open(known) as ledger:
+        budget = job.budget or _stated_budget(ledger, policy) or job.epsilon
+        held = any(account.policy_id == policy.identity for account in ledger.accounts())
+        with Ledger.open(None) as blank:
+            session = Session(
+                data,
+                unit=job.unit,
+                policy=policy,
+                budget=budget,
+                ledger=ledger if held else blank,
+                further=held,
+            )
+            return session.plan(_question(job, keys))
 
 
 def _question(job: Job, keys: Any) -> Count:

@@ -22,7 +22,7 @@ from onesided.session._largest import Largest
 from onesided.session._mean import Mean, Variance
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Plan
-from onesided.session._quantile import Quantile
+from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import CONTENT_TYPE, Question, Told, asks
 from onesided.session._rowwise import require_rowwise
 from onesided.session._sample import Sample
@@ -139,6 +139,18 @@ class Session:
         threshold: one for all, or one for each key, in the keys' order or by key.
         """
         return self.ask(Threshold(threshold, max_answers=None, **question))
+
+    def median(self, column: str, **question: Any) -> QuantileRelease:
+        """The candidate with half of the units' values at or below it; see :class:`Quantile`."""
+        return self.ask(Quantile(column, Fraction(1, 2), **question))
+
+    def minimum(self, column: str, **question: Any) -> QuantileRelease:
+        """The smallest value's candidate; see :class:`Quantile`."""
+        return self.ask(Quantile(column, 0, **question))
+
+    def maximum(self, column: str, **question: Any) -> QuantileRelease:
+        """The largest value's candidate; see :class:`Quantile`."""
+        return self.ask(Quantile(column, 1, **question))
 
     def plan(self, question: Question[Any]) -> Plan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""
