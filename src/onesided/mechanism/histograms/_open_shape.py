@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, whole
 from onesided.errors import ParameterError
-from onesided.mechanism.histograms._dawa import z_order
+from onesided.mechanism.histograms._z_order import z_order
 from onesided.mechanism.histograms._open_shape_plan import (
     Rates,
     open_counts,

@@ -17,7 +17,6 @@ from onesided.noise import IntArray
 from onesided.policy import ABSENT, Edge, GroupCount, Policy, Shift
 
 
-
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The kinds of a policy in two parts.
