@@ -123,7 +123,7 @@ def publish(
 def perform(job: Job) -> None:
     """Do the job, showing progress on the error stream and a summary at the end."""
     if job.plan:
-        Console().print(_planned(job), markup=False, highlight=False, soft_wrap=True)
+        Console().print(str(_planned(job)), markup=False, highlight=False, soft_wrap=True)
         return
     console, notices = Console(), Console(stderr=True)
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
