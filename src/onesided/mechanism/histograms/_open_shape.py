@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, whole
 from onesided.errors import ParameterError
-from onesided.mechanism.histograms._z_order import z_order
 from onesided.mechanism.histograms._open_shape_plan import (
     Rates,
     open_counts,
@@ -22,6 +21,7 @@ from onesided.mechanism.histograms._open_shape_plan import (
     view,
 )
 from onesided.mechanism.histograms._two_parts import Demands, Parts, two_histograms
+from onesided.mechanism.histograms._z_order import z_order
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 
