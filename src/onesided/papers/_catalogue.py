@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from onesided.papers import adp_2021, adp_2022
+from onesided.papers import adp_2021, adp_2022, one_sided_note, osdp
 
-PAPERS: Final = {paper.name: paper for paper in (adp_2021.PAPER, adp_2022.PAPER)}
+PAPERS: Final = {paper.name: paper for paper in (adp_2021.PAPER, adp_2022.PAPER, osdp.PAPER, one_sided_note.PAPER)}
