@@ -24,7 +24,7 @@ def read(frame):
         return {name: frame[name].tolist() for name in frame}
     if isinstance(frame, pa.Table):
         return frame.to_pydict()
-    rows = frame.fetchall()
+    rows = frame.collect() if hasattr(frame, "sparkSession") else frame.fetchall()
     return {name: [row[i] for row in rows] for i, name in enumerate(frame.columns)}
 
 

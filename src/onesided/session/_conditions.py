@@ -6,8 +6,9 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 
-from onesided.errors import DataError, MissingDependencyError
+from onesided.errors import DataError, MissingDependencyError, PolicyError
 from onesided.policy import Predicate
+from onesided.session import _spark
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 
@@ -24,7 +25,9 @@ def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
         else:
             result = _with_sql(known, predicate.text, name)
         dtype = result.collect_schema()[name]
-    except MissingDependencyError:
+        if frame.implementation.is_pyspark():
+            _spark.require_rowwise(nw.to_native(known), nw.to_native(result), predicate.text)
+    except (MissingDependencyError, PolicyError):
         raise
     except Exception as error:
         raise DataError(
@@ -63,6 +66,8 @@ def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         return nw.from_native(native.with_columns(pl.sql_expr(text).alias(name)))  # type: ignore[no-any-return]
+    if frame.implementation.is_pyspark():
+        return nw.from_native(_spark.with_sql(native, text, name))  # type: ignore[no-any-return]
     try:
         import duckdb  # noqa: PLC0415 - optional
     except ImportError:

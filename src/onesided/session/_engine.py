@@ -16,6 +16,7 @@ import numpy as np
 from onesided.errors import DataError, KeysError, UnknownColumnError
 from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
+from onesided.session import _spark
 from onesided.session._conditions import with_condition
 from onesided.session._keys import PublicKeys
 
@@ -35,9 +36,11 @@ class Table:
         if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
             raise DataError(
                 f"Cannot read a {type(data).__name__} as a table.",
-                hint="Give a Polars, pandas or PyArrow table, or a DuckDB relation; read files "
-                "with the library of your choice.",
+                hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, or a Spark table; "
+                "read files with the library of your choice.",
             )
+        if frame.implementation.is_spark_like():
+            _spark.refuse_unreadable(nw.to_native(frame), frame.implementation)
         for name in frame.collect_schema().names():
             if name.startswith("onesided_"):
                 raise DataError(
@@ -154,7 +157,7 @@ class Table:
         frame = frame.with_columns(nw.col(rows).fill_null(True))  # noqa: FBT003
         if unit is None:
             return frame.with_columns(nw.col(rows).alias(name))
-        units = frame.filter(nw.col(rows)).select(unit).unique()
+        units = distinct(frame.filter(nw.col(rows)).select(unit))
         units = units.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
         joined = frame.join(units, on=unit, how="left")
         return joined.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
@@ -166,7 +169,7 @@ class Table:
 
     def pairs(self, rows: Lazy, *, unit: str | None, by: Sequence[str]) -> Lazy:
         """Each unit's groups, once each."""
-        return rows if unit is None else rows.select(unit, *by).unique()
+        return rows if unit is None else distinct(rows.select(unit, *by))
 
     def counts(
         self, rows: Lazy, keys: PublicKeys, *, unit: str | None, most: int | None = None
@@ -216,6 +219,8 @@ class Table:
         """Pairs whose group is a public key, with the key's rank."""
         columns: dict[str, list[Any]] = {**keys.columns(), ORDER: keys.order().tolist()}
         small = self._small(columns, like=keys.names)
+        if self._frame.implementation.is_pyspark():
+            small = _spark.for_join(small)
         pandas = self._frame.implementation.is_pandas_like()
         same = [_join_key(name, self.schema[name], pandas=pandas) for name in keys.names]
         return pairs.with_columns(*same).join(small.with_columns(*same), on=list(keys.names))
@@ -225,6 +230,8 @@ class Table:
         native = nw.to_native(self._frame)
         if hasattr(native, "fetchall"):
             return nw.from_native(_duckdb_table(native, columns))  # type: ignore[no-any-return]
+        if self._frame.implementation.is_pyspark():
+            return nw.from_native(_spark.small(native, columns, like=like))  # type: ignore[no-any-return]
         made = nw.from_dict(dict(columns), backend=self._frame.implementation)
         if self._frame.implementation.is_pandas_like():
             made = nw.from_native(_as_arrow(nw.to_native(made), native))
@@ -251,6 +258,8 @@ class Table:
             native = nw.to_native(frame.select(*names))
             if hasattr(native, "fetchall"):
                 return [tuple(row) for row in native.fetchall()]
+            if frame.implementation.is_pyspark():
+                return _spark.rows(native)
             eager = frame.select(*names).collect()
             return list(zip(*(eager[name].to_list() for name in names), strict=True))
         except Exception as error:
@@ -308,6 +317,11 @@ def ranked(pairs: Lazy, unit: str) -> Lazy:
     first = (nw.col(unit) != nw.col(unit).shift(1)).fill_null(True)  # noqa: FBT003
     start = nw.when(first).then(nw.col(LENGTH)).otherwise(0).cum_max()
     return rows.with_columns((nw.col(LENGTH) - start + 1).alias(LENGTH)).lazy()
+
+
+def distinct(frame: Lazy) -> Lazy:
+    """Each row once."""
+    return _spark.distinct(frame) if frame.implementation.is_pyspark() else frame.unique()
 
 
 def whole_of(value: Any) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import narwhals as nw
 
+from onesided.session import _spark
 from onesided.session._engine import Lazy
 
 _HASH: Final = "onesided_hash"
@@ -39,6 +40,12 @@ def first_groups(pairs: Lazy, unit: str, names: Sequence[str], *, most: int) -> 
     return cut
 
 
+def has_windows(rows: Lazy) -> bool:
+    """Whether the engine can number and shift the rows of each unit by itself."""
+    engine = rows.implementation
+    return bool(engine.is_polars() or engine.is_duckdb() or engine.is_pyspark())
+
+
 def _with_hash(native: Any, names: Sequence[str]) -> Any:
     """The rows with a hash of the group's name, the same for equal names; None if there is none."""
     if hasattr(native, "fetchall"):
@@ -54,4 +61,6 @@ def _with_hash(native: Any, names: Sequence[str]) -> Any:
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         return native.with_columns(pl.struct(*names).hash(0).alias(_HASH))
+    if hasattr(native, "sparkSession"):
+        return _spark.with_hash(native, names, _HASH)
     return None

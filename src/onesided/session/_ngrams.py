@@ -13,6 +13,7 @@ from onesided.errors import DataError, ParameterError
 from onesided.mechanism import UnknownKeys
 from onesided.session._desk import Desk, condition
 from onesided.session._engine import LENGTH, Lazy, missing
+from onesided.session._first_groups import has_windows
 from onesided.session._groups import refuse_clashes
 from onesided.session._question import Ready
 from onesided.session._unknown import Found, KeysRelease, counted_query, key_type, search
@@ -92,7 +93,7 @@ class Ngrams:
 def windows(rows: Lazy, unit: str, by: str, order: Sequence[str], names: Sequence[str]) -> Lazy:
     """The n-grams of each unit, one row each, in key columns ``names``."""
     sequence = list(dict.fromkeys((*order, by)))
-    if rows.implementation.is_polars() or rows.implementation.is_duckdb():
+    if has_windows(rows):
         later = (
             nw.col(by).shift(-place).over(unit, order_by=sequence).alias(name)
             for place, name in enumerate(names[1:], start=1)

@@ -210,7 +210,7 @@ def require_rowwise(predicate: Predicate) -> None:
 
     Errors: PolicyError naming the function or word that is not known to look at one row.
     """
-    found = _sql_suspect(predicate.text) if predicate.sql else _narwhals_suspect(predicate.text)
+    found = sql_suspect(predicate.text) if predicate.sql else _narwhals_suspect(predicate.text)
     if found:
         raise PolicyError(
             f"The condition {predicate.text!r} uses {found!r}, which is not known to look at one "
@@ -221,7 +221,7 @@ def require_rowwise(predicate: Predicate) -> None:
         )
 
 
-def _sql_suspect(text: str) -> str | None:
+def sql_suspect(text: str) -> str | None:
     """The first word of SQL that could reach beyond the row."""
     bare = re.sub(r"'(?:[^']|'')*'", "''", text)
     bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", bare, flags=re.DOTALL)

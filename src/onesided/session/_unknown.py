@@ -19,8 +19,9 @@ from onesided.mechanism import UnknownKeys
 from onesided.mechanism._record_sample import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Guarantee, Policy
+from onesided.session import _spark
 from onesided.session._desk import Desk, condition
-from onesided.session._engine import LENGTH, Lazy
+from onesided.session._engine import LENGTH, Lazy, distinct
 from onesided.session._first_groups import first_groups
 from onesided.session._groups import kinds_of, refuse_clashes
 from onesided.session._plan import Plan, priced
@@ -252,7 +253,7 @@ def _counts(rows: Lazy, names: Sequence[str], *, unit: str | None, most: int) ->
     """Units per key that occurs. Secret, as are the keys."""
     pairs = rows
     if unit is not None:
-        pairs = first_groups(rows.select(unit, *names).unique(), unit, names, most=most)
+        pairs = first_groups(distinct(rows.select(unit, *names)), unit, names, most=most)
     return pairs.group_by(*names).agg(nw.len().alias(LENGTH)).collect()
 
 
@@ -276,6 +277,8 @@ def _as_callers(desk: Desk, found: Found) -> Any:
     if hasattr(native, "fetchall"):
         onesided_found = nw.to_native(found)  # noqa: F841 - DuckDB finds it by its name
         return native.query("onesided_rows", "SELECT * FROM onesided_found")
+    if desk.table.frame.implementation.is_pyspark():
+        return _spark.from_arrow(native, nw.to_native(found))
     return nw.to_native(found.lazy() if desk.table.was_lazy else found)
 
 
@@ -345,9 +348,10 @@ def plain(series: nw.Series[Any]) -> Column:
 
 
 def made_of(columns: Mapping[str, Column], types: KeyTypes, desk: Desk) -> Found:
-    """An eager table of the caller's engine (PyArrow for DuckDB) with these key types."""
+    """An eager table of the caller's engine (PyArrow for DuckDB and Spark) with these key types."""
     engine = desk.table.frame.implementation
-    made = nw.from_dict(dict(columns), backend="pyarrow" if engine.is_duckdb() else engine)
+    arrow = engine.is_duckdb() or engine.is_pyspark()
+    made = nw.from_dict(dict(columns), backend="pyarrow" if arrow else engine)
     schema = made.schema
     casts = [nw.col(name).cast(kind) for name, kind in types.items() if schema[name] != kind]
     return made.with_columns(*casts) if casts else made
