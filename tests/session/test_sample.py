@@ -312,6 +312,21 @@ def test_categories_of_suppressed_rows_are_gone(unit):
     assert sample.schema == table.schema
 
 
+def test_units_may_be_categories_moments_or_large_numbers():
+    con = duckdb.connect()
+    for column in (
+        pl.Series([f"u{i}" for i in range(9)]).cast(pl.Categorical),
+        pl.Series([f"u{i}" for i in range(9)]).cast(pl.Enum([f"u{i}" for i in range(9)])),
+        pl.Series(range(9)).cast(pl.Datetime("us")),
+        pl.Series([2**63 + i for i in range(9)], dtype=pl.UInt64),
+    ):
+        data = pl.DataFrame({"person": column, "age": [3, *[30] * 8], "at": range(9)})
+        arrow = data.to_arrow()
+        for made in (data, data.lazy(), data.to_pandas(), arrow, con.from_arrow(arrow)):
+            frame = session(made).sample(epsilon=ALL).frame
+            assert sorted(read(frame)["at"]) == list(range(1, 9))
+
+
 @pytest.mark.parametrize("unit", ["person", None])
 def test_row_numbers_and_metadata_are_gone(unit):
     columns, _ = secretive()
@@ -357,7 +372,7 @@ def test_duckdb_types_survive():
 
 def test_totals_are_unbiased_and_their_standard_errors_honest():
     # 150 samples: the mean within five deviations of the truth (false alarm 6e-7), their variance
-    # within 60 % (over five deviations of a chi-square), the mean of the estimated ones within 10 %.
+    # within 60 % (over five deviations of a chi-square), the mean of those estimated within 10 %.
     data = pl.DataFrame(
         {
             "person": [i // 2 for i in range(200)],

@@ -275,9 +275,11 @@ class ArrowRows(Rows):
         import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
         import pyarrow.compute as pc  # noqa: PLC0415
 
-        wanted = nw.to_native(chosen)
-        values = wanted.combine_chunks() if isinstance(wanted, pa.ChunkedArray) else wanted
-        return self.native.filter(pc.is_in(self.native[unit], value_set=values))
+        column, wanted = self.native[unit], pa.chunked_array(nw.to_native(chosen))
+        if pa.types.is_dictionary(column.type):
+            column, wanted = (c.cast(column.type.value_type) for c in (column, wanted))
+        values = wanted.combine_chunks()
+        return self.native.filter(pc.is_in(column, value_set=values))
 
     def finish(self, parts: Sequence[Any]) -> Any:
         import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
