@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onesided._numbers import INFINITE
 from onesided.mechanism import RecordSample, UnknownKeys
 from onesided.noise import Noise
 from onesided.policy import Record
@@ -57,6 +58,12 @@ def one_coin(data: Data, noise: Noise, *, sample: RecordSample) -> Rows:
     """All open records or none."""
     coin = sample.choose(1, noise=noise)[0]
     return tuple(row(record) for record in data if coin and record.kind == OPEN)
+
+
+def whole_if_open(data: Data, noise: Noise, *, sample: RecordSample) -> Rows:
+    """Where nobody is sensitive there is nothing to hide, so everything is published."""
+    rate = sample if any(record.kind != OPEN for record in data) else RecordSample(INFINITE)
+    return kept_records(data, noise, samples={OPEN: rate})
 
 
 def with_positions(data: Data, noise: Noise, *, sample: RecordSample) -> Rows:
@@ -143,6 +150,7 @@ def broken_samples(sample: RecordSample) -> list[tuple[str, Any]]:
         ("open rows of sensitive units kept", partial(own_rows, sample=sample)),
         ("one sensitive record in a hundred kept", partial(few_sensitive, sample=sample)),
         ("one coin for all records", partial(one_coin, sample=sample)),
+        ("the whole table if nobody is sensitive", partial(whole_if_open, sample=sample)),
     ]
 
 
