@@ -19,8 +19,8 @@ from onesided.linear._plane import (
     summed_area,
 )
 
-_BLOCK_LIMIT: Final = 2_048
-_STAGGERED_LIMIT: Final = 1_024
+_BLOCK_LIMIT: Final = 1_024
+_STAGGERED_LIMIT: Final = 4_096
 
 
 def candidates(grid: Grid) -> dict[str, Callable[[], Operator]]:

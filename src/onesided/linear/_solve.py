@@ -13,6 +13,7 @@ from onesided.linear._operator import Array, Operator
 _SMALL: Final = 1_024
 _EXACT: Final = 1e-12
 _MOST_STEPS: Final = 10_000
+_CLOSE: Final = 1e-10
 _APART: Final = 1e-6
 
 
@@ -24,7 +25,10 @@ def least_squares(strategy: Operator, noisy: Array) -> Array:
     if strategy.shape[1] <= _SMALL:
         matrix = strategy.dense().astype(float)
         return np.asarray(np.linalg.lstsq(matrix, np.asarray(noisy, dtype=float), rcond=None)[0])
-    return _iterate(strategy, np.asarray(noisy, dtype=float))
+    answers = np.asarray(noisy, dtype=float)
+    if strategy.determined:
+        return _by_gradients(strategy, strategy.adjoint(answers))
+    return _iterate(strategy, answers)
 
 
 def non_negative(strategy: Operator, noisy: Array) -> Array:
@@ -57,8 +61,8 @@ def influences(strategy: Operator, queries: Array) -> Array:
     if strategy.shape[1] <= _SMALL:
         matrix = strategy.dense().astype(float)
         return np.asarray(np.linalg.pinv(matrix.T @ matrix, hermitian=True) @ queries)
-    solved = [_iterate(strategy, _iterate(strategy.T, query)) for query in np.asarray(queries).T]
-    return np.stack(solved, axis=1)
+    solve = _by_gradients if strategy.determined else _twice
+    return np.stack([solve(strategy, query) for query in np.asarray(queries).T], axis=1)
 
 
 def check_spans(strategy: Operator, workload: Operator) -> None:
@@ -101,6 +105,25 @@ def _iterate(operator: Operator, values: Array) -> Array:
     linear = _linear_operator(operator)
     found = sparse.lsmr(linear, values, atol=_EXACT, btol=_EXACT, conlim=0, maxiter=_MOST_STEPS)
     return np.asarray(found[0])
+
+
+def _twice(strategy: Operator, query: Array) -> Array:
+    """``A+ (A')+ query``, which also serves where the cells are not determined."""
+    return _iterate(strategy, _iterate(strategy.T, query))
+
+
+def _by_gradients(strategy: Operator, query: Array) -> Array:
+    """``(A'A)^-1 query`` by conjugate gradients."""
+    sparse = _scipy("sparse.linalg")
+    cells = strategy.shape[1]
+    gram = sparse.LinearOperator(
+        (cells, cells),
+        matvec=lambda values: strategy.adjoint(strategy.apply(np.asarray(values).ravel())),
+        dtype=float,
+    )
+    start = np.asarray(query, dtype=float)
+    found, missed = sparse.cg(gram, start, rtol=_CLOSE, maxiter=_MOST_STEPS)
+    return np.asarray(found) if missed == 0 else _twice(strategy, start)
 
 
 def _bounded(strategy: Operator, answers: Array) -> Array:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.linear._choose import candidates
-from onesided.linear._error import MOST_WORK, cost, error_factors
+from onesided.linear._error import cost, error_factors
 from onesided.linear._grid import Grid
 from onesided.linear._moves import Layout, Moves, moves_of
 from onesided.linear._operator import Dense, Operator
@@ -27,7 +27,9 @@ from onesided.mechanism._rates import _Bound, choose
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 
-_PROBED: Final = 256
+_PROBED: Final = 64
+# Numbers that a release may work through for its variances: some seconds.
+_QUICK: Final = 2**25
 
 
 class LinearAnswers(NamedTuple):
@@ -173,14 +175,18 @@ class Linear:
 
     @cached_property
     def variance(self) -> NDArray[np.float64] | None:
-        """The variance of each answer, known before anything is drawn; None if too much work."""
-        if cost(self.strategy, self.workload) > MOST_WORK // 8:
+        """The variance of each answer, known before anything is drawn.
+
+        None where that takes more than seconds; :func:`onesided.linear.error_factors` times the
+        noise's variance gives it for some of the queries.
+        """
+        if cost(self.strategy, self.workload) > _QUICK:
             return None
         return error_factors(self.strategy, self.workload) * self.distribution.variance()
 
 
 def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> Operator:
-    """The standard strategy of least predicted error for a workload, by 256 of its queries.
+    """The standard strategy of least predicted error for a workload, by 64 of its queries.
 
     Strategies whose sensitivity or error cannot be worked out at this size are passed over.
     """
