@@ -6,11 +6,13 @@ from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
 from onesided.session._histogram import Histogram, HistogramRelease
 from onesided.session._largest import Largest, TopRelease
+from onesided.session._linear import Assurance, Linear, LinearRelease
 from onesided.session._mean import Mean, Variance
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Option, Plan
 from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import Question
+from onesided.session._ranges import Ranges
 from onesided.session._release import Release
 from onesided.session._sample import Sample, SampleRelease, Total
 from onesided.session._session import Curator, Session
@@ -21,6 +23,7 @@ from onesided.session._total import total_guarantee
 from onesided.session._unknown import Discover, KeysRelease
 
 __all__ = [
+    "Assurance",
     "Count",
     "Curator",
     "Discover",
@@ -31,6 +34,8 @@ __all__ = [
     "HistogramRelease",
     "KeysRelease",
     "Largest",
+    "Linear",
+    "LinearRelease",
     "Mean",
     "Ngrams",
     "Option",
@@ -38,6 +43,7 @@ __all__ = [
     "Quantile",
     "QuantileRelease",
     "Question",
+    "Ranges",
     "Release",
     "Sample",
     "SampleRelease",

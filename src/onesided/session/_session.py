@@ -19,11 +19,13 @@ from onesided.session._engine import Table
 from onesided.session._groups import Grouped
 from onesided.session._histogram import Histogram
 from onesided.session._largest import Largest
+from onesided.session._linear import Linear
 from onesided.session._mean import Mean, Variance
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Plan
 from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import CONTENT_TYPE, Question, Told, asks
+from onesided.session._ranges import Ranges
 from onesided.session._rowwise import require_rowwise
 from onesided.session._sample import Sample
 from onesided.session._sum import Sum
@@ -128,6 +130,8 @@ class Session:
     histogram = asks(Histogram)
     quantile = asks(Quantile)
     sample = asks(Sample)
+    linear = asks(Linear)
+    ranges = asks(Ranges)
     discover = asks(Discover)
     ngrams = asks(Ngrams)
 

@@ -1,0 +1,273 @@
+"""Which cells of a table one move of the policy joins: moves of values, not of cells' centres.
+
+Claim: if data differ by one move of the policy, from a record with value x to one with value y,
+then the cells of x and y are equal or are one of the pairs that :func:`moves_between` lists.
+Proof: a cell is the interval of the values that the engine sends to it, by comparison with the
+very edges used here. Two intervals hold values within the radius of each other exactly if the
+least distance between them is below the radius (or equal, where it is reached, as between whole
+numbers). So values within r can lie ceil(r / w) cells of width w apart, not r / w, and not as far
+as centres would say. Values beyond the first and last edge are drawn to the end cells, which makes
+those cells longer outwards and changes no distance between cells.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import narwhals as nw
+import numpy as np
+
+from onesided.errors import ParameterError, PolicyError
+from onesided.linear import Border, Grid, Moves, moves_of
+from onesided.linear._sweeps import Cells, Listed, Sweep, Window
+from onesided.policy import ABSENT, Edge, Graph, Neighbourhood, Policy, Record
+from onesided.session._bins import Bins
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One column's cells: cell i holds the values from ``edges[i]`` to ``edges[i + 1]``.
+
+    The upper edge belongs to the next cell. edges: as the engine compares with them, which for
+    floats is after rounding. whole: the values are whole numbers, and the edges are too.
+    """
+
+    column: str
+    edges: tuple[Fraction, ...]
+    whole: bool
+
+    @classmethod
+    def of(cls, column: str, bins: Bins, dtype: nw.dtypes.DType) -> Axis:
+        """Errors: ParameterError for 32-bit floats with edges that these cannot hold."""
+        if dtype.is_integer():
+            up = (Fraction(-(-edge.numerator // edge.denominator)) for edge in bins.edges)
+            return cls(column, tuple(up), whole=True)
+        rounded = tuple(Fraction(float(edge)) for edge in bins.edges)
+        if dtype == nw.Float32() and any(float(np.float32(float(e))) != e for e in rounded):
+            raise ParameterError(
+                f"Column {column!r} holds 32-bit floats, and the bins' edges are none.",
+                hint="Cast it to 64-bit floats, or use edges such as multiples of 1/8: how far "
+                "values can move between bins depends on where the edges are exactly.",
+                column=column,
+            )
+        return cls(column, rounded, whole=False)
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return len(self.edges) - 1
+
+    def cell(self, value: int) -> int:
+        """The cell of a whole number, those beyond the ends drawn in."""
+        return min(max(sum(edge <= value for edge in self.edges) - 1, 0), self.cells - 1)
+
+    def least_gaps(self) -> list[Fraction]:
+        """For cells 0, 1, 2, ... apart, the least distance between values of such cells."""
+        one = 1 if self.whole else 0
+        gaps = [Fraction(0)]
+        for apart in range(1, self.cells):
+            gap = min(self.edges[i + apart] - self.edges[i + 1] for i in range(self.cells - apart))
+            gaps.append(gap + one)
+        return gaps
+
+    def distances(self, point: Fraction) -> list[Fraction]:
+        """From each cell to a point; end cells reach outwards for ever."""
+        found: list[Fraction] = []
+        for i in range(self.cells):
+            high = self.edges[i + 1] - 1 if self.whole else self.edges[i + 1]
+            below = Fraction(0) if i == 0 else self.edges[i] - point
+            above = Fraction(0) if i == self.cells - 1 else point - high
+            found.append(max(below, above, Fraction(0)))
+        return found
+
+
+def moves_between(policy: Policy, axes: Sequence[Axis], *, clamped: bool, partition: bool) -> Moves:
+    """The policy's moves among the cells of one or two columns, rows by the first column.
+
+    clamped: values beyond the ends are in the end cells; otherwise there are none in the data.
+    partition: for policies of kinds, every record lies in exactly one of the cells.
+    Errors: PolicyError for a policy that cannot place these cells.
+    """
+    if isinstance(policy, Graph):
+        return _of_values(policy, axes, clamped=clamped)
+    if isinstance(policy, Neighbourhood):
+        if policy.metric == "haversine":
+            return _of_globe(policy, axes, clamped=clamped)
+        return _of_points(policy, axes)
+    shape = tuple(axis.cells for axis in axes)
+    return moves_of(policy, Grid(shape), partition=partition)
+
+
+def moves_of_places(policy: Policy, names: Sequence[object]) -> Moves:
+    """The policy's moves among groups by name; a place that is no group is elsewhere."""
+    if not isinstance(policy, Neighbourhood):
+        return moves_of(policy, names if isinstance(policy, Graph) else len(names))  # type: ignore[arg-type]
+    place = {str(name): k for k, name in enumerate(names)}
+    every = [known for known, _ in policy.places]
+    policy.records([*place, *every], max_groups=1)  # refuses groups without a place
+    pairs: dict[Edge, list[tuple[int, int]]] = defaultdict(list)
+    for real, other, edge in policy.moves(policy.records(every, max_groups=1)):
+        pairs[edge].append((_place_of(real, place), _place_of(other, place)))
+    return _listed(len(names), policy, pairs)
+
+
+def _place_of(record: Record, place: Mapping[str, int]) -> int:
+    if record.kind == ABSENT:
+        return -1
+    return place.get(next(iter(record.value)), -1)  # type: ignore[call-overload]
+
+
+def _of_values(policy: Graph, axes: Sequence[Axis], *, clamped: bool) -> Moves:
+    """A graph over whole numbers, each in the cell of its number."""
+    values = [value for value in policy.arrows.values if value != ABSENT]
+    if len(axes) > 1 or not axes[0].whole or not all(isinstance(v, int) for v in values):
+        raise PolicyError(
+            "Ranges under a graph need one column of whole numbers, and a graph over them.",
+            hint="Use linear(by=..., keys=...) for named values, or a neighbourhood for points.",
+        )
+    axis = axes[0]
+    pairs: dict[Edge, list[tuple[int, int]]] = defaultdict(list)
+    for source, target, _ in policy.arrows.listed:
+        ends = [_cell_of(axis, value, clamped=clamped) for value in (source, target)]
+        edge = policy.edge_between(*(_record(value) for value in (source, target)))
+        if edge is not None:
+            pairs[edge].append((ends[0], ends[1]))
+    return _listed(axis.cells, policy, pairs)
+
+
+def _record(value: object) -> Record:
+    return Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
+
+
+def _cell_of(axis: Axis, value: object, *, clamped: bool) -> int:
+    if not isinstance(value, int):
+        return -1
+    inside = axis.edges[0] <= value < axis.edges[-1]
+    return axis.cell(value) if inside or clamped else -1
+
+
+def _listed(cells: int, policy: Policy, pairs: Mapping[Edge, Sequence[tuple[int, int]]]) -> Moves:
+    """Moves given one by one; -1 is not in any cell."""
+    sweeps: list[tuple[Edge, Sweep]] = []
+    borders: list[tuple[Edge, Border]] = []
+    for edge, some in pairs.items():
+        starts, ends = np.array(some, dtype=np.int64).T
+        within = (starts >= 0) & (ends >= 0) & (starts != ends)
+        if within.any():
+            sweeps.append((edge, Listed(starts[within], ends[within])))
+        for enter, gone, kept in ((False, ends, starts), (True, starts, ends)):
+            crossed = np.unique(kept[(gone < 0) & (kept >= 0)])
+            if crossed.size:
+                borders.append((edge, Border(crossed, enter=enter)))
+    return Moves(cells, policy.edges, tuple(sweeps), tuple(borders))
+
+
+def _of_points(policy: Neighbourhood, axes: Sequence[Axis]) -> Moves:
+    """Points on a line or in a plane. With unequal bins, as near as the nearest such bins are."""
+    if policy.metric == "grid" and not all(axis.whole for axis in axes):
+        raise PolicyError(
+            "The metric 'grid' is about whole numbers, but a column holds floats.",
+            hint='Cast the columns to whole numbers, or use metric="euclidean".',
+        )
+    if policy.metric == "time" and len(axes) > 1:
+        raise PolicyError("Times are one column.", hint='Use metric="euclidean" for two.')
+    rows, columns = (1, axes[0].cells) if len(axes) == 1 else (axes[0].cells, axes[1].cells)
+    across = axes[-1].least_gaps()
+    down = axes[0].least_gaps() if len(axes) == 2 else [Fraction(0)]
+    strict = (not axes[0].whole, not axes[-1].whole)
+    widths: list[int] = []
+    for gap in down:
+        near = [k for k, wide in enumerate(across) if _near(policy, (gap, wide), strict)]
+        if not near:
+            break
+        widths.append(max(near))
+    uneven = _uneven(policy, axes[0], widths[0]) if len(axes) == 1 else None
+    sweep: Sweep = uneven or Window(rows, columns, widths)
+    near_edge = next(edge for edge in policy.edges if ABSENT not in (edge.source, edge.target))
+    beside = _by_sources(policy, axes)
+    borders = [
+        (edge, Border(beside, enter=edge.source == ABSENT))
+        for edge in policy.edges
+        if edge != near_edge
+    ]
+    return Moves(rows * columns, policy.edges, ((near_edge, sweep),), tuple(borders))
+
+
+def _uneven(policy: Neighbourhood, axis: Axis, width: int) -> Listed | None:
+    """Each pair of cells by itself, where bins differ in length; None where all are alike."""
+    one, strict = (1 if axis.whole else 0), (not axis.whole, not axis.whole)
+    pairs = [
+        (i, j)
+        for i in range(axis.cells)
+        for j in range(i + 1, min(i + width, axis.cells - 1) + 1)
+        if _near(policy, (Fraction(0), axis.edges[j] - axis.edges[i + 1] + one), strict)
+    ]
+    alike = sum(axis.cells - d for d in range(1, min(width, axis.cells - 1) + 1))
+    if len(pairs) == alike or not pairs:
+        return None
+    starts, ends = np.array(pairs, dtype=np.int64).T
+    return Listed(np.concatenate([starts, ends]), np.concatenate([ends, starts]))
+
+
+def _near(
+    policy: Neighbourhood, gaps: tuple[Fraction, Fraction], strict: tuple[bool, bool]
+) -> bool:
+    """Whether cells this far apart hold values within the radius of each other."""
+    if policy.metric == "grid":
+        return sum(gaps) <= policy.radius
+    squared = gaps[0] ** 2 + gaps[1] ** 2
+    # The upper end of an interval of real numbers is not in it, so the gap is never reached.
+    if any(gap > 0 and open_end for gap, open_end in zip(gaps, strict, strict=True)):
+        return squared < policy.radius**2
+    return squared <= policy.radius**2
+
+
+def _by_sources(policy: Neighbourhood, axes: Sequence[Axis]) -> Cells:
+    """The cells with a value within the radius of a source; in doubt, near."""
+    wanted = 2 if policy.metric == "time" else len(axes)
+    if any(len(source) != wanted for source in policy.sources):
+        raise PolicyError(
+            f"The policy's sources do not have {len(axes)} coordinates.",
+            hint="Give one per column, in the order of the columns.",
+        )
+    if policy.metric == "time" and any(source[1] for source in policy.sources):
+        raise PolicyError(
+            "A column of numbers needs sources in plain seconds.", hint="Write them as seconds."
+        )
+    power = 1 if policy.metric == "grid" else 2
+    shape = tuple(axis.cells for axis in axes)
+    near = np.zeros(shape if len(shape) == 2 else (1, *shape), dtype=bool)
+    for source in policy.sources:
+        along = np.array([d**power for d in axes[-1].distances(source[len(axes) - 1])])
+        rows = [Fraction(0)] if len(axes) == 1 else axes[0].distances(source[0])
+        for row, apart in enumerate(rows):
+            near[row] |= (along <= policy.radius**power - apart**power).astype(bool)
+    return np.flatnonzero(near.ravel())
+
+
+def _of_globe(policy: Neighbourhood, axes: Sequence[Axis], *, clamped: bool) -> Moves:
+    """Latitude and longitude, in equal bins."""
+    if clamped or len(axes) != 2:
+        raise PolicyError(
+            "Places on the globe need two columns, latitude first, and a grid that holds them "
+            "all: drawing places in to its border may bring them nearer or farther.",
+            hint='Pass outside="refuse" and bins for latitude and longitude.',
+        )
+    steps = [(axis.edges[-1] - axis.edges[0]) / axis.cells for axis in axes]
+    for axis, step in zip(axes, steps, strict=True):
+        # The margins of what is near on the globe are wider than this.
+        if any(
+            abs(edge - axis.edges[0] - i * step) > Fraction(1, 10**12)
+            for i, edge in enumerate(axis.edges)
+        ):
+            raise ParameterError(
+                f"Bins of {axis.column!r} are not equally wide.",
+                hint="On the globe, give a number of bins and bounds.",
+                column=axis.column,
+            )
+    shape = (axes[0].cells, axes[1].cells)
+    origin = (axes[0].edges[0], axes[1].edges[0])
+    return moves_of(policy, Grid(shape, origin=origin, spacing=tuple(steps), box=True))

@@ -1,0 +1,389 @@
+"""Linear queries over public groups: a strategy chosen by its error, and answers that agree."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onesided._numbers import Infinite, Loss, Number, exact, positive, text
+from onesided.errors import ParameterError
+from onesided.linear import Dense, Grid, Identity, Kron, Moves, Operator
+from onesided.mechanism._counts import CONFIDENCE, confident
+from onesided.mechanism._linear import Linear as Mechanism
+from onesided.noise import IntArray, TwoSidedGeometric
+from onesided.policy import Guarantee, Neighbourhood, Policy
+from onesided.session._cells import moves_of_places
+from onesided.session._desk import Desk
+from onesided.session._groups import Grouped, Groups
+from onesided.session._plan import Plan, priced
+from onesided.session._question import Answer, Ready
+from onesided.session._strategies import Choice, choose
+
+Floats = NDArray[np.float64]
+Strategy = str | Operator | ArrayLike | None
+Columns = Mapping[str, list[Any]]
+_STEPS: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Assurance:
+    """What still holds for values ``distance`` apart: ``moves`` moves, each at the stated loss.
+
+    odds: whatever is published is at most this many times as likely under one as under the other.
+    """
+
+    distance: Number
+    moves: int
+    epsilon: Loss
+    odds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRelease:
+    """Answers to linear queries, all from one set of noisy sums. Everything here is public.
+
+    estimate: one per query; they agree with each other. variance: of each, exact for unbounded
+    least squares; None if too much to work out. lower, upper: what holds with ``confidence`` for
+    each query on its own, on each side; certain where ``upper_certain`` or ``lower_certain``.
+    strategy: which sums were measured. notes: what the policy leaves open, in sentences.
+    """
+
+    queries: Columns = field(repr=False)
+    estimate: Floats
+    variance: Floats | None
+    lower: Floats
+    upper: Floats
+    lower_certain: bool
+    upper_certain: bool
+    confidence: Number
+    strategy: str
+    notes: tuple[str, ...]
+    noisy: IntArray = field(repr=False)
+    mechanism: Mechanism = field(repr=False)
+    policy: Policy = field(repr=False)
+    guarantee: Guarantee
+    entry: int | None
+    _make_frame: Callable[[Columns], Any] = field(repr=False, compare=False)
+
+    @property
+    def frame(self) -> Any:
+        """A table of the caller's own type: the queries, estimate, bounds, standard deviation."""
+        return self._make_frame(self.columns())
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The same, column by column."""
+        size = self.estimate.size
+        spread = np.full(size, np.nan) if self.variance is None else np.sqrt(self.variance)
+        return {
+            **self.queries,
+            "estimate": self.estimate.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+            "lower_certain": [self.lower_certain] * size,
+            "upper_certain": [self.upper_certain] * size,
+            "standard_deviation": spread.tolist(),
+        }
+
+    def assurance(self, *distances: Number) -> tuple[Assurance, ...]:
+        """How well values at each distance pass as each other: ε grows by one for every move.
+
+        distances: in the policy's own unit for a neighbourhood, else in moves. A way of such
+        moves must lie inside the grid.
+        Errors: ParameterError unless they are above 0.
+        """
+        epsilon = self.guarantee.headline
+        return tuple(_assured(self.policy, distance, epsilon) for distance in distances)
+
+    def __str__(self) -> str:
+        notes = " ".join(self.notes)
+        return f"{self.estimate.size:,} linear queries by {self.strategy}. {self.guarantee} {notes}"
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Sums of units over public groups, each query with its own weights.
+
+    workload: whole numbers, one row per query and one column per key in the order of ``keys``; or
+        an operator from :mod:`onesided.linear`.
+    by, keys: the grouping column and its public groups; under a graph or a neighbourhood they
+        are named like its values or places.
+    epsilon: loss per unit of edge weight, in nats.
+    strategy: which sums to measure: an operator, a matrix, a name that ``plan`` shows, or None
+        for the least predicted error.
+    non_negative: fit counts of at least 0: less error as a rule, but biased.
+    confidence: how often a bound holds that is not certain, per query and side.
+    id: names the release in the ledger; asking again with the same id re-reads it at no charge.
+    A unit is counted in one group; the presence policy brings its own bound.
+    """
+
+    workload: Operator | ArrayLike
+    by: str | Sequence[str] = field(kw_only=True)
+    keys: object = field(kw_only=True)
+    epsilon: Number = field(kw_only=True)
+    strategy: Strategy = field(default=None, kw_only=True)
+    non_negative: bool = field(default=False, kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+
+    def prepare(self, desk: Desk) -> Ready[IntArray, LinearRelease]:
+        """Check and price the question. Looks at no row."""
+        groups = self._groups(desk)
+        names = [row[0] if len(row) == 1 else row for row in groups.keys.rows]
+        asked = self.workload if isinstance(self.workload, Operator) else Dense(self.workload)
+        if asked.shape[1] != len(names):
+            raise ParameterError(
+                f"The workload has {asked.shape[1]:,} columns for {len(names):,} keys.",
+                hint="Give one weight per key, in the order of keys.",
+            )
+        choice = choose(
+            self.strategy,
+            moves_of_places(desk.policy, names),
+            asked,
+            positive(self.epsilon, name="epsilon"),
+            Grid(len(names)),
+            tree=(desk.policy, names),
+        )
+        return answered(
+            desk,
+            groups,
+            choice,
+            queries={"query": list(range(asked.shape[0]))},
+            non_negative=self.non_negative,
+            confidence=self.confidence,
+            read=lambda: groups.counts(desk),
+            label="linear queries",
+        )
+
+    def _groups(self, desk: Desk) -> Groups:
+        """Units in one group each, or as the presence policy bounds them."""
+        one_value = desk.policy.single_valued or "keep" not in desk.policy.excess_modes
+        by_unit = desk.unit is not None and one_value
+        return Grouped(
+            epsilon=self.epsilon,
+            by=self.by,
+            keys=self.keys,
+            max_groups=1 if by_unit else None,
+            on_excess="error" if by_unit else None,
+        ).groups(desk)
+
+
+def answered(
+    desk: Desk,
+    groups: Groups,
+    choice: Choice,
+    *,
+    queries: Columns,
+    non_negative: bool,
+    confidence: Number,
+    read: Callable[[], IntArray],
+    label: str,
+    detail: Mapping[str, object] | None = None,
+    about: str = "",
+) -> Ready[IntArray, LinearRelease]:
+    """The steps of a question about linear queries, once its strategy is chosen."""
+    _refuse_other_shifts(desk.policy, groups)
+    share = confident(confidence)
+    mechanism = Mechanism(
+        choice.strategy,
+        choice.workload,
+        choice.upper_rate,
+        choice.lower_rate,
+        non_negative=non_negative,
+        shifts=choice.shifts,
+    )
+    plan = _plan(desk, choice, mechanism, about or groups.sentence)
+    return Ready(
+        label=f"{label} by {', '.join(groups.by)}",
+        detail={**groups.detail, **(detail or {})},
+        about={
+            "keys": _digest(groups.key_texts),
+            "strategy": choice.name,
+            "measured": _fingerprint(choice.strategy),
+            "workload": _fingerprint(choice.workload),
+            "rates": [text(mechanism.upper_rate), text(mechanism.lower_rate)],
+        },
+        plan=plan,
+        read=read,
+        draw=lambda counts, noise: {"noisy": mechanism.noisy(counts, noise=noise)},
+        tell=_teller(
+            desk, choice, mechanism, queries=queries, share=share, guarantee=plan.guarantee
+        ),
+    )
+
+
+def _teller(
+    desk: Desk,
+    choice: Choice,
+    mechanism: Mechanism,
+    *,
+    queries: Columns,
+    share: Fraction,
+    guarantee: Guarantee,
+) -> Callable[[Answer, int | None], LinearRelease]:
+    """Makes the release of noisy sums, drawn or stored."""
+
+    def tell(answer: Answer, entry: int | None) -> LinearRelease:
+        noisy = np.asarray(answer["noisy"], dtype=np.int64)
+        lower, upper, certain = _bounds(mechanism, noisy, share)
+        answers = mechanism.estimate(noisy)
+        return LinearRelease(
+            queries=queries,
+            estimate=answers.estimate,
+            variance=answers.variance,
+            lower=lower,
+            upper=upper,
+            lower_certain=certain and isinstance(mechanism.upper_rate, Infinite),
+            upper_certain=certain and isinstance(mechanism.lower_rate, Infinite),
+            confidence=share,
+            strategy=choice.name,
+            notes=notes_of(choice.moves),
+            noisy=noisy,
+            mechanism=mechanism,
+            policy=desk.policy,
+            guarantee=guarantee,
+            entry=entry,
+            _make_frame=lambda columns: desk.table.result(columns, like=()),
+        )
+
+    return tell
+
+
+def notes_of(moves: Moves) -> tuple[str, ...]:
+    """What the policy leaves open, in sentences."""
+    labels = moves.components()
+    public = int(np.unique(labels[labels >= 0]).size)
+    notes = [
+        "Cells that one move joins are hidden from each other at the stated loss; cells that k "
+        "moves join, at k times as much."
+    ]
+    if public > 1 or (public and (labels < 0).any()):
+        notes.append(
+            f"Cells that no moves join are public relative to each other: under this policy "
+            f"everyone may learn how many are in each of {public} groups of cells."
+        )
+    elif public:
+        notes.append("Nobody comes or goes under this policy: the total is public.")
+    return tuple(notes)
+
+
+def half_width(noise: TwoSidedGeometric, share: Fraction) -> float:
+    """The h such that answers err by more than ``h * sqrt(factor)`` with chance at most 1 - share.
+
+    On each side, for every least-squares answer, whose weights' squares sum up to ``factor``.
+    Proof: with K the sum of both geometrics' cumulant functions, centred, a weight w has at most
+    K(s |w|) on either side, for all cumulants of a geometric are positive. K(s sqrt(y)) is convex
+    in y and 0 at 0, so the sum over weights is at most K(s sqrt(factor)). Chernoff's bound
+    exp(K(u) - u h) is at most 1 - share for h = (K(u) - log(1 - share)) / u, for every u.
+    """
+    rates = [float(r) for r in (noise.upper, noise.lower) if not isinstance(r, Infinite)]
+    if not rates:
+        return 0.0
+    u = np.arange(1, _STEPS) / _STEPS * min(rates)
+    total = np.zeros_like(u)
+    for rate in rates:
+        total += math.log(-math.expm1(-rate)) - np.log(-np.expm1(u - rate))
+        total -= u / math.expm1(rate) if rate < 700 else 0.0
+    return float(np.min((total - math.log(1 - share)) / u))
+
+
+def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Floats, Floats, bool]:
+    """Lower and upper bounds per query, and whether a side without noise is certain."""
+    plain = Mechanism(
+        mechanism.strategy, mechanism.workload, mechanism.upper_rate, mechanism.lower_rate
+    )
+    found, law = plain.estimate(noisy), mechanism.distribution
+    if found.variance is None:
+        unknown = np.full(found.estimate.size, np.inf)
+        return -unknown, unknown, False
+    spread = law.variance()
+    factors = found.variance / spread if spread else np.zeros(found.estimate.size)
+    wide = half_width(law, share) * np.sqrt(factors)
+    lower, upper = found.estimate - wide, found.estimate + wide
+    certain = _of_cells(mechanism.strategy) and not np.any(_negative(mechanism.workload))
+    if certain:  # sums of answers with noise on one side have it on that side
+        sums = np.asarray(mechanism.workload.apply(noisy), dtype=float)
+        lower = sums if isinstance(mechanism.upper_rate, Infinite) else lower
+        upper = sums if isinstance(mechanism.lower_rate, Infinite) else upper
+    return lower, upper, certain
+
+
+def _of_cells(strategy: Operator) -> bool:
+    if isinstance(strategy, Kron):
+        return _of_cells(strategy.first) and _of_cells(strategy.second)
+    return isinstance(strategy, Identity)
+
+
+def _negative(workload: Operator) -> Any:
+    return workload.matrix < 0 if isinstance(workload, Dense) else not _counts(workload)
+
+
+def _counts(workload: Operator) -> bool:
+    """Whether an operator is known to have no negative weights."""
+    return type(workload).__name__ in (
+        "Ranges",
+        "Identity",
+        "Prefix",
+        "Suffix",
+        "Bins",
+        "Hierarchy",
+    )
+
+
+def _plan(desk: Desk, choice: Choice, mechanism: Mechanism, about: str) -> Plan:
+    sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
+    clear = _of_cells(choice.strategy) and not np.any(_negative(choice.workload))
+    return priced(
+        desk,
+        mechanism,
+        choice.shifts,
+        about=about,
+        certain=tuple(s for s, rate in sides.items() if clear and isinstance(rate, Infinite)),
+        standard_deviation=choice.error,
+        why=choice.why,
+        others=choice.others,
+    )
+
+
+def _refuse_other_shifts(policy: Policy, groups: Groups) -> None:
+    """Strategies are priced for units as the policy itself counts them."""
+    own = type(groups.query)(max_groups=None)
+    if policy.shifts(groups.query) != policy.shifts(own):
+        raise ParameterError(
+            f"Linear queries are not priced for {groups.excess!r} counting under the policy "
+            f"'{policy.name}'.",
+            hint="Protect each row on its own (unit=None), or count one group per unit.",
+        )
+
+
+def _assured(policy: Policy, distance: Number, epsilon: Loss) -> Assurance:
+    far = positive(distance, name="distance")
+    moves = math.ceil(far)
+    if isinstance(policy, Neighbourhood):
+        step = Fraction(math.floor(policy.radius)) if policy.metric == "grid" else policy.radius
+        if not step:
+            raise ParameterError(
+                "No moves join different cells of this grid: nothing is hidden at a distance.",
+                hint="Use a radius of at least one step.",
+            )
+        moves = math.ceil(far / step)
+    total = epsilon if isinstance(epsilon, Infinite) else epsilon * moves
+    odds = math.exp(total) if not isinstance(total, Infinite) and total < 700 else math.inf
+    return Assurance(exact(distance, name="distance"), moves, total, odds)
+
+
+def _digest(texts: object) -> str:
+    return hashlib.sha256(repr(texts).encode()).hexdigest()
+
+
+def _fingerprint(operator: Operator) -> str:
+    """An operator told from others by what it does to two public vectors."""
+    cells = np.arange(1, operator.shape[1] + 1, dtype=np.int64)
+    found = [operator.apply(v) for v in (cells, cells * (cells % 7 + 1) % 1009)]
+    return _digest((operator.shape, [hashlib.sha256(f.tobytes()).hexdigest() for f in found]))

@@ -1,0 +1,273 @@
+"""How many units have values in each of many ranges of a column, or rectangles of two?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+import narwhals as nw
+import numpy as np
+
+from onesided._numbers import Number, exact, positive, text
+from onesided.errors import DataError, ParameterError
+from onesided.linear import Grid, Moves
+from onesided.linear import Ranges as Workload
+from onesided.linear import all_ranges as every_range
+from onesided.mechanism._counts import CONFIDENCE
+from onesided.noise import IntArray
+from onesided.session._binned import Binned, bin_name, with_bins
+from onesided.session._bins import _NOWHERE, Bins, _below, _search, bins_of
+from onesided.session._cells import Axis, moves_between
+from onesided.session._desk import Desk
+from onesided.session._engine import missing as no_value
+from onesided.session._groups import Grouped
+from onesided.session._linear import Columns, LinearRelease, Strategy, answered
+from onesided.session._question import Ready
+from onesided.session._strategies import choose
+from onesided.session._value import Missing
+
+Outside = Literal["clamp", "refuse"]
+_MOST_LISTED: Final = 2**20
+
+
+class _Drawn(Bins):
+    """Bins whose end bins also hold what lies beyond them."""
+
+    __slots__ = ()
+
+    def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+        given, edges = nw.col(column), [_below(edge, dtype) for edge in self.edges[1:-1]]
+        found = _search(lambda edge: given < edge, edges, 0)
+        return nw.when(~no_value(column, dtype)).then(found).otherwise(nw.lit(_NOWHERE))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """How many units (rows, if the session's unit is the row) lie in each range of a column?
+
+    column: a column of numbers; two of them for rectangles (for the metric "haversine" latitude
+        and longitude, in degrees); or a mapping from columns to bins.
+    ranges: (low, high) pairs in the column's own unit, for two columns ((low, high), (low, high));
+        all at edges of bins, low in the range and high not. Or "all" (one column), "cells",
+        "prefixes", or ranges of cells from :mod:`onesided.linear`.
+    bins, bounds: how many equal bins between the bounds, or the edges in rising order; for two
+        columns a pair of each. At most 1,024 per column.
+    outside: "clamp" counts a value beyond the bins in the nearest bin, so that the end bins reach
+        outwards for ever; "refuse" refuses data with such values, and the promise is about data
+        without.
+    missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
+    epsilon, strategy, non_negative, confidence, id: as in :class:`onesided.session.Linear`.
+    Direction and loss: noise on the sums that the strategy measures, as the moves of values need
+    it; see :mod:`onesided.session._cells` for which cells a move of values joins.
+    """
+
+    column: str | Sequence[str] | Mapping[str, object]
+    ranges: object
+    bins: object = field(default=None, kw_only=True)
+    bounds: Any = field(default=None, kw_only=True)
+    epsilon: Number = field(kw_only=True)
+    strategy: Strategy = field(default=None, kw_only=True)
+    non_negative: bool = field(default=False, kw_only=True)
+    outside: Outside = field(default="clamp", kw_only=True)
+    missing: Missing = field(default="refuse", kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+
+    def prepare(self, desk: Desk) -> Ready[IntArray, LinearRelease]:
+        """Check and price the question. Looks at no row."""
+        bins = self._bins()
+        binned = with_bins(desk, Grouped(epsilon=self.epsilon), bins, missing=self.missing)
+        groups = binned.question.groups(binned.desk)
+        asked = workload_of(self.ranges, bins)
+        epsilon = positive(self.epsilon, name="epsilon")
+        choice = choose(self.strategy, self._moves(desk, bins), asked, epsilon, Grid(asked.grid))
+
+        def read() -> IntArray:
+            binned.refuse_missing()
+            if self.outside == "refuse":
+                _refuse_outside(binned, bins)
+            return groups.counts(binned.desk)
+
+        return answered(
+            binned.desk,
+            groups,
+            choice,
+            queries=_told(asked, bins),
+            non_negative=self.non_negative,
+            confidence=self.confidence,
+            read=read,
+            label="ranges",
+            detail={**binned.detail, "outside": self.outside},
+            about=f"{groups.sentence} {self._sentence}",
+        )
+
+    def _moves(self, desk: Desk, bins: Mapping[str, Bins]) -> Moves:
+        axes = [Axis.of(name, one, desk.schema[name]) for name, one in bins.items()]
+        return moves_between(
+            desk.policy,
+            axes,
+            clamped=self.outside == "clamp",
+            partition=self.missing == "refuse",
+        )
+
+    @property
+    def _sentence(self) -> str:
+        """Which data the answers are about."""
+        left = "" if self.missing == "refuse" else " Rows without a value are left out."
+        if self.outside == "clamp":
+            return f"Values beyond the bins count in the nearest bin.{left}"
+        return f"About data that lie within the bins, all of them.{left}"
+
+    def _bins(self) -> dict[str, Bins]:
+        """Bins of one or two columns. Errors: ParameterError."""
+        if self.outside not in get_args(Outside):
+            raise ParameterError(
+                f"outside={self.outside!r} is unknown.", hint='Use "clamp" or "refuse".'
+            )
+        if isinstance(self.column, Mapping):
+            if self.bins is not None or self.bounds is not None:
+                raise ParameterError(
+                    "column= names the bins of each column already.", hint="Leave bins= out."
+                )
+            given = {name: bins_of(edges, None) for name, edges in self.column.items()}
+        elif isinstance(self.column, str):
+            given = {self.column: bins_of(self.bins, self.bounds)}
+        else:
+            given = self._of_two(tuple(self.column))
+        if len(given) not in (1, 2):
+            raise ParameterError(
+                f"Ranges are over one column or two, got {len(given)}.",
+                hint="Use histogram(...) for more.",
+            )
+        if self.outside == "clamp":
+            return {name: _Drawn(one.edges) for name, one in given.items()}
+        return given
+
+    def _of_two(self, names: tuple[str, ...]) -> dict[str, Bins]:
+        pairs: list[tuple[object, ...]] = []
+        for what, part in (("bins", self.bins), ("bounds", self.bounds)):
+            one = (None,) * len(names) if part is None and what == "bounds" else part
+            if isinstance(one, int) and not isinstance(one, bool):
+                one = (one,) * len(names)
+            if not isinstance(one, Sequence) or isinstance(one, str) or len(one) != len(names):
+                raise ParameterError(
+                    f"{what} must have one part for each of {len(names)} columns, got {one!r}.",
+                    hint="For example bins=(64, 64), bounds=((0, 1), (0, 1)).",
+                    value=one,
+                )
+            pairs.append(tuple(one))
+        if len(set(names)) != len(names):
+            raise ParameterError("A column is named twice.", hint="Name two columns.")
+        every = zip(names, *pairs, strict=True)
+        return {name: bins_of(bins, bounds) for name, bins, bounds in every}
+
+
+def workload_of(ranges: object, bins: Mapping[str, Bins]) -> Workload:
+    """Ranges of cells. Errors: ParameterError for ends that are no edges, or lie outside."""
+    shape = tuple(one.number for one in bins.values())
+    if isinstance(ranges, Workload):
+        if ranges.grid != shape:
+            raise ParameterError(
+                f"Ranges over a grid of {ranges.grid} do not fit bins of {shape}.",
+                hint="Build them on as many cells as there are bins.",
+            )
+        return ranges
+    if isinstance(ranges, str):
+        return _named(ranges, shape)
+    if not isinstance(ranges, Sequence) or not ranges:
+        raise ParameterError(
+            f"ranges must be a list of (low, high) pairs, got {ranges!r}.",
+            hint='Or "all", "cells" or "prefixes".',
+            value=ranges,
+        )
+    lows, highs = [], []
+    for place, given in enumerate(ranges):
+        parts = (given,) if len(shape) == 1 else given
+        if not isinstance(parts, Sequence) or len(parts) != len(shape):
+            raise ParameterError(
+                f"Range {place} must have (low, high) for each of {len(shape)} columns, got "
+                f"{given!r}.",
+                hint="For two columns, ((low, high), (low, high)).",
+                position=place,
+            )
+        ends = [_ends(part, *pair, place) for part, pair in zip(parts, bins.items(), strict=True)]
+        lows.append([low for low, _ in ends])
+        highs.append([high for _, high in ends])
+    return Workload(shape, np.array(lows), np.array(highs))
+
+
+def _named(name: str, shape: tuple[int, ...]) -> Workload:
+    if name == "all" and len(shape) == 1:
+        return every_range(shape[0])
+    if name not in ("cells", "prefixes"):
+        raise ParameterError(
+            f"ranges={name!r} is unknown{' for two columns' if name == 'all' else ''}.",
+            hint='Use "all" (one column), "cells", "prefixes", or a list of ranges.',
+            value=name,
+        )
+    places = np.stack(np.unravel_index(np.arange(int(np.prod(shape))), shape), axis=1)
+    if len(places) > _MOST_LISTED:
+        raise ParameterError(
+            f"{len(places):,} queries are too many to list.", hint="Name the ones you need."
+        )
+    return Workload(shape, places if name == "cells" else np.zeros_like(places), places + 1)
+
+
+def _ends(part: Any, column: str, bins: Bins, place: int) -> tuple[int, int]:
+    """The cells of one range of one column."""
+    if not isinstance(part, Sequence) or isinstance(part, str) or len(part) != 2:
+        raise ParameterError(
+            f"Range {place} of {column!r} must be (low, high), got {part!r}.",
+            hint="Both at edges of bins.",
+            position=place,
+        )
+    low, high = (_edge(end, column, bins, place) for end in part)
+    if low >= high:
+        raise ParameterError(
+            f"Range {place} of {column!r}, {part!r}, is empty or turned around.",
+            hint="Give the lower end first.",
+            position=place,
+        )
+    return low, high
+
+
+def _edge(end: object, column: str, bins: Bins, place: int) -> int:
+    value = exact(end, name="end of a range")
+    for number, edge in enumerate(bins.edges):
+        if edge == value or float(edge) == float(value):
+            return number
+    nearest = min(bins.edges, key=lambda edge: abs(edge - value))
+    raise ParameterError(
+        f"Range {place} of {column!r} ends at {text(value)}, which is no edge of a bin.",
+        hint=f"The nearest edge is {text(nearest)}; bins go from {text(bins.edges[0])} to "
+        f"{text(bins.edges[-1])}.",
+        position=place,
+        value=value,
+    )
+
+
+def _told(asked: Workload, bins: Mapping[str, Bins]) -> Columns:
+    """The ranges, column by column; ``_from`` is in the range, ``_to`` is not."""
+    told: dict[str, list[Any]] = {}
+    for axis, (column, one) in enumerate(bins.items()):
+        edges = [float(edge) for edge in one.edges]
+        told[f"{column}_from"] = [edges[cell] for cell in asked.lows[:, axis].tolist()]
+        told[f"{column}_to"] = [edges[cell] for cell in asked.highs[:, axis].tolist()]
+    return told
+
+
+def _refuse_outside(binned: Binned, bins: Mapping[str, Bins]) -> None:
+    """Hold the curator to data within the bins. Errors: DataError."""
+    table = binned.desk.table
+    for column in bins:
+        beyond = (nw.col(bin_name(column)) == _NOWHERE) & ~no_value(column, table.schema[column])
+        number = int(table.scalar(table.frame.filter(beyond).select(nw.len().alias("rows"))))
+        if number:
+            raise DataError(
+                f"{number:,} rows lie outside the bins of {column!r}.",
+                hint='Use wider bounds, or outside="clamp" where the policy allows. This number '
+                "is not for publication. Nothing was drawn and nothing was recorded.",
+                rows=number,
+                column=column,
+            )

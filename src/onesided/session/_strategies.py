@@ -1,0 +1,185 @@
+"""Which sums to measure for linear queries: each candidate's error, worked out before anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from onesided._numbers import Infinite, Loss
+from onesided.errors import OnesidedError, ParameterError, PolicyError
+from onesided.linear import (
+    Dense,
+    Grid,
+    Moves,
+    Operator,
+    Ranges,
+    by_length,
+    edge_counts,
+    error_factors,
+    sensitivity,
+    strategy_shifts,
+)
+from onesided.linear._choose import candidates
+from onesided.mechanism._rates import rates_over
+from onesided.noise import TwoSidedGeometric
+from onesided.policy import Edge, Graph, Policy, Shift
+from onesided.session._plan import Option
+
+_PROBED: Final = 256
+_SHOWN: Final = 6
+_MOST_BY_LENGTH: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A strategy with the least noise for it, and how well it and the others would answer.
+
+    error: the root of the mean squared error of the queries (of 256 of them if there are more).
+    """
+
+    name: str
+    strategy: Operator
+    workload: Operator
+    moves: Moves
+    shifts: Mapping[Edge, tuple[Shift, ...]]
+    upper_rate: Loss
+    lower_rate: Loss
+    error: float
+    why: str = ""
+    others: tuple[Option, ...] = ()
+
+
+def choose(
+    given: object,
+    moves: Moves,
+    workload: Operator,
+    epsilon: Fraction,
+    grid: Grid,
+    *,
+    tree: tuple[Policy, Sequence[Any]] | None = None,
+) -> Choice:
+    """The strategy that was given or named, or else the one of least predicted error.
+
+    Only public facts enter. Errors: ParameterError for an unknown name or where nothing fits.
+    """
+    if given is not None and not isinstance(given, str):
+        strategy = given if isinstance(given, Operator) else Dense(given)
+        return _sized("given", strategy, moves, workload, epsilon)
+    makers = _makers(grid, tree)
+    if isinstance(given, str):
+        if given not in makers:
+            raise ParameterError(
+                f"There is no strategy {given!r} for these cells.",
+                hint=f"Use one of {', '.join(makers)}, an operator, or a matrix.",
+                value=given,
+            )
+        return _sized(given, makers[given](), moves, workload, epsilon)
+    found: list[Choice] = []
+    for name, make in makers.items():
+        try:
+            found.append(_sized(name, make(), moves, workload, epsilon))
+        except OnesidedError:  # cannot be worked out at this size: another will do
+            continue
+    if not found:
+        raise ParameterError(
+            "No standard strategy can be worked out for this many cells and this policy.",
+            hint="Give a strategy, use larger cells, or a smaller radius.",
+        )
+    found.sort(key=lambda one: one.error)
+    return _told(found)
+
+
+def error_by_length(choice: Choice) -> tuple[tuple[int, float], ...]:
+    """For ranges of 1, 2, 4, ... cells, the root of their mean variance; empty off the line.
+
+    Over all ranges of that length, for up to 1,024 cells.
+    """
+    cells = choice.strategy.shape[1]
+    line = isinstance(choice.workload, Ranges) and len(choice.workload.grid) == 1
+    if not line or cells > _MOST_BY_LENGTH:
+        return ()
+    found = by_length(choice.strategy)
+    spread = TwoSidedGeometric(choice.upper_rate, choice.lower_rate).variance()
+    lengths = sorted({*(2**k for k in range(cells.bit_length()) if 2**k <= cells), cells})
+    return tuple((n, math.sqrt(max(float(found.factor[n - 1]) * spread, 0.0))) for n in lengths)
+
+
+def _told(found: Sequence[Choice]) -> Choice:
+    """The first, with the others as what else could answer."""
+    best = found[0]
+    others = tuple(
+        Option(name=f"Linear, {one.name}", error=one.error, note=_noise(one))
+        for one in found[1:_SHOWN]
+    )
+    lengths = error_by_length(best)
+    by = ", ".join(f"{length}: {error:.3g}" for length, error in lengths)
+    why = f"{best.name} has the least predicted error; {_noise(best)}"
+    return Choice(
+        name=best.name,
+        strategy=best.strategy,
+        workload=best.workload,
+        moves=best.moves,
+        shifts=best.shifts,
+        upper_rate=best.upper_rate,
+        lower_rate=best.lower_rate,
+        error=best.error,
+        why=f"{why}; by cells in a range, {by}" if by else why,
+        others=others,
+    )
+
+
+def _noise(choice: Choice) -> str:
+    return f"a move changes its sums by {sensitivity(choice.shifts)} at most"
+
+
+def _makers(
+    grid: Grid, tree: tuple[Policy, Sequence[Any]] | None
+) -> dict[str, Callable[[], Operator]]:
+    makers = dict(candidates(grid))
+    if tree is not None and isinstance(tree[0], Graph):
+        policy, names = tree
+        try:
+            counts = edge_counts(policy, names)
+        except PolicyError:  # the graph has circles
+            return makers
+        makers["edge counts"] = lambda: counts
+    return makers
+
+
+def _sized(
+    name: str, strategy: Operator, moves: Moves, workload: Operator, epsilon: Fraction
+) -> Choice:
+    shifts = strategy_shifts(strategy, moves)
+    upper, lower = rates_over(shifts, epsilon)
+    spread = TwoSidedGeometric(upper, lower).variance()
+    error = 0.0
+    if not (isinstance(upper, Infinite) and isinstance(lower, Infinite)):
+        error = math.sqrt(float(np.mean(error_factors(strategy, _sample(workload)))) * spread)
+    return Choice(
+        name=name,
+        strategy=strategy,
+        workload=workload,
+        moves=moves,
+        shifts=shifts,
+        upper_rate=upper,
+        lower_rate=lower,
+        error=error,
+    )
+
+
+def _sample(workload: Operator) -> Operator:
+    """Some of the queries, evenly spread."""
+    queries = workload.shape[0]
+    chosen = np.unique(np.linspace(0, queries - 1, min(queries, _PROBED)).astype(np.int64))
+    if chosen.size == queries:
+        return workload
+    if isinstance(workload, Ranges):
+        return workload.part(chosen)
+    picked = np.zeros((queries, chosen.size), dtype=np.int64)
+    picked[chosen, np.arange(chosen.size)] = 1
+    return Dense(workload.adjoint(picked).T)
