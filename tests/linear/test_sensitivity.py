@@ -280,6 +280,7 @@ def test_a_radius_that_is_none_is_refused(radius):
         (policy.neighbourhood(radius=1), "abc", "no list"),
         (policy.neighbourhood(radius=1), ["a", "b"], "where"),
         (policy.neighbourhood(radius=1), ["a", "a"], "twice"),
+        (policy.neighbourhood(radius=1, places={"a": (0,), "b": (9,)}), 2, "names 2 places"),
         (policy.neighbourhood(radius=1), linear.Grid(3, origin=(0, 0)), "coordinates"),
         (policy.neighbourhood(radius=1, sources=[(0, 0)]), linear.Grid(3), "sources"),
         (policy.neighbourhood(radius=1, metric="grid"), linear.Grid(3, spacing="0.5"), "whole"),
@@ -339,3 +340,11 @@ def test_a_strategy_over_other_cells_is_refused():
     moves = linear.moves_of(policy.neighbourhood(radius=1), linear.Grid(4))
     with pytest.raises(errors.ParameterError, match="does not fit"):
         linear.strategy_shifts(linear.Prefix(5), moves)
+
+
+def test_sums_that_would_not_fit_are_refused_rather_than_wrong():
+    inner = linear.Stack([linear.Identity(4)], [2**20])
+    heavy = linear.kron(inner, linear.Stack([inner], [2**20]))
+    moves = linear.moves_of(policy.neighbourhood(radius=1), linear.Grid(16))
+    with pytest.raises(errors.ParameterError, match="62 bits"):
+        linear.strategy_shifts(heavy, moves)

@@ -74,6 +74,11 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
         return _of_graph(policy, names)
     if isinstance(policy, Neighbourhood):
         named = any(isinstance(name, str) for name in names)
+        if policy.places and not named and not isinstance(cells, Grid):
+            raise PolicyError(
+                f"The policy names {len(policy.places)} places, but the cells were only counted.",
+                hint="Give the places' names in the order of the cells, or a Grid.",
+            )
         return _of_places(policy, names) if named else _of_grid(policy, grid)
     return _of_kinds(policy, grid, partition=partition)
 

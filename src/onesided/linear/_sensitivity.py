@@ -16,6 +16,7 @@ from onesided.policy import Edge, Shift
 # Some minutes of work on one core.
 MOST_PAIRS: Final = 10**9
 _BLOCK: Final = 2**20
+_MOST_SUM: Final = 2**60
 Corner = tuple[int, int]
 
 
@@ -35,6 +36,12 @@ def strategy_shifts(strategy: Operator, moves: Moves) -> dict[Edge, tuple[Shift,
             f"A strategy over {strategy.shape[1]:,} cells does not fit the policy's "
             f"{moves.cells:,} cells.",
             hint="Use one layout of cells for both.",
+        )
+    if strategy.shape[0] * strategy.largest > _MOST_SUM:
+        raise ParameterError(
+            f"Columns of {strategy.shape[0]:,} rows with entries up to {strategy.largest:,} may "
+            "have sums that do not fit 62 bits.",
+            hint="Use smaller weights.",
         )
     found: dict[Edge, list[Corner]] = {edge: [(0, 0)] for edge in moves.edges}
     seen: dict[int, list[Corner]] = {}
