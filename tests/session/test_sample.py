@@ -62,9 +62,7 @@ def test_the_sample_is_of_the_callers_type_and_schema(engine):
             assert frame.collect_schema() == data.collect_schema()
         elif isinstance(data, pd.DataFrame):
             assert (frame.dtypes == data.dtypes).all()
-        elif isinstance(data, pa.Table):
-            assert frame.schema == data.schema
-        elif hasattr(data, "sparkSession"):
+        elif isinstance(data, pa.Table) or hasattr(data, "sparkSession"):
             assert frame.schema == data.schema
         else:
             assert frame.types == data.types
