@@ -72,7 +72,8 @@ def _kept(desk: Desk, groups: Groups) -> list[str]:
 def _per_unit(rows: Lazy, desk: Desk, groups: Groups, value: Value) -> Lazy:
     """One row per unit and group, with the unit's clipped sum."""
     if desk.unit is None:
-        return rows.select(*groups.by, VALUE)
+        # Past 2^51 steps a bound itself may have been rounded up to the next one.
+        return rows.with_columns(_within(value.low, value.high)).select(*groups.by, VALUE)
     # Rows are clipped to what cannot cancel, so that dropping one never raises a sum.
     low, high = min(value.low, 0), max(value.high, 0)
     sums = rows.with_columns(_within(low, high)).group_by(*_kept(desk, groups))

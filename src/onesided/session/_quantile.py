@@ -38,7 +38,8 @@ class QuantileRelease:
     keys: the groups. q: the share asked for; :meth:`at` gives any other, free of charge.
     estimates: how many units are at or below each candidate, and in all; a row per group.
     below, above: bounds on how many are at or below, and above, each candidate (the last column:
-    in all, and 0). They hold all at once with ``confidence``; certain sides are never wrong.
+    in all, and 0). A group's hold all at once with ``confidence``; certain sides are never wrong.
+    one_each: whether nobody has more than one value, so that those are numbers of units.
     """
 
     keys: PublicKeys
@@ -48,6 +49,7 @@ class QuantileRelease:
     below: Interval
     above: Interval
     confidence: Number
+    one_each: bool
     guarantee: Guarantee
     entry: int | None
     _make_frame: FrameMaker = field(repr=False, compare=False)
@@ -69,11 +71,11 @@ class QuantileRelease:
         q=0 gives the smallest value's candidate, q=1 the largest's. ``lower`` and ``upper``
         enclose the true one with ``confidence``; inf stands for "above all candidates".
         """
-        share = float(share_of(q))
+        share = share_of(q)
         ends = np.array([*(float(one) for one in self.candidates), np.inf])
-        rough = _first(self.estimates, np.maximum(share * self.estimates[:, -1:], 0.5))
-        least = np.maximum(share * self.below.lower[:, -1:], 1)
-        most = np.maximum(share * self.below.upper[:, -1:], 1)
+        rough = _first(self.estimates, np.maximum(_part(share, self.estimates[:, -1:]), 0.5))
+        least = np.maximum(_part(share, self.below.lower[:, -1:]), 1)
+        most = np.maximum(_part(share, self.below.upper[:, -1:]), 1)
         return {
             "estimate": ends[np.minimum(rough, len(self.candidates) - 1)].tolist(),
             "lower": ends[_first(self.below.upper, least)].tolist(),
@@ -81,19 +83,22 @@ class QuantileRelease:
         }
 
     def certified_share(self, candidate: Number, *, of: int) -> Floats:
-        """Per group, the share of ``of`` units that is certainly at or below ``candidate``.
+        """Per group, the share of ``of`` units that certainly has no value above ``candidate``.
 
-        of: how many units the group has; it must be public knowledge.
+        of: how many units the group has, of those with a value and within ``where``; it must be
+        public knowledge.
         Errors: ParameterError if no side is certain, or for a value that is no candidate.
         """
         place = self._place(candidate)
         if self.above.upper_certain:
             share = (of - self.above.upper[:, place]) / of
-        elif self.below.lower_certain:
+        elif self.below.lower_certain and self.one_each:
             share = self.below.lower[:, place] / of
         else:
             raise ParameterError(
-                "Nothing is certain here: this policy needs noise on both sides.",
+                "Nothing is certain here: this policy needs noise on both sides."
+                if self.one_each
+                else "Nothing is certain here: a unit may have values on both sides.",
                 hint=f"Use below and above, which hold at confidence {self.confidence}.",
             )
         # Towards 0: a rounded share must not claim one unit too many.
@@ -122,7 +127,7 @@ class Quantile(Grouped):
     q: 1/2 is the median, 0 the smallest and 1 the largest value.
     candidates: at least one number, in rising order, from public knowledge: only they are told.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    confidence: with which all bounds hold at once, where they are not certain.
+    confidence: with which a group's bounds hold all at once, where they are not certain.
     The other arguments are those of :class:`onesided.session.Grouped`.
     """
 
@@ -153,6 +158,7 @@ class Quantile(Grouped):
                 share,
                 *_cumulated(mechanism, runs, self.confidence),
                 self.confidence,
+                groups.query.max_groups == 1,
                 plan.guarantee,
                 entry,
                 lambda columns: desk.table.result(columns, like=names),
@@ -193,6 +199,11 @@ def share_of(q: Number) -> Fraction:
             f"q must lie between 0 and 1, got {q!r}.", hint="1/2 is the median.", value=q
         )
     return share
+
+
+def _part(share: Fraction, numbers: NDArray[Any]) -> Floats:
+    """``share`` of each number, rounded once: in floats 7/25 of 25 is more than 7."""
+    return np.array([[float(share * Fraction(n)) for n in row] for row in numbers.tolist()])
 
 
 def _cumulated(

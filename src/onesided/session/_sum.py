@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from onesided._numbers import Number, text
+from onesided.errors import ParameterError
 from onesided.mechanism._counts import CONFIDENCE
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
@@ -44,6 +45,12 @@ class Valued(Grouped):
     def value(self, desk: Desk) -> Value:
         """The column, its bounds and its grid, checked."""
         desk.table.require(self.column)
+        if self.column in ((self.by,) if isinstance(self.by, str) else self.by):
+            raise ParameterError(
+                f"The question is about values of {self.column!r} and groups by it as well.",
+                hint="Group by another column, or count by this one.",
+                column=self.column,
+            )
         return value_of(
             self.column,
             bounds=self.bounds,

@@ -1,0 +1,53 @@
+"""Where values in sessions once said too much, or failed without a word of ours."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import onesided as od
+from onesided import errors
+from onesided.session import Sum
+
+pl = pytest.importorskip("polars")
+
+
+def session(columns, policy=None, **more):
+    return od.Session(
+        pl.DataFrame(columns), policy=policy or od.policy.unbounded(), budget=2**20, **more
+    )
+
+
+def test_no_row_is_ever_a_step_past_its_bound():
+    """Near 2^52 steps a bound is no float, and rounding took the row above it by one step."""
+    most = 2**52 - 3
+    asked = session({"v": [3 * most]})
+    question = Sum("v", bounds=(0, 3 * most), step=3, epsilon=2**14)
+    assert question.prepare(asked._desk()).read().tolist() == [most]
+
+
+def test_a_share_of_a_count_is_exact():
+    """7/25 of 25 people is 7 of them; in floats it is more, and the bounds were one too high."""
+    asked = session({"v": list(range(25))}, od.policy.addition_only())
+    told = asked.quantile("v", q=Fraction(7, 25), candidates=range(25), epsilon=300)
+    assert told.at(Fraction(7, 25)) == {"estimate": [6], "lower": [6], "upper": [6]}
+
+
+def test_pairs_below_a_candidate_certify_no_share_of_units():
+    """Person 1 is below 5 twice; that says nothing of person 2."""
+    columns = {"person": [1, 1, 2], "v": [1, 3, 10]}
+    asked = session(columns, od.policy.removal_only(), unit="person")
+    told = asked.quantile("v", candidates=[2, 5], epsilon=300, max_groups=3, on_excess="error")
+    with pytest.raises(errors.ParameterError, match="both sides"):
+        told.certified_share(5, of=2)
+    one = session({"v": [1, 3, 10]}, od.policy.removal_only())
+    told = one.quantile("v", candidates=[2, 5], epsilon=300)
+    assert told.certified_share(5, of=3) == pytest.approx(np.array([2 / 3]))
+
+
+@pytest.mark.parametrize("ask", ["sum", "mean", "variance"])
+def test_a_column_cannot_be_the_value_and_the_group(ask):
+    asked = session({"v": [1, 2]})
+    with pytest.raises(errors.ParameterError, match="groups by it as well"):
+        getattr(asked, ask)("v", bounds=(0, 3), by="v", keys=[1, 2], epsilon=1)
+    assert not any(asked.spent.values())
