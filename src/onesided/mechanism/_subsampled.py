@@ -149,13 +149,18 @@ class Subsampled:
         return min(self._left(before) + self.keep_rate, direct)
 
     def delta(self, shift: Shift) -> Fraction:
-        """The mechanism's own δ times p, rounded up; 0 if it has none. It covers every move."""
+        """The mechanism's largest δ along the ways that the loss covers, times p, rounded up.
+
+        0 if it has none. A unit that leaves some groups and stays in others is covered by way of
+        leaving all of them, so unless units are whole that δ counts, not only the move's own.
+        """
         own = getattr(self.mechanism, "delta", None)
         if own is None or not (shift.rise or shift.fall):
             return Fraction(0)
-        fall = shift.fall if shift.rise == 0 else self.max_groups
-        chance: Fraction = _share_up(self.keep_rate) * own(Shift(rise=0, fall=fall))
-        return chance
+        leaves = shift.rise == 0 and self.whole
+        fall = shift.fall if leaves else self.max_groups
+        chance: Fraction = max(own(Shift(rise=0, fall=fall)), own(shift))
+        return _share_up(self.keep_rate) * chance
 
     def estimate(self, answers: ArrayLike) -> NDArray[np.float64]:
         """Answers about the sample, scaled to all units: unbiased if they are, about the sample."""

@@ -26,7 +26,7 @@ from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.policy import Guarantee, Policy
 from onesided.session._binned import Binned, bin_name
 from onesided.session._bins import Bins
-from onesided.session._groups import Groups
+from onesided.session._groups import Groups, kinds_of
 from onesided.session._plan import Option, Plan, promised
 from onesided.session._question import Answer, Ready
 from onesided.session._release import FrameMaker
@@ -125,6 +125,7 @@ def shaped(
     desk = binned.desk
     groups = binned.question.groups(desk)
     _refuse_unfit(groups, bins, shape.method)
+    _refuse_apart(groups, desk.policy, shape.method)
     mechanism = shape.mechanism(desk.policy)
     plan = _plan(binned, groups, mechanism, shape.method)
     sizes = tuple(one.number for one in bins.values())
@@ -167,6 +168,7 @@ def options(binned: Binned, groups: Groups, shape: Shape, bins: Mapping[str, Bin
             continue
         try:
             _refuse_unfit(groups, bins, method)
+            _refuse_apart(groups, binned.desk.policy, method)
             mechanism = replace(shape, method=method).mechanism(binned.desk.policy)
         except ValueError:
             continue  # this policy has no such histogram
@@ -237,6 +239,24 @@ def _drawing(mechanism: Any) -> Callable[[Histograms, Noise | None], Answer]:
         return {"estimate": np.asarray(made).ravel()}
 
     return draw
+
+
+def _refuse_apart(groups: Groups, policy: Policy, method: str) -> None:
+    """Refuse parts that the table cannot tell apart, and units whose kept cell a move may swap.
+
+    Without rules everybody would be in both parts. And the parts' charges know no truncation:
+    where dropping a kept cell brings a cut one back, a count rises that they take to fall only.
+    """
+    if method in _TWO_PHASE:
+        return
+    parts = Parts.of(policy)
+    kinds_of(sorted(parts.sensitive | parts.open), policy)
+    if policy.shifts(groups.query) != policy.shifts(replace(groups.query, truncated=False)):
+        raise ParameterError(
+            f"method={method!r} cannot cut units down to one cell under the policy "
+            f"{policy.name!r}: dropping one cell would bring another back.",
+            hint='Use on_excess="error", or method="counts".',
+        )
 
 
 def _refuse_unfit(groups: Groups, bins: Mapping[str, Bins], method: str) -> None:

@@ -1,0 +1,37 @@
+"""Questions whose charge once was smaller than what they lost; each is refused or priced now."""
+
+import polars as pl
+import pytest
+
+import onesided as od
+from onesided import errors
+
+APART = ("split", "open_shape", "dawaz", "ahpz", "hierarchicalz")
+ASK = {"bins": [0, 10, 20, 30], "epsilon": 1}
+TABLE = pl.DataFrame({"person": [1, 1, 2], "age": [5, 15, 25], "asked": [1, 1, 0]})
+
+
+@pytest.mark.parametrize("method", APART)
+def test_parts_that_no_rule_tells_apart_are_refused(method):
+    # Everybody was in both parts, and a sensitive record that moved made an open count fall.
+    policy = od.policy.custom(
+        kinds=["sensitive", "open"], edges=[("sensitive", "sensitive"), ("sensitive", "open")]
+    )
+    session = od.Session(TABLE, policy=policy, budget=1)
+    with pytest.raises(errors.ParameterError, match="cannot be told apart"):
+        session.histogram("age", **ASK, method=method)
+    plan = session.plan(od.session.Histogram("age", **ASK))
+    assert not any(method in option.name for option in plan.others)
+    assert not any(session.spent.values())
+
+
+@pytest.mark.parametrize("method", APART)
+def test_parts_are_not_counted_of_units_cut_down_where_cut_cells_may_come_back(method):
+    # Person 1 dropping the first bin is counted in the second: a rise that nothing hid.
+    policy = od.policy.presence(max_groups=3) & od.policy.sensitive("asked = 1")
+    session = od.Session(TABLE, unit="person", policy=policy, budget=1)
+    with pytest.raises(errors.ParameterError, match="cannot cut units down"):
+        session.histogram("age", **ASK, method=method, max_groups=1, on_excess="truncate")
+    assert not any(session.spent.values())
+    fitting = od.Session(TABLE.filter(age=25), unit="person", policy=policy, budget=1)
+    assert fitting.histogram("age", **ASK, method=method).estimate.shape == (3,)
