@@ -308,6 +308,6 @@ def test_a_sum_of_a_session_end_to_end(name):
         return tuple(told.frame.row(0))
 
     world = Universe(units=1, values=values)
-    report = verify.exact(program, POLICIES[name], world, tail=1e-6)
+    report = verify.exact(program, POLICIES[name], world, tail=1e-5)
     assert report.keeps(6)
-    assert report.loss > 4
+    assert report.loss > 3.9
