@@ -132,7 +132,9 @@ class Mean(Valued):
     ) -> Estimates:
         (groups, value), (desk, plan, entry) = asked, told
         noisy = {part: np.asarray(answer[part], dtype=np.int64) for part in parts.all}
-        miss = (1 - confident(self.confidence)) / len(noisy)
+        # A bound on a mean rests on one side of the sum and one of the count; on a variance, on
+        # one side of the squares and both of the others.
+        miss = (1 - confident(self.confidence)) / (5 if parts.squares else 2)
         bounds = {
             part: parts.all[part].mechanism.interval(noisy[part], confidence=1 - miss)
             for part in noisy
