@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,8 @@ from onesided.errors import ParameterError
 from onesided.linear import Dense, Grid, Identity, Kron, Moves, Operator
 from onesided.mechanism._counts import CONFIDENCE, confident
 from onesided.mechanism._linear import Linear as Mechanism
-from onesided.noise import IntArray, TwoSidedGeometric
+from onesided.mechanism._tails import stray
+from onesided.noise import IntArray
 from onesided.policy import Guarantee, Neighbourhood, Policy
 from onesided.session._cells import moves_of_places
 from onesided.session._desk import Desk
@@ -29,7 +30,6 @@ from onesided.session._strategies import Choice, choose
 Floats = NDArray[np.float64]
 Strategy = str | Operator | ArrayLike | None
 Columns = Mapping[str, list[Any]]
-_STEPS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,26 +273,6 @@ def notes_of(moves: Moves) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def half_width(noise: TwoSidedGeometric, share: Fraction) -> float:
-    """The h such that answers err by more than ``h * sqrt(factor)`` with chance at most 1 - share.
-
-    On each side, for every least-squares answer, whose weights' squares sum up to ``factor``.
-    Proof: with K the sum of both geometrics' cumulant functions, centred, a weight w has at most
-    K(s |w|) on either side, for all cumulants of a geometric are positive. K(s sqrt(y)) is convex
-    in y and 0 at 0, so the sum over weights is at most K(s sqrt(factor)). Chernoff's bound
-    exp(K(u) - u h) is at most 1 - share for h = (K(u) - log(1 - share)) / u, for every u.
-    """
-    rates = [float(r) for r in (noise.upper, noise.lower) if not isinstance(r, Infinite)]
-    if not rates:
-        return 0.0
-    u = np.arange(1, _STEPS) / _STEPS * min(rates)
-    total = np.zeros_like(u)
-    for rate in rates:
-        total += math.log(-math.expm1(-rate)) - np.log(-np.expm1(u - rate))
-        total -= u / math.expm1(rate) if rate < 700 else 0.0
-    return float(np.min((total - math.log(1 - share)) / u))
-
-
 def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Floats, Floats, bool]:
     """Lower and upper bounds per query, and whether a side without noise is certain."""
     plain = Mechanism(
@@ -304,7 +284,7 @@ def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Flo
         return -unknown, unknown, False
     spread = law.variance()
     factors = found.variance / spread if spread else np.zeros(found.estimate.size)
-    wide = half_width(law, share) * np.sqrt(factors)
+    wide = stray([(law, 1.0)], share) * np.sqrt(factors)
     lower, upper = found.estimate - wide, found.estimate + wide
     certain = _of_cells(mechanism.strategy) and not np.any(_negative(mechanism.workload))
     if certain:  # sums of answers with noise on one side have it on that side

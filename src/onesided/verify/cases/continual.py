@@ -1,0 +1,72 @@
+"""Continual counts over tiny streams, whose steps are the groups; and broken ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from onesided import policy as policies
+from onesided.mechanism._continual import ContinualCount
+from onesided.policy import GroupCount, Policy
+from onesided.verify._case import Case, shipped
+from onesided.verify._universe import Universe
+from onesided.verify.zoo import continual as zoo
+
+_STEPS = ("1", "2", "3")
+_PARTLY = "steps that share nodes, or later steps, lose less"
+
+
+def cases() -> Iterator[Case]:
+    """The sound first."""
+    one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
+    for horizon in (3, None):
+        for policy in (one, policies.addition_only(), policies.unbounded()):
+            yield _sound(policy, horizon)
+        yield _sound(two, horizon, epsilon=6, groups=2)
+    yield _sound(policies.bounded(), 3, epsilon=8)
+    # Events that may have been a step earlier or later, and no more.
+    line = policies.graph([("1", "2"), ("2", "3")])
+    yield _sound(line, 3, epsilon=8)
+    for policy in (one, policies.unbounded()):
+        right = ContinualCount.for_policy(policy, epsilon=4, horizon=3)
+        for wrong, flaw, seen in (
+            (zoo.Redrawn(right), "a node is drawn anew at every step", "stateless dashboards"),
+            (_one_level(right), "the loss of one level charged for all", "rates not shared out"),
+            (zoo.RunningNoise(right), "one draw for the whole stream", "a noisy starting point"),
+        ):
+            yield _broken(right, wrong, policy, flaw, seen)
+
+
+def _sound(policy: Policy, horizon: int | None, *, epsilon: int = 4, groups: int = 1) -> Case:
+    mechanism = ContinualCount.for_policy(policy, epsilon=epsilon, horizon=horizon)
+    name = "ContinualCount" if horizon else "ContinualCount (no horizon)"
+    world = Universe(groups=_STEPS, units=1, max_groups=groups)
+    return shipped(
+        mechanism, policy, name=name, universe=world, loose=_PARTLY, tail=1e-8, unseen=1e-3
+    )
+
+
+def _one_level(right: ContinualCount) -> ContinualCount:
+    levels = right.levels(1)
+    return ContinualCount(right.upper_rate * levels, right.lower_rate * levels, horizon=3)
+
+
+def _broken(right: ContinualCount, wrong: Any, policy: Policy, flaw: str, seen: str) -> Case:
+    query = GroupCount()
+    claims = {
+        edge: max(right.loss(shift) for shift in shifts)
+        for edge, shifts in policy.shifts(query).items()
+    }
+    world = Universe(groups=_STEPS, units=1, max_groups=1)
+    return Case(
+        "ContinualCount",
+        policy,
+        wrong,
+        claims,
+        query=query,
+        universe=world,
+        flaw=flaw,
+        seen=seen,
+        tail=1e-5,
+        unseen=1e-1,
+    )
