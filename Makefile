@@ -24,7 +24,7 @@ bench: $(READY)
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(RUN)/python -m pip install --quiet --editable ".[cli,polars,pandas,pyarrow,postgres,papers]" --group dev
+	$(RUN)/python -m pip install --quiet --editable ".[cli,polars,pandas,pyarrow,postgres,papers,spark]" --group dev
 	touch $@
 
 clean:

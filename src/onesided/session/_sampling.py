@@ -16,6 +16,7 @@ import numpy as np
 from onesided.errors import DataError, OnesidedError
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
+from onesided.session import _spark_sample
 from onesided.session._desk import Desk
 from onesided.session._row_engines import Kinds, rows_of
 
@@ -39,6 +40,9 @@ def look(desk: Desk, samples: Samples) -> Draw:
     Errors: DataError for rows of nobody, and for columns that cannot be cut cleanly.
     """
     desk.refuse_null_units()
+    if desk.table.frame.implementation.is_pyspark():
+        _spark_sample.check(desk)
+        return lambda noise: _cut_spark(desk, samples, noise)
     rows_of(desk).check()
     if desk.unit is None:
         return lambda noise: _cut_rows(desk, samples, noise)
@@ -46,6 +50,12 @@ def look(desk: Desk, samples: Samples) -> Draw:
     with _reading("Nothing was drawn and nothing was recorded."):
         units = {kind: _open_units(desk, kind, unit) for kind in samples}
     return lambda noise: _cut_units(desk, samples, units, noise)
+
+
+def _cut_spark(desk: Desk, samples: Samples, noise: Noise | None) -> Cut:
+    """Coins flipped by the executors, from a secret of this one release."""
+    with _reading("The charge stands, and nothing was published."):
+        return Cut(*_spark_sample.cut(desk, samples, noise))
 
 
 def _open_units(desk: Desk, kind: str, unit: str) -> nw.DataFrame[Any]:
