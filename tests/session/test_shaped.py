@@ -93,6 +93,23 @@ def test_a_plan_lists_what_fits_the_policy():
     assert "told as it is" not in text
 
 
+def test_a_public_guess_tells_what_methods_would_err_by():
+    opened = np.bincount(TABLE.filter(pl.col("opted_in"))["age"], minlength=100)
+    for like in (TRUTH, (TRUTH - opened, opened)):
+        plan = session().plan(od.session.Histogram("age", **ASK, like=like))
+        errors_of = {option.name: option.error for option in plan.options}
+        assert 0.5 < errors_of['method="dawa"'] < 20
+        assert (errors_of['method="dawaz"'] is None) == (like is TRUTH)
+    alone = session().plan(od.session.Histogram("age", **ASK, method="dawa", like=TRUTH))
+    assert alone.standard_deviation == errors_of['method="dawa"']
+
+
+@pytest.mark.parametrize("like", [[1, 2], (TRUTH, TRUTH, TRUTH), TRUTH / 2, "last year's"])
+def test_guesses_that_are_no_histogram_of_these_bins(like):
+    with pytest.raises(errors.DataError):
+        session().plan(od.session.Histogram("age", **ASK, like=like))
+
+
 def _question():
     return od.session.Histogram("age", **ASK)
 

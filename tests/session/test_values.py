@@ -252,6 +252,14 @@ def test_missing_values_are_refused_before_anything_is_charged_or_dropped(engine
         asked.sum("v", bounds=(0, 10), epsilon=1, missing="ignore")
 
 
+def test_the_curator_is_told_how_many_values_are_clipped_or_missing(engine):
+    table = {"person": [1, 2, 3, 4], "v": [-5.0, 3.0, 200.0, None]}
+    asked = session(engine(table))
+    facts = asked.inspect(od.session.Sum("v", bounds=(0, 100), epsilon=1, missing="drop"))
+    assert (facts.values_outside_bounds, facts.values_missing, facts.rows) == (2, 1, 4)
+    assert asked.spent == {"record -> absent": 0, "absent -> record": 0}
+
+
 def test_empty_groups_and_tables_have_answers_within_the_bounds():
     empty = pl.DataFrame({"person": [], "v": []}, schema={"person": pl.Int64, "v": pl.Float64})
     asked = session(empty)

@@ -84,6 +84,8 @@ class Histogram(Count):
         public guess of how many there are); "split" and "open_shape" where a policy has open
         records; and "dawaz", "ahpz", "hierarchicalz", "agridz", with zeros where no open record is.
         ``session.plan`` lists those that fit, with their errors.
+    like: for plans: a *public* histogram that the answer may resemble, such as last year's release,
+        or a pair (sensitive, open). Methods whose error depends on the data are tried on it.
     The other arguments are those of :class:`onesided.session.Count`; with ``by``, one histogram
     per public group.
     """
@@ -94,6 +96,7 @@ class Histogram(Count):
     missing: Missing = field(default="refuse", kw_only=True)
     method: Method = field(default="counts", kw_only=True)
     records: int | None = field(default=None, kw_only=True)
+    like: object = field(default=None, kw_only=True)
 
     def prepare(self, desk: Desk) -> Ready[Any, Any]:
         """Check and price the question. Looks at no row."""
@@ -105,7 +108,9 @@ class Histogram(Count):
                 hint=f"Use one of {', '.join(map(repr, METHODS))}.",
                 value=self.method,
             )
-        shape = Shape(method=self.method, epsilon=self.epsilon, records=self.records)
+        shape = Shape(
+            method=self.method, epsilon=self.epsilon, records=self.records, like=self.like
+        )
         if self.method != "counts":
             return shaped(binned, bins, shape)
         shared = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}

@@ -65,6 +65,18 @@ def moments(
     return _in_order(desk.table.fetch(grouped, (ORDER, *_NAMES)), groups)
 
 
+def outside(desk: Desk, groups: Groups, value: Value) -> tuple[int, int]:
+    """How many counted rows lie outside the bounds, and how many have no value. Secret."""
+    rows = desk.rows((value.column,), where=groups.where, counted=groups.query.counted)
+    given, empty = nw.col(value.column), missing(value.column, desk.schema[value.column])
+    low, high = (float(end * value.step) for end in (value.low, value.high))
+    beyond = ~empty & ((given < low) | (given > high))
+    return tuple(  # type: ignore[return-value] # a pair
+        whole_of(desk.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
+        for which in (beyond, empty)
+    )
+
+
 def _kept(desk: Desk, groups: Groups) -> list[str]:
     return [*([desk.unit] if desk.unit else []), *groups.by]
 

@@ -16,9 +16,9 @@ from onesided.session._desk import Desk
 class Option:
     """One way to answer, before anything is spent.
 
-    name: the mechanism. error: the standard deviation of an answer, in the answer's own unit;
-    None where it depends on the data. certain: the sides that are never wrong. note: why, or what
-    it is about where that differs.
+    name: the mechanism. error: the root mean square error of an answer, in its own unit: the
+    noise's standard deviation, or as tried on a public guess; None where it depends on the data.
+    certain: the sides that are never wrong. note: why, or what it is about where that differs.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Plan:
             for edge, loss in self.charge.items()
         )
         too_much = "" if self.affordable else " More than is left."
-        head = ("mechanism", "standard deviation", "certain side", "")
+        head = ("mechanism", "error (r.m.s.)", "certain side", "")
         return f"Charge -- {edges}.{too_much}\n{_table((head, *(o.row for o in self.options)))}"
 
 

@@ -21,6 +21,7 @@ from onesided.session._histogram import Histogram
 from onesided.session._largest import Largest
 from onesided.session._linear import Linear
 from onesided.session._mean import Mean, Variance
+from onesided.session._moments import outside as outside_bounds
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Plan
 from onesided.session._quantile import Quantile, QuantileRelease
@@ -28,7 +29,7 @@ from onesided.session._question import CONTENT_TYPE, Question, Told, asks
 from onesided.session._ranges import Ranges
 from onesided.session._rowwise import require_rowwise
 from onesided.session._sample import Sample
-from onesided.session._sum import Sum
+from onesided.session._sum import Sum, Valued
 from onesided.session._threshold import Threshold, ThresholdRelease
 from onesided.session._unknown import Discover
 
@@ -43,6 +44,8 @@ class Curator:
     counted_outside_keys: int
     units_over_bound: int
     most_groups_of_a_unit: int
+    values_outside_bounds: int = 0
+    values_missing: int = 0
 
 
 class Session:
@@ -204,6 +207,9 @@ class Session:
             own = self.policy.max_groups if isinstance(self.policy, Presence) else 1
             bound = groups.query.max_groups or own
             over, largest = self._table.units_over(rows, groups.keys, unit=self.unit, most=bound)
+        beyond, empty = 0, 0
+        if isinstance(question, Valued):
+            beyond, empty = outside_bounds(desk, groups, question.value(desk))
         return Curator(
             rows=self._table.height(),
             rows_without_unit=self._table.null_rows(self.unit) if self.unit else 0,
@@ -211,4 +217,6 @@ class Session:
             counted_outside_keys=outside,
             units_over_bound=over,
             most_groups_of_a_unit=largest,
+            values_outside_bounds=beyond,
+            values_missing=empty,
         )

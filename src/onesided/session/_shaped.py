@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import INFINITE, Number
-from onesided.errors import ParameterError
+from onesided.errors import DataError, ParameterError
 from onesided.mechanism.histograms import (
     AGrid,
     Ahp,
@@ -22,7 +22,8 @@ from onesided.mechanism.histograms import (
     zeros,
 )
 from onesided.mechanism.histograms._two_parts import Parts
-from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.mechanism.histograms._two_phase import histogram_of
+from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Guarantee, Policy
 from onesided.session._binned import Binned, bin_name
 from onesided.session._bins import Bins
@@ -45,6 +46,7 @@ _TWO_PHASE: Final[Mapping[str, Any]] = {
 _TWO_PARTS: Final[Mapping[str, Any]] = {"split": SplitHistogram, "open_shape": OpenShape}
 
 Histograms = tuple[IntArray, ...]
+_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,26 @@ class ShapedRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How a histogram is to be made. ``records``: a public guess of how many there are."""
+    """How a histogram is to be made. ``records``, ``like``: public guesses."""
 
     method: str
     epsilon: Number
     records: int | None = None
+    like: object = None
+
+    def error(self, mechanism: Any, sizes: tuple[int, ...]) -> float | None:
+        """Its root mean square error per bin on the public guess; None if there is none.
+
+        Errors: DataError for a guess that is no histogram over these bins.
+        """
+        parts = _guessed(self.like, self.method, sizes)
+        if parts is None:
+            return None
+        truth = np.sum(parts, axis=0) if self.method in _TWO_PARTS else parts[0]
+        noise = NotPrivateSeededNoise(0)  # nothing secret is in it
+        drawn = [_drawing(mechanism)(parts, noise)["estimate"] for _ in range(_TRIES)]
+        missed = np.asarray(drawn, dtype=np.float64) - truth.ravel()
+        return float(np.sqrt(np.mean(missed**2)))
 
     def mechanism(self, policy: Policy) -> Any:
         """The mechanism at this ε. Errors: ParameterError, PolicyError."""
@@ -127,8 +144,9 @@ def shaped(
     _refuse_unfit(groups, bins, shape.method)
     _refuse_apart(groups, desk.policy, shape.method)
     mechanism = shape.mechanism(desk.policy)
-    plan = _plan(binned, groups, mechanism, shape.method)
     sizes = tuple(one.number for one in bins.values())
+    tried = shape.error(mechanism, sizes)
+    plan = _plan(binned, groups, mechanism, shape.method, tried)
 
     def read() -> Histograms:
         binned.refuse_missing()
@@ -172,14 +190,34 @@ def options(binned: Binned, groups: Groups, shape: Shape, bins: Mapping[str, Bin
             mechanism = replace(shape, method=method).mechanism(binned.desk.policy)
         except ValueError:
             continue  # this policy has no such histogram
-        found.append(_option(mechanism, method))
+        tried = replace(shape, method=method)
+        sizes = tuple(one.number for one in bins.values())
+        found.append(_option(mechanism, method, tried.error(mechanism, sizes)))
     return found
 
 
-def _option(mechanism: Any, method: str) -> Option:
+def _guessed(like: object, method: str, sizes: tuple[int, ...]) -> Histograms | None:
+    """The public guess in the parts that the method takes; None if it does not have them."""
+    if like is None:
+        return None
+    paired = isinstance(like, tuple)
+    given = [histogram_of(part) for part in (like if isinstance(like, tuple) else (like,))]
+    if any(part.shape != sizes for part in given) or len(given) > 2:
+        raise DataError(
+            f"like= must be one histogram of shape {sizes}, or a pair (sensitive, open) of them.",
+            hint="Give whole counts from public knowledge, such as last year's release.",
+        )
+    if method in _TWO_PHASE:
+        return (np.sum(given, axis=0),)
+    if not paired:
+        return None
+    return tuple(given) if method in _TWO_PARTS else (np.sum(given, axis=0), given[1])
+
+
+def _option(mechanism: Any, method: str, tried: float | None = None) -> Option:
     name = f'method="{method}"'
     if not isinstance(mechanism, SplitHistogram):
-        return Option(name=name, note=_NOTES[method])
+        return Option(name=name, error=tried, note=_NOTES[method])
     hidden = TwoSidedGeometric(mechanism.upper_rate, mechanism.lower_rate)
     free = TwoSidedGeometric(INFINITE, mechanism.open_rate)
     error = float((hidden.variance() + free.variance()) ** 0.5)
@@ -200,7 +238,7 @@ _NOTES: Final = {
 }
 
 
-def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str) -> Plan:
+def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: float | None) -> Plan:
     policy = binned.desk.policy
     if method in _TWO_PHASE:
         shifts = policy.shifts(groups.query)
@@ -210,7 +248,7 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str) -> Plan:
     else:
         losses = mechanism.losses(policy, open_kinds=sorted(Parts.of(policy).open))
     charge = {edge.name: loss for edge, loss in losses.items()}
-    option = _option(mechanism, method)
+    option = _option(mechanism, method, tried)
     return Plan(
         mechanism=mechanism,
         charge=charge,
