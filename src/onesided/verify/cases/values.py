@@ -19,7 +19,7 @@ from onesided.policy import ABSENT, GroupCount, Policy, Record
 from onesided.session._groups import Groups
 from onesided.session._keys import PublicKeys
 from onesided.session._value_shifts import value_shifts
-from onesided.verify._case import Case, shipped
+from onesided.verify._case import Case, program, shipped
 from onesided.verify._universe import Data, Universe
 
 _PLACES = ("p", "q")
@@ -181,6 +181,18 @@ def _broken() -> Iterator[Case]:
         flaw="a person's values of both signs priced as falls alone",
         seen=seen,
     )
+    yield program(
+        "quantile",
+        _private_candidate,
+        policies.bounded(),
+        _EPSILON,
+        universe=Universe(
+            units=2, values=tuple(Record("record", frozenset({place})) for place in "abc")
+        ),
+        flaw="tells a value of somebody's, not a public candidate",
+        seen="in quantiles by the exponential mechanism over the data's own values",
+        tail=1e-9,
+    )
     tree = Cumulative(8, 8, bins=3, levels=2)
     policy = policies.bounded()
     (edge,) = policy.edges
@@ -194,6 +206,13 @@ def _broken() -> Iterator[Case]:
         seen="in trees of counts",
         tail=1e-9,
     )
+
+
+def _private_candidate(data: Data, noise: Noise) -> str:
+    """Wrong: the quantile is one of the values that are there, wherever noise lets it fall."""
+    values = sorted(_held(record)[0] for record in data)
+    place = int(noise.two_sided(1, 1, 1)[0])
+    return values[min(max(place, 0), len(values) - 1)]
 
 
 def _mispriced(
