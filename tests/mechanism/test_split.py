@@ -10,7 +10,7 @@ import onesided as od
 from onesided import errors, verify
 from onesided.mechanism import Counts
 from onesided.mechanism._rates import variance
-from onesided.mechanism.histograms._open_shape import OpenShape
+from onesided.mechanism.histograms._open_shape import OpenShape, OpenShapeCounts
 from onesided.mechanism.histograms._open_shape_plan import (
     Rates,
     View,
@@ -232,12 +232,26 @@ def test_hidden_cells_are_cut_where_most_are_empty_and_kept_where_none_is():
     assert threshold(np.array([3.0]), option) > 3
 
 
-@pytest.mark.parametrize("cells", [1, 2, 3, 7, 255, 256, 257])
+@pytest.mark.parametrize("cells", [1, 2, 3, 7, 63, 64, 65, 257])
 def test_open_shape_takes_any_number_of_cells(cells):
     hidden = np.arange(cells) % 5
     shape = OpenShape.for_policy(SENSITIVE, epsilon=500)
     found = shape.release(hidden, hidden * 3, noise=NotPrivateSeededNoise(1))
     assert found.tolist() == (4 * hidden).tolist()
+
+
+def test_a_bucket_over_several_blocks_is_spread_by_their_ratios():
+    option = (Fraction(1, 20), Fraction(9, 10), Fraction(9, 10))
+    shape = OpenShape((2, 2), (option,), block=32)
+    blocks = np.array([0, 320])
+    found = shape.estimate(
+        OpenShapeCounts(
+            np.full(64, 20), blocks, 0, np.zeros(64, dtype=np.int64), np.array([320 + 13])
+        )
+    )
+    # All sensitive records were seen in the second block.
+    assert found[:32].max() <= 20 + 1
+    assert found[32:].sum() == pytest.approx(32 * 20 + 320, rel=0.05)
 
 
 def test_open_shape_is_better_than_a_split_on_sparse_data():

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, whole
 from onesided.errors import ParameterError
 from onesided.mechanism.histograms._open_shape_plan import (
+    TINY,
     Rates,
     open_counts,
     plan,
@@ -25,7 +26,7 @@ from onesided.mechanism.histograms._z_order import z_order
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 
-BLOCK: Final = 256
+BLOCK: Final = 64
 # Shares of the largest rate for falls: for the first look at blocks, and then for the buckets.
 _LOOK: Final = Fraction(1, 20)
 _SHARES: Final = tuple(Fraction(share, 20) for share in (1, 2, 4, 9))
@@ -57,8 +58,9 @@ class OpenShape:
        least mean relative error. It costs nothing.
     3. More noise below the open counts, up to the option's open rate, the larger of both answers
        being kept; sensitive totals of the buckets, at the option's rates.
-    4. Each bucket's total goes to its cells in the shape of the open counts; a cell that is a
-       bucket of its own takes its total as it is.
+    4. Each bucket's total goes to its cells in the shape of the open counts, times the ratio of
+       sensitive to open records that their block shows; a cell that is a bucket of its own takes
+       its total as it is.
 
     Promise: along a move that shifts sensitive counts by ``(rise, fall)`` and open ones by
     ``(opened, 0)`` the loss is at most the largest over the options of
@@ -159,10 +161,13 @@ class OpenShape:
         seen = open_counts(released.lower, option.open)
         median = TwoSidedGeometric(option.upper, option.lower).median()
         totals = released.totals.astype(np.float64) - median
+        share = seen * np.maximum(known.ratio, TINY)
+        in_bucket = np.maximum(np.add.reduceat(seen, starts), TINY)
+        mass = np.add.reduceat(share, starts)
         # One more noise scale of open records, so that a bucket that shows next to none does not
         # give all it has to the one cell that happens to show.
-        mass = np.maximum(np.add.reduceat(seen, starts) + scale(option.open), 1e-9)
-        spread = seen * (1 + np.maximum(totals, 0)[labels] / mass[labels])
+        mass = np.maximum(mass * (1 + scale(option.open) / in_bucket), TINY)
+        spread = seen + share * (np.maximum(totals, 0) / mass)[labels]
         alone = np.diff(np.append(starts, labels.size))[labels] == 1
         own = totals[labels]
         found = np.where(alone, seen + np.maximum(own, 0), spread)

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 _LN2 = math.log(2)
 # A hidden open count is at most about this many noise scales.
 _HIDDEN = 2.0
-_TINY = 1e-9
+TINY = 1e-9
 
 
 class Rates(NamedTuple):
@@ -33,7 +33,7 @@ class Rates(NamedTuple):
     def error(self) -> float:
         """The mean absolute error of a bucket's total, as if the noise were continuous."""
         above, below = scale(self.upper), scale(self.lower)
-        return (above * above + below * below) / max(above + below, _TINY)
+        return (above * above + below * below) / max(above + below, TINY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def view(lower: IntArray, blocks: IntArray, block: int, look: Rates, open_rate: 
     sizes = np.diff(np.append(np.arange(0, lower.size, block), lower.size))
     unsure = scale(look.upper) + scale(look.lower)
     overall = max(float(blocks.sum()), 0.0) / max(per_block.sum() + scale(open_rate), 1.0)
-    ratio = np.maximum(blocks + overall * unsure, 0) / np.maximum(per_block + unsure, _TINY)
+    ratio = np.maximum(blocks + overall * unsure, 0) / np.maximum(per_block + unsure, TINY)
     cell = np.maximum(blocks - unsure, 0) / sizes
     most = _HIDDEN * np.maximum(overall, ratio) * scale(open_rate)
     return View(estimates, np.repeat(ratio, sizes), np.repeat(np.minimum(cell, most), sizes))
@@ -104,9 +104,10 @@ def _partition(known: View, option: Rates) -> tuple[NDArray[np.bool_], float]:
     spreading = np.sqrt(seen * ratio * (1 + ratio)) + ratio * shift
     missed = np.minimum(1, known.sensitive)
     wide = np.where(hidden, missed, weight * spreading)
-    unsure = np.minimum(missed, option.error / np.maximum(known.sensitive, _TINY))
+    unsure = np.minimum(missed, option.error / np.maximum(known.sensitive, TINY))
     single = np.where(hidden, unsure, weight * option.error)
-    starts, value = _cheapest(single, wide, weight * seen, seen, option.error)
+    share = seen * np.maximum(ratio, TINY)
+    starts, value = _cheapest(single, wide, weight * share, share, option.error)
     return starts, value + float((weight * shift).sum())
 
 
@@ -122,7 +123,7 @@ def _cheapest(
         apart, wide, weighted, mass = (
             one.reshape(-1, 2).sum(axis=1) for one in (best, wide, weighted, mass)
         )
-        together = wide + weighted / np.maximum(mass, _TINY) * error
+        together = wide + weighted / np.maximum(mass, TINY) * error
         joined.append(together <= apart)
         best = np.minimum(together, apart)
     starts = np.ones(1, dtype=np.bool_)
@@ -146,7 +147,7 @@ def threshold(totals: Floats, option: Rates) -> float:
     then the threshold of least predicted relative error is taken.
     """
     up, down = scale(option.upper), scale(option.lower)
-    falls, rises = down / max(up + down, _TINY), up / max(up + down, _TINY)
+    falls, rises = down / max(up + down, TINY), up / max(up + down, TINY)
     if not falls or not rises:
         return 0.0
     # One more than was seen: a few cells alone must not be taken for full by chance.
@@ -155,10 +156,10 @@ def threshold(totals: Floats, option: Rates) -> float:
     ordered = np.sort(totals)
     above = np.searchsorted(ordered, tries, side="right")
     none = int(np.searchsorted(ordered, 0, side="right"))
-    each = np.minimum(1, option.error / np.maximum(ordered, _TINY))
+    each = np.minimum(1, option.error / np.maximum(ordered, TINY))
     kept = np.array([each[place:].sum() for place in above])
     tail = zeros * rises * np.exp(-tries / up)
     false = tail * (tries + up)
-    noise = kept - np.minimum(kept, tail * np.minimum(1, option.error / np.maximum(tries, _TINY)))
+    noise = kept - np.minimum(kept, tail * np.minimum(1, option.error / np.maximum(tries, TINY)))
     missed = np.maximum((above - none) - (zeros * rises - tail), 0)
     return float(tries[int(np.argmin(false + noise + missed))])
