@@ -20,7 +20,8 @@ from onesided.linear._plane import (
 )
 
 _BLOCK_LIMIT: Final = 1_024
-_STAGGERED_LIMIT: Final = 4_096
+_STAGGERED_ON_A_LINE: Final = 1_024
+_STAGGERED_ON_A_PLANE: Final = 2**14
 
 
 def candidates(grid: Grid) -> dict[str, Callable[[], Operator]]:
@@ -41,7 +42,7 @@ def _on_a_line(n: int) -> dict[str, Callable[[], Operator]]:
     for width in _widths(n):
         if -(-n // width) <= _BLOCK_LIMIT:
             found[f"block prefix {width}"] = lambda w=width: block_prefix(n, w)  # type: ignore[misc]
-    if n <= _STAGGERED_LIMIT:
+    if n <= _STAGGERED_ON_A_LINE:
         found["staggered"] = lambda: staggered(n)
     return found
 
@@ -67,7 +68,7 @@ def _on_a_plane(sides: tuple[int, int]) -> dict[str, Callable[[], Operator]]:
                 found[f"{coarse} of blocks {width}"] = lambda w=width, c=coarse: grid_blocks(  # type: ignore[misc]
                     sides, w, c
                 )
-    if rows * columns <= _STAGGERED_LIMIT:
+    if rows * columns <= _STAGGERED_ON_A_PLANE:
         found["staggered"] = lambda: staggered(sides)
     return found
 

@@ -28,6 +28,7 @@ from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 
 _PROBED: Final = 64
+_PROBED_SLOWLY: Final = 8
 # Numbers that a release may work through for its variances: some seconds.
 _QUICK: Final = 2**25
 
@@ -188,25 +189,37 @@ class Linear:
 def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> Operator:
     """The standard strategy of least predicted error for a workload, by 64 of its queries.
 
-    Strategies whose sensitivity or error cannot be worked out at this size are passed over.
+    Those without a closed form are compared with the best of the others by 8 queries. Strategies
+    whose sensitivity or error cannot be worked out at this size are passed over.
     """
     grid = cells if isinstance(cells, Grid) else _grid(cells)
-    probe = _sample(workload)
+    every = [make() for make in candidates(grid).values()]
+    closed = [strategy for strategy in every if strategy.solvable]
+    winner = _least(closed, moves, _sample(workload, _PROBED), epsilon)
+    rest = [strategy for strategy in every if not strategy.solvable]
+    if rest or winner is None:
+        finalists = rest if winner is None else [winner, *rest]
+        winner = _least(finalists, moves, _sample(workload, _PROBED_SLOWLY), epsilon)
+    if winner is None:
+        raise ParameterError(
+            "No standard strategy can be worked out for this many cells and this policy.",
+            hint="Give a strategy, use larger cells, or a smaller radius.",
+        )
+    return winner
+
+
+def _least(
+    strategies: list[Operator], moves: Moves, probe: Operator, epsilon: Fraction
+) -> Operator | None:
     found: list[tuple[float, Operator]] = []
-    for make in candidates(grid).values():
-        strategy = make()
+    for strategy in strategies:
         try:
             upper, lower = _rates(strategy_shifts(strategy, moves), epsilon)
             spread = TwoSidedGeometric(upper, lower).variance()
             found.append((float(np.sum(error_factors(strategy, probe))) * spread, strategy))
         except OnesidedError:
             continue
-    if not found:
-        raise ParameterError(
-            "No standard strategy can be worked out for this many cells and this policy.",
-            hint="Give a strategy, use larger cells, or a smaller radius.",
-        )
-    return min(found, key=lambda pair: pair[0])[1]
+    return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def _rates(shifts: Mapping[Edge, tuple[Shift, ...]], epsilon: Fraction) -> tuple[Loss, Loss]:
@@ -233,10 +246,10 @@ def _grid(cells: Layout) -> Grid:
     return Grid(len(cells)) if named else Grid(cells)  # type: ignore[arg-type]
 
 
-def _sample(workload: Operator) -> Operator:
+def _sample(workload: Operator, most: int) -> Operator:
     """Some of the queries, evenly spread."""
     queries = workload.shape[0]
-    chosen = np.unique(np.linspace(0, queries - 1, min(queries, _PROBED)).astype(np.int64))
+    chosen = np.unique(np.linspace(0, queries - 1, min(queries, most)).astype(np.int64))
     if isinstance(workload, Ranges):
         return workload.part(chosen)
     picked = np.zeros((queries, chosen.size), dtype=np.int64)
