@@ -10,13 +10,19 @@ import narwhals as nw
 
 from onesided._numbers import Number, whole
 from onesided.errors import DataError, ParameterError
-from onesided.mechanism import UnknownKeys
 from onesided.session._desk import Desk, condition
 from onesided.session._engine import LENGTH, Lazy, missing
 from onesided.session._first_groups import has_windows
 from onesided.session._groups import refuse_clashes
 from onesided.session._question import Ready
-from onesided.session._unknown import Found, KeysRelease, counted_query, key_type, search
+from onesided.session._unknown import (
+    Found,
+    KeysRelease,
+    counted_query,
+    key_type,
+    mechanism_for,
+    search,
+)
 
 # A window of more rows is no longer a key that two people share.
 MOST: Final = 64
@@ -71,14 +77,7 @@ class Ngrams:
         return search(
             desk,
             query,
-            UnknownKeys.for_policy(
-                desk.policy,
-                epsilon=self.epsilon,
-                max_groups=query.max_groups,
-                counted=query.counted,
-                truncated=query.truncated,
-                threshold=self.threshold,
-            ),
+            mechanism_for(desk, query, self.epsilon, self.threshold),
             types=dict.fromkeys(names, kind),
             rows=rows,
             what={

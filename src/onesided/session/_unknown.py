@@ -82,14 +82,7 @@ class Discover:
         return search(
             desk,
             query,
-            UnknownKeys.for_policy(
-                desk.policy,
-                epsilon=self.epsilon,
-                max_groups=query.max_groups,
-                counted=query.counted,
-                truncated=query.truncated,
-                threshold=self.threshold,
-            ),
+            mechanism_for(desk, query, self.epsilon, self.threshold),
             types=types,
             rows=rows,
             what={"by": list(by), "where": chosen.text if chosen else ""},
@@ -140,6 +133,18 @@ class KeysRelease:
 
     def __str__(self) -> str:
         return f"{len(self):,} groups, found by their noisy counts. {self.guarantee}"
+
+
+def mechanism_for(desk: Desk, query: GroupCount, epsilon: Number, threshold: int) -> UnknownKeys:
+    """The least noise for these counts. Errors: UnprotectableError if one of them may fall."""
+    return UnknownKeys.for_policy(
+        desk.policy,
+        epsilon=epsilon,
+        max_groups=query.max_groups,
+        counted=query.counted,
+        truncated=query.truncated,
+        threshold=threshold,
+    )
 
 
 def search(
