@@ -4,9 +4,9 @@
 
 10 million visits of a million people, 3 % of the rows sensitive, as a Parquet file. By row: the
 engine drops sensitive rows and flips a coin for each other one. By person: the engine finds the
-people without a sensitive row, flips a coin for each and joins the rows back. Polars has no coins of
-its own; numpy's generator stands in. Each case is a fresh process per round; within it
-the plain query and ours alternate, and the ratio of their medians is reported. Peak memory is a
+people without a sensitive row, flips a coin for each and joins the rows back. Polars has no coins
+of its own; numpy's generator stands in. Each case is a fresh process per round; within it the
+plain query and ours alternate, and the ratio of their medians is reported. Peak memory is a
 process's largest resident size, plain and ours in processes apart.
 """
 
