@@ -15,7 +15,7 @@ from onesided.errors import DataError, NoiseError, ParameterError
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead
-from onesided.mechanism.histograms._hierarchical import TreeTotals
+from onesided.mechanism.histograms._hierarchical import TreeTotals, tree_rate
 from onesided.mechanism.histograms._interval_costs import deviations
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase, share_of
 from onesided.mechanism.histograms._z_order import z_order
@@ -99,8 +99,9 @@ class Dawa(TwoPhase):
                 value=learn_rate,
             )
         object.__setattr__(self, "learn_rate", learnt)
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
+        measured = tree_rate if workload == "ranges" else rate
+        object.__setattr__(self, "upper_rate", measured(upper_rate, name="upper_rate"))
+        object.__setattr__(self, "lower_rate", measured(lower_rate, name="lower_rate"))
         object.__setattr__(self, "workload", workload)
         object.__setattr__(self, "clip", bool(clip))
 

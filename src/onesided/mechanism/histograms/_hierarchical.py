@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Loss, Number, positive, rate, whole
+from onesided._numbers import MIN_RATE, Loss, Number, positive, rate, whole
+from onesided.errors import ParameterError
 from onesided.linear._tree import (
     FloatArray,
     best_branching,
@@ -66,6 +67,21 @@ class TreeTotals:
         return self.upper_rate * shift.fall + self.lower_rate * shift.rise
 
 
+def tree_rate(value: Loss | Number, *, name: str) -> Loss:
+    """``value`` as a rate of which every level's share can be drawn; at least 2^-28.
+
+    Refused here, not at the draw: by then the charge is on record.
+    """
+    found = rate(value, name=name)
+    if found >= MIN_RATE * _PARTS:
+        return found
+    raise ParameterError(
+        f"{name} must be at least 2^-28 for a tree, got {value!r}.",
+        hint="Each level gets a share of it; use a larger ε, or no tree.",
+        value=value,
+    )
+
+
 def level_shares(edges: IntArray, branching: int) -> list[Fraction]:
     """What each level gets of the rates, from the lowest nodes up: exact, and in sum exactly 1.
 
@@ -108,8 +124,8 @@ class Hierarchical(TwoPhase):
         branching: int | None = None,
         clip: bool = False,
     ) -> None:
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
+        object.__setattr__(self, "upper_rate", tree_rate(upper_rate, name="upper_rate"))
+        object.__setattr__(self, "lower_rate", tree_rate(lower_rate, name="lower_rate"))
         if branching is not None:
             branching = whole(branching, name="branching", least=2, most=2**20)
         object.__setattr__(self, "branching", branching)
