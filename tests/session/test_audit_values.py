@@ -40,7 +40,7 @@ def test_parts_are_not_counted_of_units_cut_down_where_cut_cells_may_come_back(m
 def test_rates_that_no_level_of_a_tree_can_draw_are_refused_before_the_charge():
     session = od.Session(TABLE, policy=od.policy.bounded(), budget=1)
     with pytest.raises(errors.ParameterError, match=r"at least 2\^-28 for a tree"):
-        session.histogram("age", bins=range(0, 64), epsilon=2.0**-38, method="hierarchical")
+        session.histogram("age", bins=range(64), epsilon=2.0**-38, method="hierarchical")
     assert not any(session.spent.values())
     with pytest.raises(errors.ParameterError, match=r"at least 2\^-28 for a tree"):
         od.mechanism.histograms.Dawa(1, upper_rate=2.0**-30, lower_rate=1, workload="ranges")
