@@ -7,16 +7,10 @@ process per round; within it the plain query and ours alternate, and the ratio o
 reported. Peak memory is a process's largest resident size, plain and ours in processes apart.
 """
 
-import argparse
-import json
-import os
-import resource
-import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
+
+from _compare import main
 
 PEOPLE, PLACES = 1_000_000, 5_835
 ENGINES = ("polars", "duckdb")
@@ -40,7 +34,7 @@ def make(folder: Path, rows: int) -> Path:
     return path
 
 
-def plain_query(engine: str, path: Path):
+def plain_query(engine: str, path: Path, _mode: str):
     if engine == "polars":
         import polars as pl
 
@@ -81,55 +75,5 @@ def our_query(engine: str, path: Path, mode: str):
     return run
 
 
-def worker(engine: str, mode: str, path: Path, part: str) -> None:
-    plain, ours = plain_query(engine, path), our_query(engine, path, mode)
-    times = {"plain": [], "ours": []}
-    cases = {"plain": plain, "ours": ours}
-    if part != "both":
-        cases = {part: cases[part]}
-    for number in range(4):
-        for name, case in cases.items():
-            start = time.perf_counter()
-            case()
-            if number:
-                times[name].append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({**{k: statistics.median(v) for k, v in times.items() if v}, "peak": peak}))
-
-
-def run(path: Path, engine: str, mode: str, part: str) -> dict[str, float]:
-    command = [sys.executable, __file__, "--worker", engine, mode, str(path), part]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--worker", nargs=4)
-    given = parser.parse_args()
-    if given.worker:
-        engine, mode, path, part = given.worker
-        worker(engine, mode, Path(path), part)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        path = make(Path(folder), given.rows)
-        print("| engine | mode | plain s | ours s | ratio | plain MB | ours MB |")
-        print("|---|---|--:|--:|--:|--:|--:|")
-        for engine in ENGINES:
-            for mode in MODES:
-                both = [run(path, engine, mode, "both") for _ in range(given.rounds)]
-                plain = statistics.median(x["plain"] for x in both)
-                ours = statistics.median(x["ours"] for x in both)
-                ratio = statistics.median(x["ours"] / x["plain"] for x in both)
-                peak = {part: run(path, engine, mode, part)["peak"] for part in ("plain", "ours")}
-                print(
-                    f"| {engine} | {mode} | {plain:.3f} | {ours:.3f} | {ratio:.2f} "
-                    f"| {peak['plain']:.0f} | {peak['ours']:.0f} |",
-                    flush=True,
-                )
-
-
 if __name__ == "__main__":
-    main()
+    main(__file__, make, plain_query, our_query, engines=ENGINES, modes=MODES, second="mode")
