@@ -1,6 +1,10 @@
 """Where values in sessions once said too much, or failed without a word of ours."""
 
+import re
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,3 +55,21 @@ def test_a_column_cannot_be_the_value_and_the_group(ask):
     with pytest.raises(errors.ParameterError, match="groups by it as well"):
         getattr(asked, ask)("v", bounds=(0, 3), by="v", keys=[1, 2], epsilon=1)
     assert not any(asked.spent.values())
+
+
+def test_the_page_on_values_runs_as_it_stands():
+    page = (Path(__file__).parents[2] / "docs" / "values.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (printed,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    facts = (
+        "print(total.upper_certain, bool(total.upper[0] >= 1050 + 2400 + 3100 + 5000 + 1800))",
+        "print(mean.lower_certain, spread.upper_certain)",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join([code, *facts])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{printed}True True\nFalse False\n"
