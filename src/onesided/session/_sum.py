@@ -14,10 +14,10 @@ from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
 from onesided.session._count import certain_sides, deviation, reason
 from onesided.session._desk import Desk
-from onesided.session._estimates import Estimates, in_units
+from onesided.session._estimates import Estimates, Floats, in_units
 from onesided.session._groups import Grouped, Groups
 from onesided.session._moments import moments
-from onesided.session._plan import priced
+from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Ready
 from onesided.session._value import Missing, Value, value_of
 from onesided.session._value_shifts import value_shifts
@@ -76,40 +76,15 @@ class Sum(Valued):
     def prepare(self, desk: Desk) -> Ready[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
         groups, value = self.groups(desk), self.value(desk)
-        shifts = value_shifts(
-            desk.policy,
-            groups,
-            low=value.low,
-            high=value.high,
-            optional=self.optional(groups),
-            monotone=value.low >= 0,
-        )
-        mechanism = Sums.for_shifts(shifts, epsilon=self.epsilon)
-        mechanism.interval(np.zeros(0, dtype=np.int64), confidence=self.confidence)
-        plan = priced(
-            desk,
-            mechanism,
-            shifts,
-            about=f"{groups.sentence} {value.sentence}",
-            scope="the values as rounded and clipped",
-            certain=certain_sides(mechanism),
-            standard_deviation=float(value.step) * deviation(mechanism),
-            why=reason(mechanism),
-        )
+        mechanism, plan = self._plan(desk, groups, value)
 
         def draw(totals: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(totals, noise=noise)}
 
         def tell(answer: Answer, entry: int | None) -> Estimates:
-            noisy = np.asarray(answer["noisy"], dtype=np.int64)
-            interval = mechanism.interval(noisy, confidence=self.confidence)
-            centred = noisy - mechanism.distribution.median()
-            if value.low >= 0:
-                interval, centred = interval.at_least(0), np.maximum(centred, 0)
             return Estimates.of(
                 f"sum of {self.column}",
-                (centred * float(value.step), *in_units(interval, value.step)),
-                (interval.lower_certain, interval.upper_certain),
+                *self._numbers(mechanism, np.asarray(answer["noisy"], dtype=np.int64), value),
                 keys=groups.keys,
                 confidence=self.confidence,
                 guarantee=plan.guarantee,
@@ -131,3 +106,39 @@ class Sum(Valued):
             draw=draw,
             tell=tell,
         )
+
+    def _plan(self, desk: Desk, groups: Groups, value: Value) -> tuple[Sums, Plan]:
+        """The noise, and what it costs on each edge."""
+        shifts = value_shifts(
+            desk.policy,
+            groups,
+            low=value.low,
+            high=value.high,
+            optional=self.optional(groups),
+            monotone=value.low >= 0,
+        )
+        mechanism = Sums.for_shifts(shifts, epsilon=self.epsilon)
+        mechanism.interval(np.zeros(0, dtype=np.int64), confidence=self.confidence)
+        return mechanism, priced(
+            desk,
+            mechanism,
+            shifts,
+            about=f"{groups.sentence} {value.sentence}",
+            scope="the values as rounded and clipped",
+            certain=certain_sides(mechanism),
+            standard_deviation=float(value.step) * deviation(mechanism),
+            why=reason(mechanism),
+        )
+
+    def _numbers(
+        self, mechanism: Sums, noisy: IntArray, value: Value
+    ) -> tuple[tuple[Floats, Floats, Floats], tuple[bool, bool]]:
+        """Estimates and bounds in the column's unit, and whether each bound is certain."""
+        interval = mechanism.interval(noisy, confidence=self.confidence)
+        centred = noisy - mechanism.distribution.median()
+        if value.low >= 0:
+            interval, centred = interval.at_least(0), np.maximum(centred, 0)
+        lower, upper = in_units(interval, value.step)
+        certain = (interval.lower_certain, interval.upper_certain)
+        estimate: Floats = np.asarray(centred * float(value.step), dtype=np.float64)
+        return (estimate, lower, upper), certain

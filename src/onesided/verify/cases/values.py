@@ -158,29 +158,14 @@ def _records(
 
 
 def _broken() -> Iterator[Case]:
-    """Prices that forget a way to move."""
-    seen = "in sums of bounded values"
-    yield _mispriced(
-        policies.bounded(),
-        (1, 3),
-        Sums(3, 3),
-        flaw="priced as if everybody added a value, though a condition may leave one out",
-        seen=seen,
-    )
-    yield _mispriced(
-        policies.addition_only(),
-        (-1, 2),
-        Sums(3, INFINITE),
-        flaw="values below 0 priced as falls alone",
-        seen=seen,
-    )
-    yield _mispriced(
-        policies.presence(max_groups=2),
-        (-1, 2),
-        Sums(3, INFINITE),
-        flaw="a person's values of both signs priced as falls alone",
-        seen=seen,
-    )
+    """Prices that forget a way to move, and an answer that tells a value."""
+    one_sided = Sums(3, INFINITE)
+    forgotten = "priced as if everybody added a value, though a condition may leave one out"
+    yield _mispriced(policies.bounded(), (1, 3), Sums(3, 3), flaw=forgotten)
+    forgotten = "values below 0 priced as falls alone"
+    yield _mispriced(policies.addition_only(), (-1, 2), one_sided, flaw=forgotten)
+    forgotten = "a person's values of both signs priced as falls alone"
+    yield _mispriced(policies.presence(max_groups=2), (-1, 2), one_sided, flaw=forgotten)
     yield program(
         "quantile",
         _private_candidate,
@@ -215,9 +200,7 @@ def _private_candidate(data: Data, noise: Noise) -> str:
     return values[min(max(place, 0), len(values) - 1)]
 
 
-def _mispriced(
-    policy: Policy, bounds: tuple[int, int], mechanism: Sums, *, flaw: str, seen: str
-) -> Case:
+def _mispriced(policy: Policy, bounds: tuple[int, int], mechanism: Sums, *, flaw: str) -> Case:
     low, high = bounds
     groups = _groups(policy, by=False, most=1)
     return Case(
@@ -228,6 +211,6 @@ def _mispriced(
         query=groups.query,
         universe=Universe(units=1, values=_records(policy, low, high, optional=True, most=1)),
         flaw=flaw,
-        seen=seen,
+        seen="in sums of bounded values",
         tail=1e-9,
     )
