@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -60,16 +60,17 @@ class Moves:
 def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves:
     """The policy's moves, where each record is counted in one cell.
 
-    cells: for a graph, the number of cells (its values are then the numbers from 0, or the same
-        as text), or its values in the order of the cells; for a neighbourhood a :class:`Grid` (a
-        number or shape is one at the origin, 1 apart), or names of its places; for any other
-        policy the number or the names.
+    cells: for a graph, the number of cells or a :class:`Grid` (its values are then the numbers
+        from 0, or the same as text), or a list of its values in the order of the cells; for a
+        neighbourhood a :class:`Grid` (a number or shape is one at the origin, 1 apart), or names
+        of its places; for any other policy the number or the names. A value or a place that is
+        no cell is elsewhere: records come from it and go to it.
     partition: for policies of kinds: True asserts that every record that is counted lies in
         exactly one of the cells. Otherwise it may lie outside all of them, and a record that may
         change may come and go.
     Errors: PolicyError for cells that the policy cannot place; ParameterError for bad layouts.
     """
-    grid, names = _read(cells)
+    grid, names = _read(cells, values=isinstance(policy, Graph))
     if isinstance(policy, Graph):
         return _of_graph(policy, names)
     if isinstance(policy, Neighbourhood):
@@ -83,15 +84,22 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
     return _of_kinds(policy, grid, partition=partition)
 
 
-def _read(cells: Layout) -> tuple[Grid, list[int | str]]:
+def _read(cells: Layout, *, values: bool) -> tuple[Grid, list[int | str]]:
+    """The grid, and the cells' names. ``values``: numbers in a list are names, not a shape."""
     if isinstance(cells, Grid):
         return cells, list(range(cells.cells))
     if isinstance(cells, str):
         raise ParameterError(f"{cells!r} is no list of cells.", hint="Give a number or names.")
-    if isinstance(cells, Sequence) and any(isinstance(cell, str) for cell in cells):
+    if isinstance(cells, Sequence) and (values or any(isinstance(cell, str) for cell in cells)):
         names: list[int | str] = list(cells)
-        if len(set(names)) != len(names):
-            raise ParameterError("A cell is named twice.", hint="Name every cell once.")
+        if isinstance(cells, tuple) and not any(isinstance(cell, str) for cell in cells):
+            raise ParameterError(
+                f"{cells!r} may be the shape of a grid, or two values of the graph.",
+                hint="Give Grid(shape), or the values as a list.",
+                cells=cells,
+            )
+        if not names or len(set(names)) != len(names):
+            raise ParameterError("A cell is named twice, or none is.", hint="Name each once.")
         return Grid(len(names)), names
     grid = Grid(cells)  # type: ignore[arg-type]
     return grid, list(range(grid.cells))
@@ -156,30 +164,37 @@ def _of_grid(policy: Neighbourhood, grid: Grid) -> Moves:
 
 
 def _of_places(policy: Neighbourhood, names: list[int | str]) -> Moves:
-    """Places by name, pair by pair."""
-    if len(names) > _MOST_NAMED:
+    """Places by name, pair by pair. A place of the policy that is no cell is elsewhere."""
+    known = [name for name, _ in policy.places]
+    if max(len(names), len(known)) > _MOST_NAMED:
         raise ParameterError(
-            f"{len(names):,} named places are too many to compare pair by pair.",
+            f"{max(len(names), len(known)):,} named places are too many to compare pair by pair.",
             hint="Lay the cells out as a Grid.",
         )
-    texts = [str(name) for name in names]
-    place = {name: k for k, name in enumerate(texts)}
+    place: dict[object, int] = {str(name): k for k, name in enumerate(names)}
+    policy.records([str(name) for name in names], max_groups=1)  # refuses cells without a place
     pairs: dict[Edge, list[tuple[int, int]]] = defaultdict(list)
-    outside: dict[tuple[Edge, bool], list[int]] = defaultdict(list)
-    for real, other, edge in policy.moves(policy.records(texts, max_groups=1)):
-        if other.kind == ABSENT:
-            outside[edge, False].append(place[next(iter(real.value))])  # type: ignore[call-overload]
-        elif real.kind == ABSENT:
-            outside[edge, True].append(place[next(iter(other.value))])  # type: ignore[call-overload]
-        else:
-            ends = (next(iter(record.value)) for record in (real, other))  # type: ignore[call-overload]
-            pairs[edge].append(tuple(place[end] for end in ends))  # type: ignore[arg-type]
-    return Moves(
-        len(names),
-        policy.edges,
-        tuple((edge, Listed(*np.array(some, dtype=np.int64).T)) for edge, some in pairs.items()),
-        tuple((e, Border(np.array(some), enter=enter)) for (e, enter), some in outside.items()),
-    )
+    for real, other, edge in policy.moves(policy.records(known, max_groups=1)):
+        pairs[edge].append((_cell_of(real, place), _cell_of(other, place)))
+    sweeps: list[tuple[Edge, Sweep]] = []
+    borders: list[tuple[Edge, Border]] = []
+    for edge, some in pairs.items():
+        starts, ends = np.array(some, dtype=np.int64).T
+        within = (starts >= 0) & (ends >= 0)
+        if within.any():
+            sweeps.append((edge, Listed(starts[within], ends[within])))
+        for kept, gone, enter in ((starts, ends, False), (ends, starts, True)):
+            crossed = np.unique(kept[(kept >= 0) & (gone < 0)])
+            if crossed.size:
+                borders.append((edge, Border(crossed, enter=enter)))
+    return Moves(len(names), policy.edges, tuple(sweeps), tuple(borders))
+
+
+def _cell_of(record: Record, place: Mapping[object, int]) -> int:
+    """The cell of a record at a named place; -1 for one that is elsewhere, or absent."""
+    if record.kind == ABSENT:
+        return -1
+    return place.get(next(iter(record.value)), -1)  # type: ignore[call-overload]
 
 
 def _of_kinds(policy: Policy, grid: Grid, *, partition: bool) -> Moves:

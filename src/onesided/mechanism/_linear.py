@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -192,7 +193,7 @@ def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> 
     Those without a closed form are compared with the best of the others by 8 queries. Strategies
     whose sensitivity or error cannot be worked out at this size are passed over.
     """
-    grid = cells if isinstance(cells, Grid) else _grid(cells)
+    grid = cells if isinstance(cells, Grid) else _grid(cells, moves.cells)
     every = [make() for make in candidates(grid).values()]
     closed = [strategy for strategy in every if strategy.solvable]
     winner = _least(closed, moves, _sample(workload, _PROBED), epsilon)
@@ -239,11 +240,10 @@ def _layout(workload: Operator) -> Layout:
     return workload.shape[1]
 
 
-def _grid(cells: Layout) -> Grid:
-    if isinstance(cells, int):
-        return Grid(cells)
-    named = isinstance(cells, Sequence) and any(isinstance(cell, str) for cell in cells)
-    return Grid(len(cells)) if named else Grid(cells)  # type: ignore[arg-type]
+def _grid(cells: Layout, many: int) -> Grid:
+    """A grid of ``many`` cells: a line, unless a shape was given."""
+    shaped = not isinstance(cells, int) and not any(isinstance(c, str) for c in cells)  # type: ignore[union-attr]
+    return Grid(cells) if shaped and math.prod(cells) == many else Grid(many)  # type: ignore[arg-type]
 
 
 def _sample(workload: Operator, most: int) -> Operator:

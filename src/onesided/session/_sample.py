@@ -211,7 +211,17 @@ def in_the_clear(policy: Policy) -> bool:
 
 
 def _tellable(samples: Samples, policy: Policy) -> Samples:
-    """The open kinds that the rules of the policy can find in a table."""
+    """The open kinds that the rules of the policy can find in a table.
+
+    Without rules nothing tells an open record from a protected one.
+    """
+    present = set(policy.kinds) - {ABSENT}
+    if not policy.rules and len(present) > 1:
+        raise UnprotectableError(
+            f"The policy {policy.name!r} has the kinds {', '.join(sorted(present))}, but no rule "
+            "that tells them apart in a table, so protected rows could be published.",
+            hint="Say which rows are open: sensitive(...), tiers(...), or a policy with rules=.",
+        )
     told = {rule.kind for rule in policy.rules} | {policy.default_kind}
     found = {kind: sample for kind, sample in samples.items() if kind in told}
     if not found:
