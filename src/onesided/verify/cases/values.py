@@ -32,6 +32,7 @@ def cases() -> Iterator[Case]:
     """The sound first."""
     yield from _single_sums()
     yield from _sums_by_place()
+    yield from _squares()
     yield from _cumulative()
     yield from _broken()
 
@@ -61,6 +62,25 @@ def _sums_by_place() -> Iterator[Case]:
             yield _sum(policy, (low, high), optional=True, by=True, most=2)
 
 
+def _squares() -> Iterator[Case]:
+    """One sum over everybody of squares, as in a variance: dropping a row may raise a square."""
+    for policy in (policies.bounded(), policies.unbounded(), policies.presence(max_groups=1)):
+        shifts = value_shifts(
+            policy, _groups(policy, by=False, most=1), low=0, high=4, optional=True, monotone=False
+        )
+        mechanism = Sums.for_shifts(shifts, epsilon=_EPSILON)
+        claims = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
+        yield Case(
+            "Squares of -1 .. 2",
+            policy,
+            _Summing(mechanism, -1, 2, by=False, squared=True),
+            claims,
+            universe=Universe(units=1, values=_records(policy, -1, 2, optional=True, most=1)),
+            loose=_SPREAD,
+            tail=1e-11,
+        )
+
+
 def _cumulative() -> Iterator[Case]:
     one_sided = policies.addition_only(), policies.removal_only()
     two_sided = policies.bounded(), policies.sensitive("minor")
@@ -85,6 +105,7 @@ class _Summing:
     low: int
     high: int
     by: bool
+    squared: bool = False
 
     def __call__(self, data: Data, noise: Noise) -> tuple[int, ...]:
         return tuple(self.mechanism.release(self.totals(data), noise=noise).tolist())
@@ -96,7 +117,8 @@ class _Summing:
             for place, name in enumerate(_PLACES if self.by else ("",)):
                 own = [int(held[1:]) for held in _held(record) if held[0] == name or not self.by]
                 if own:
-                    totals[place] += min(max(sum(own), self.low), self.high)
+                    value = min(max(sum(own), self.low), self.high)
+                    totals[place] += value * value if self.squared else value
         return totals
 
 
@@ -166,6 +188,11 @@ def _broken() -> Iterator[Case]:
     yield _mispriced(policies.addition_only(), (-1, 2), one_sided, flaw=forgotten)
     forgotten = "a person's values of both signs priced as falls alone"
     yield _mispriced(policies.presence(max_groups=2), (-1, 2), one_sided, flaw=forgotten)
+    forgotten = "squares priced as falls alone, since none is below 0"
+    squares = Sums(Fraction(3, 2), INFINITE)
+    yield _mispriced(
+        policies.presence(max_groups=2), (-1, 2), squares, flaw=forgotten, squared=True
+    )
     yield program(
         "quantile",
         _private_candidate,
@@ -200,13 +227,20 @@ def _private_candidate(data: Data, noise: Noise) -> str:
     return values[min(max(place, 0), len(values) - 1)]
 
 
-def _mispriced(policy: Policy, bounds: tuple[int, int], mechanism: Sums, *, flaw: str) -> Case:
+def _mispriced(
+    policy: Policy,
+    bounds: tuple[int, int],
+    mechanism: Sums,
+    *,
+    flaw: str,
+    squared: bool = False,
+) -> Case:
     low, high = bounds
     groups = _groups(policy, by=False, most=1)
     return Case(
-        f"Sums of {low} .. {high}",
+        f"{'Squares' if squared else 'Sums'} of {low} .. {high}",
         policy,
-        _Summing(mechanism, low, high, by=False),
+        _Summing(mechanism, low, high, by=False, squared=squared),
         {edge: 6 * edge.weight for edge in policy.edges},
         query=groups.query,
         universe=Universe(units=1, values=_records(policy, low, high, optional=True, most=1)),
