@@ -25,8 +25,8 @@ pictures can be made again. Real noise comes from the operating system and canno
     python -m onesided.papers.gallery docs     # makes this page and its pictures
 
 Every block starts with `import onesided as od`; the table is a Polars frame, and might as well be
-pandas, PyArrow or DuckDB. ε is in nats: at ε = 1/2 the odds of any two facts that must pass as each
-other change by at most a factor of e^(1/2) ≈ 1.65.
+pandas, PyArrow or DuckDB. ε is in nats: at ε = 1/2 the odds of a fact, against what it must be able to
+pass as, grow by at most a factor of e^(1/2) ≈ 1.65.
 """
 
 
