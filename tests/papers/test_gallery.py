@@ -11,6 +11,7 @@ from onesided._numbers import text
 from onesided.papers.gallery import TASKS, page, run, write
 
 pytest.importorskip("polars")
+pytest.importorskip("pandas")
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "gallery.md").read_text()

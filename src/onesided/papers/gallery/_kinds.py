@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from onesided.papers._model import Figure
-from onesided.papers.gallery._records import frame
+from onesided.papers.gallery._records import frame, ordered_frame
 from onesided.papers.gallery._task import Answer, Random, Task, beside, true_counts
 
 _CITIES: Final = ["north", "east", "south", "west"]
@@ -52,7 +52,7 @@ def _trips(random: Random) -> Any:
             rows.append((rider, minor, hour, _CITIES[here]))
             here = (here + int(random.choice([0, 1, 3], p=[0.2, 0.6, 0.2]))) % 4
     names = ("rider", "minor", "hour", "stop")
-    return frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
+    return ordered_frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
 
 def _ngrams(od: Any, trips: Any) -> Answer:
@@ -65,14 +65,14 @@ def _ngrams(od: Any, trips: Any) -> Answer:
 def _draw_ngrams(trips: Any, release: Any) -> Figure:
     paths: dict[tuple[str, str], set[int]] = {}
     for rider, minor, _, stop, follows, other in zip(
-        *(trips[name].to_list() for name in ("rider", "minor", "hour", "stop")),
-        trips["stop"].shift(-1).to_list(),
-        trips["rider"].shift(-1).to_list(),
+        *(trips[name].tolist() for name in ("rider", "minor", "hour", "stop")),
+        trips["stop"].shift(-1).tolist(),
+        trips["rider"].shift(-1).tolist(),
         strict=True,
     ):
         if not minor and rider == other:
             paths.setdefault((stop, follows), set()).add(rider)
-    found = release.frame.sort("lower", descending=True).head(8).to_dict(as_series=False)
+    found = release.frame.sort_values("lower", ascending=False).head(8).to_dict("list")
     pairs = list(zip(found["stop_1"], found["stop_2"], strict=True))
     return beside(
         "Grown-up riders from stop to stop (top 8)",
@@ -132,7 +132,7 @@ def _draw_quantile(exams: Any, release: Any) -> Figure:
 def _workers(random: Random) -> Any:
     skill = random.choice(_SKILLS, 600, p=[0.3, 0.25, 0.2, 0.15, 0.07, 0.02, 0.01])
     state = random.choice(["working", "left", "dismissed"], 600, p=[0.8, 0.15, 0.05])
-    return frame({"person": range(600), "state": state, "skill": skill})
+    return ordered_frame({"person": range(600), "state": state, "skill": skill})
 
 
 def _discover(od: Any, workers: Any) -> Answer:
@@ -148,8 +148,8 @@ def _discover(od: Any, workers: Any) -> Answer:
 
 
 def _draw_discover(workers: Any, release: Any) -> Figure:
-    working = workers.filter(workers["state"] == "working")
-    found = release.frame.sort("lower", descending=True).to_dict(as_series=False)
+    working = workers[workers["state"] == "working"]
+    found = release.frame.sort_values("lower", ascending=False).to_dict("list")
     return beside(
         "Skills of those who work here",
         ("skill", found["skill"]),

@@ -24,9 +24,9 @@ pictures can be made again. Real noise comes from the operating system and canno
 
     python -m onesided.papers.gallery docs     # makes this page and its pictures
 
-Every block starts with `import onesided as od`; the table is a Polars frame, and might as well be
-pandas, PyArrow or DuckDB. ε is in nats: at ε = 1/2 the odds of a fact, against what it must be able to
-pass as, grow by at most a factor of e^(1/2) ≈ 1.65.
+Every block starts with `import onesided as od`. The tables are Polars frames, or pandas where keys are
+found, and might as well be PyArrow or DuckDB. ε is in nats: at ε = 1/2 the odds of a fact, against what
+it must be able to pass as, grow by at most a factor of e^(1/2) ≈ 1.65.
 """
 
 
@@ -36,7 +36,7 @@ def run(task: Task, *, seed: int = _SEED) -> Shown:
     answer = task.ask(Seeded(seed), table)
     return Shown(
         task=task,
-        rows=table.height,
+        rows=len(table),
         columns=tuple(table.columns),
         answer=answer,
         figure=task.draw(table, answer.release),

@@ -124,7 +124,7 @@ def beside(
 
 def true_counts(column: Any, keys: list[Any]) -> list[float]:
     """How often each key occurs."""
-    values = column.to_list()
+    values = list(column)
     return [float(values.count(key)) for key in keys]
 
 
