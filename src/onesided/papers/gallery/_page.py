@@ -24,9 +24,9 @@ pictures can be made again. Real noise comes from the operating system and canno
 
     python -m onesided.papers.gallery docs     # makes this page and its pictures
 
-Every block starts with `import onesided as od`. The tables are Polars frames, or pandas where keys are
-found, and might as well be PyArrow or DuckDB. ε is in nats: at ε = 1/2 the odds of a fact, against what
-it must be able to pass as, grow by at most a factor of e^(1/2) ≈ 1.65.
+Every block starts with `import onesided as od`. The tables are Polars frames, or pandas where keys
+are found, and might as well be PyArrow or DuckDB. ε is in nats: at ε = 1/2 the odds of a fact,
+against what it must be able to pass as, grow by at most a factor of e^(1/2) ≈ 1.65.
 """
 
 
