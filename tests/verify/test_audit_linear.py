@@ -43,3 +43,12 @@ def test_a_place_that_is_no_cell_is_elsewhere() -> None:
     (shifts,) = found.shifts.values()
     assert set(shifts) == {od.Shift(rise=1, fall=0), od.Shift(rise=0, fall=1)}
     assert (found.upper_rate, found.lower_rate) == (1, 1)
+
+
+def test_a_grid_of_one_column_has_strategies() -> None:
+    found = Linear.for_policy(
+        policy.neighbourhood(radius=1),
+        workload=linear.Ranges((3, 1), [[0, 0]], [[2, 1]]),
+        epsilon=1,
+    )
+    assert found.strategy.shape[1] == 3

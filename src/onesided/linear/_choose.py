@@ -53,7 +53,9 @@ def _on_a_plane(sides: tuple[int, int]) -> dict[str, Callable[[], Operator]]:
         "identity": lambda: kron(Identity(rows), Identity(columns)),
         "row prefix": lambda: row_prefix(sides),
         "summed area": lambda: summed_area(sides),
-        "wide hierarchy": lambda: kron(Hierarchy(rows, rows), Hierarchy(columns, columns)),
+        "wide hierarchy": lambda: kron(
+            Hierarchy(rows, max(rows, 2)), Hierarchy(columns, max(columns, 2))
+        ),
     }
     for branching in (2, 4):
         found[f"quadtree {branching}"] = lambda b=branching: Quadtree(sides, b)  # type: ignore[misc]
