@@ -42,7 +42,7 @@ def engine(request):
 
 
 @pytest.fixture(scope="session")
-def spark():
+def spark(long_form):
     """A small local Spark, started once."""
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         pytest.skip("pyspark or java not found")
@@ -62,6 +62,10 @@ def spark():
         # Tests run in zones of their own, so that no test relies on the machine's.
         "spark.sql.session.timeZone": "Asia/Tokyo",
     }
+    if not long_form:
+        # A thousand queries on ten rows each: compiling Java for them would take a third longer.
+        settings["spark.sql.codegen.wholeStage"] = "false"
+        settings["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
     builder = SparkSession.builder.master("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
