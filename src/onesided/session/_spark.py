@@ -156,7 +156,7 @@ def for_join(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     """A small public table that every executor gets whole: nobody's rows travel to meet it."""
     from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
 
-    return nw.from_native(sql.broadcast(nw.to_native(frame)))
+    return nw.from_native(sql.broadcast(nw.to_native(frame)))  # type: ignore[no-any-return]
 
 
 def _plain(value: Any) -> Any:
