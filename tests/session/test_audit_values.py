@@ -44,3 +44,25 @@ def test_rates_that_no_level_of_a_tree_can_draw_are_refused_before_the_charge():
     assert not any(session.spent.values())
     with pytest.raises(errors.ParameterError, match=r"at least 2\^-28 for a tree"):
         od.mechanism.histograms.Dawa(1, upper_rate=2.0**-30, lower_rate=1, workload="ranges")
+
+
+@pytest.mark.parametrize("question", [od.session.Mean, od.session.Variance])
+def test_values_that_change_where_someone_stays_are_charged_under_presence(question):
+    # Dropping place p leaves the person in region A, where the sum about a centre then rises.
+    rows = {"person": [9, 9], "region": ["A", "A"], "value": [2, 2]}
+    asked = question("value", by="region", keys=["A"], max_groups=1, bounds=(2, 8), epsilon=1)
+    secrets, plans = [], []
+    for frame in (pl.DataFrame(rows), pl.DataFrame(rows)[:1]):
+        session = od.Session(
+            frame, unit="person", policy=od.policy.presence(max_groups=1), budget=1
+        )
+        ready = asked.prepare(session._desk())
+        secrets.append(ready.read())
+        plans.append(ready.plan)
+    (here, there), plan = secrets, plans[0]
+    lost = 0
+    for name, part in plan.mechanism.all.items():
+        (step,) = getattr(there, name) - getattr(here, name)
+        moved = od.Shift(rise=max(int(step), 0), fall=max(int(-step), 0))
+        lost += part.mechanism.loss(moved)
+    assert lost <= plan.charge["present -> not present"] <= 1

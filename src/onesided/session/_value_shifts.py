@@ -24,10 +24,11 @@ def value_shifts(
     moves may replace everything and are counted as going and coming. The loss is linear in the
     total rise and fall, so it is largest where all that comes has one sign and all that goes has
     one. With a single sum what goes and what comes fall on the same number, and only the
-    difference moves it. Under presence some of a unit's rows may go while others stay. If what it
-    adds is monotone and ``>= 0``, as a sum of rows ``>= 0`` is, a single sum then falls by at most
-    ``high``. A sum of rows of both signs is not, nor its distance from a centre, nor its square: 5
-    and -5 add up to less than 5 alone. Then it may rise as well, by as much as anything can.
+    difference moves it. Under presence a move takes rows of a unit away from some groups, and some
+    of its rows there may stay. If what it adds is monotone and ``>= 0``, as a sum of rows ``>= 0``
+    is, a sum then falls by at most ``high``. A sum of rows of both signs is not, nor its distance
+    from a centre, nor its square: 5 and -5 add up to less than 5 alone. Then it may rise as well,
+    by as much as anything can. A unit that is a single row loses all of itself.
 
     Errors: UnprotectableError for a policy that says nothing about values beside its groups.
     """
@@ -39,7 +40,7 @@ def value_shifts(
             hint="Use a policy about whole records, such as sensitive(...) or bounded(), or "
             "presence(...).",
         )
-    partial = any(isinstance(part, Presence) for part in parts)
+    erratic = not monotone and any(isinstance(part, Presence) for part in parts)
     counted = policy.shifts(groups.query)
     return {
         edge: tuple(
@@ -47,11 +48,9 @@ def value_shifts(
                 moved
                 for shift in many
                 for moved in (
-                    _several(shift, low, high)
+                    _several(shift, low, high, erratic=erratic and groups.excess != "single")
                     if groups.by
-                    else _single(
-                        shift, low, high, optional=optional, erratic=partial and not monotone
-                    )
+                    else _single(shift, low, high, optional=optional, erratic=erratic)
                 )
             )
         )
@@ -59,11 +58,13 @@ def value_shifts(
     }
 
 
-def _several(shift: Shift, low: int, high: int) -> Iterable[Shift]:
+def _several(shift: Shift, low: int, high: int, *, erratic: bool) -> Iterable[Shift]:
     """Each pair moves its own sum."""
     up, down = max(high, 0), max(-low, 0)
+    # What stays of a pair may have been at one end of all values and get to the other.
+    lost, won = (up + down, up + down) if erratic else (up, down)
     comes = ((shift.rise * up, 0), (0, shift.rise * down))
-    goes = ((0, shift.fall * up), (shift.fall * down, 0))
+    goes = ((0, shift.fall * lost), (shift.fall * won, 0))
     for come in comes:
         for gone in goes:
             yield Shift(rise=come[0] + gone[0], fall=come[1] + gone[1])
