@@ -91,12 +91,10 @@ def _proposition(real, other, groups):
 
 
 def _dropped(real, other, groups, most):
-    """Whether ``other`` is ``real`` without up to ``most`` of its groups, each lost whole."""
+    """Whether ``other`` is ``real`` without some of its rows, in up to ``most`` of its groups."""
     if not set(other) < set(real):
         return False
-    lost = set(groups(real)) - set(groups(other))
-    kept = [row for row in real if not set(groups((row,))) & lost]
-    return len(lost) <= most and (set(kept) == set(other) or groups is ROWS)
+    return len(set(groups(tuple(set(real) - set(other))))) <= most
 
 
 def _presence(real, other, groups):
@@ -143,9 +141,9 @@ POLICIES = {
 PARTIAL = ("presence", "presence two", "both")
 
 
-def ROWS(record):  # noqa: N802 - a constant among functions
-    """Without public groups any part of someone's rows is a part of where they were."""
-    return record
+def ALL(record):  # noqa: N802 - a constant among functions
+    """Without public groups everything is in one."""
+    return [None for _ in record]
 
 
 def BY_PLACE(record):  # noqa: N802
@@ -231,7 +229,7 @@ CASES = (
 def test_single_numbers_under_presence(name, question, values):
     """Once charged as if they could only fall; the true loss was infinite."""
     asked = Asked(question, POLICIES[name])
-    assert worst(asked, name, records(values), groups=ROWS)
+    assert worst(asked, name, records(values), groups=ALL)
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
@@ -245,7 +243,7 @@ def test_no_value_question_loses_more_than_its_charge(name, by):
     pool = [record for record in POOL if not by or name in PARTIAL or len(record) < 2]
     for question in (Sum, Variance):
         asked = Asked(question("value", **groups, **values), POLICIES[name])
-        assert worst(asked, name, pool, groups=BY_PLACE if by else ROWS)
+        assert worst(asked, name, pool, groups=BY_PLACE if by else ALL)
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
@@ -284,7 +282,7 @@ def test_a_charge_for_falls_alone_would_be_seen():
     )
     asked.mechanism = replace(asked.mechanism, squares=one_sided)
     with pytest.raises(AssertionError):
-        worst(asked, "presence", records((-5, 5)), groups=ROWS)
+        worst(asked, "presence", records((-5, 5)), groups=ALL)
 
 
 @pytest.mark.parametrize("name", ["sensitive", "presence"])
