@@ -193,4 +193,4 @@ def test_sums_of_noise_stray_no_further_than_said(rates, share):
         assert each <= h * (1 + 1e-9)
         for side in (values > each, values < -each):
             assert pmf[side].sum() <= float(1 - share) + 1e-9
-        assert each < 8 * (count * law.variance()) ** 0.5 + 2
+        assert each < 10 * (count * law.variance()) ** 0.5 + 2
