@@ -74,7 +74,7 @@ def _strategies(delta: int) -> list[tuple[str, Operator]]:
         ("prefix", Prefix(_CELLS)),
         ("identity", Identity(_CELLS)),
         ("hierarchy 16", Hierarchy(_CELLS, 16)),
-        *((f"block prefix {w}", block_prefix(_CELLS, w)) for w in widths if 2 <= w <= 1024),
+        *((f"block prefix {w}", block_prefix(_CELLS, w)) for w in widths if 4 <= w <= 1024),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +12,10 @@ import numpy as np
 from onesided.linear import (
     Grid,
     Identity,
+    Kron,
     Operator,
     Quadtree,
+    Ranges,
     error_factors,
     kron,
     moves_of,
@@ -29,12 +31,15 @@ from onesided.papers._model import Experiment, Job, Result, Row, Setup
 from onesided.papers.delta_neighbourhood._data import PLANES, found, read, squared
 from onesided.papers.delta_neighbourhood._plane_result import result as _result
 from onesided.papers.delta_neighbourhood._tiles import tile_solver, tiles
-from onesided.policy import bounded, neighbourhood
+from onesided.policy import Edge, Shift, bounded, neighbourhood
 
 _SIDES: Final = (128, 256)
 _QUERIES: Final = 2_000
 _EPSILONS: Final = ("0.1", "1")
-_DELTAS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 362)
+_DELTAS: Final = (1, 2, 4, 8, 16, 64, 362)
+# Wider tiles than this lose to single cells.
+_WIDEST: Final = 8
+_WEIGHTS: Final = (1, 2)
 
 
 def ours(*, side: int, delta: int, metric: str, repeats: int, seed: int) -> list[Row]:
@@ -47,50 +52,56 @@ def ours(*, side: int, delta: int, metric: str, repeats: int, seed: int) -> list
     by_sides = metric == "sides"
     policy = neighbourhood(radius=delta, metric="grid" if by_sides else metric)
     moves = moves_of(policy, Grid((side, side), box=not by_sides))
+    row: Row = {"part": "ours", "side": side, "delta": delta, "metric": metric}
     rows: list[Row] = []
-    for name, strategy, width in _strategies(side, delta):
+    for name, strategy in _strategies(side):
         shifts = strategy_shifts(strategy, moves)
-        factor = (
-            _drawn(side, width, ranges, repeats, noise)
-            if width
-            else float(error_factors(strategy, ranges.part(np.arange(0, _QUERIES, 16))).mean())
-        )
-        rows += [
-            {
-                "part": "ours",
-                "side": side,
-                "delta": delta,
-                "metric": metric,
-                "strategy": name,
-                "sensitivity": sensitivity(shifts),
-                "epsilon": epsilon,
-                "error": factor * TwoSidedGeometric(*_rates(shifts, epsilon)).variance(),
-            }
-            for epsilon in _EPSILONS
-        ]
+        factor = float(error_factors(strategy, _probe(strategy, ranges)).mean())
+        rows += _rows(row | {"strategy": name}, shifts, factor)
+    for weight in _WEIGHTS if delta <= _WIDEST else ():
+        strategy = tiles(side, delta, weight)
+        shifts = strategy_shifts(strategy, moves)
+        factor = _drawn(side, (delta, weight), ranges, repeats, noise)
+        rows += _rows(row | {"strategy": f"tiles, cells x {weight}"}, shifts, factor)
     return rows
 
 
-def _rates(shifts: Any, epsilon: str) -> Any:
-    return rates_over(shifts, Fraction(epsilon))
+def _rows(row: Row, shifts: Mapping[Edge, tuple[Shift, ...]], factor: float) -> list[Row]:
+    """At every ε: the factor times the variance of one noise."""
+    size = sensitivity(shifts)
+    found: list[Row] = []
+    for epsilon in _EPSILONS:
+        law = TwoSidedGeometric(*rates_over(shifts, Fraction(epsilon)))
+        error = factor * law.variance()
+        found.append({**row, "sensitivity": size, "epsilon": epsilon, "error": error})
+    return found
 
 
-def _strategies(side: int, delta: int) -> list[tuple[str, Operator, int]]:
-    """Name, strategy, and the width of its tiles (0 for a closed form)."""
-    closed: list[tuple[str, Operator, int]] = [
-        ("identity", kron(Identity(side), Identity(side)), 0),
-        ("quadtree 4", Quadtree((side, side), 4), 0),
-        ("quadtree 8", Quadtree((side, side), 8), 0),
+def _strategies(side: int) -> list[tuple[str, Operator]]:
+    """Those with a closed form."""
+    return [
+        ("identity", kron(Identity(side), Identity(side))),
+        ("quadtree 4", Quadtree((side, side), 4)),
+        ("quadtree 8", Quadtree((side, side), 8)),
     ]
-    widths = [w for w in (delta, 2 * delta) if w <= side // 4]
-    return closed + [(f"tiles {w}", tiles(side, w), w) for w in widths]
 
 
-def _drawn(side: int, width: int, ranges: Any, repeats: int, noise: NotPrivateSeededNoise) -> float:
+def _probe(strategy: Operator, ranges: Ranges) -> Ranges:
+    """All queries where a formula has them, else every tenth."""
+    return ranges if isinstance(strategy, Kron) else ranges.part(np.arange(0, _QUERIES, 10))
+
+
+def _drawn(
+    side: int,
+    laid: tuple[int, int],
+    ranges: Ranges,
+    repeats: int,
+    noise: NotPrivateSeededNoise,
+) -> float:
     """The mean squared error of noise of variance 1, through least squares."""
     law = TwoSidedGeometric(1, 1)
-    rows = tiles(side, width).shape[0]
-    solve, nothing = tile_solver(side, width), np.zeros(side * side, dtype=np.int64)
+    rows = tiles(side, *laid).shape[0]
+    solve, nothing = tile_solver(side, *laid), np.zeros(side * side, dtype=np.int64)
     errors = [
         float(squared(ranges, solve(noise.two_sided(1, 1, rows)), nothing).mean())
         for _ in range(repeats)
@@ -142,7 +153,7 @@ def jobs(setup: Setup) -> list[Job]:
         return []
     sides = (32,) if setup.quick else _SIDES
     deltas = (1, 8, 45) if setup.quick else _DELTAS
-    kept, repeats = (paths[:2], 2) if setup.quick else (paths, 5)
+    kept, repeats = (paths[:2], 2) if setup.quick else (paths, 4)
     made = [
         Job(ours, {"side": s, "delta": d, "metric": metric, "repeats": repeats, "seed": s + d})
         for s in sides

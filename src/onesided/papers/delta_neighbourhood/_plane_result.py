@@ -131,9 +131,9 @@ def _claims(rows: list[Row], side: int, epsilon: str) -> list[Claim]:
 
 
 _NOTES = (
-    "Points lie anywhere in a cell, so that those within one cell's side of each other are in cells "
-    "that touch, corners included (eight neighbours). 'Share a side' is δ = 1 step from cell to "
-    "cell for data that are cells already (four neighbours).",
+    "Points lie anywhere in a cell, so that those within one cell's side of each other are in "
+    "cells that touch, corners included (eight neighbours). 'Share a side' is δ = 1 step from "
+    "cell to cell for data that are cells already (four neighbours).",
     "Our error does not depend on the data. Tiles have no closed form, so theirs is measured by "
     "drawing noise alone.",
 )

@@ -126,7 +126,7 @@ def jobs(setup: Setup) -> list[Job]:
     return [Job(tables), Job(search, {"repeated": 0 if setup.quick else 5})]
 
 
-def result(rows: list[Row], setup: Setup) -> Result:
+def result(rows: list[Row], _setup: Setup) -> Result:
     """Table 3 as a plot, and the verdicts."""
     shown = [row for row in rows if "covered" in row]
     panels = [
