@@ -19,7 +19,7 @@ from onesided.session._unknown import (
     Found,
     KeysRelease,
     counted_query,
-    key_type,
+    key_types,
     mechanism_for,
     search,
 )
@@ -67,7 +67,7 @@ class Ngrams:
         refuse_clashes(names, unit)
         chosen = condition(self.where)
         query = counted_query(desk, self.counted, self.max_groups)
-        kind = key_type(self.by, desk.schema[self.by])
+        kind = key_types(desk, [self.by])[self.by]
 
         def rows() -> Lazy:
             steps = desk.rows((self.by, *order), where=chosen, counted=query.counted)

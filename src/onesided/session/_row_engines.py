@@ -113,7 +113,14 @@ def rows_of(desk: Desk) -> Rows:
 
 
 class PolarsRows(Rows):
-    """Polars, eager or lazy."""
+    """Polars, eager or lazy. Enums become categories, whose list is that of the kept rows."""
+
+    def check(self) -> None:
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        for name, dtype in self.native.collect_schema().items():
+            if dtype.is_nested() and "Enum(" in str(dtype):
+                raise _unclean(name, "Enum in a nested type", str(pl.Categorical))
 
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
         frame = nw.to_native(self.of_kinds(kinds))
@@ -151,6 +158,7 @@ class PolarsRows(Rows):
 
         empty = self.native.limit(0).collect()
         made = pl.concat([empty, *parts], rechunk=True)
+        made = made.with_columns(pl.selectors.enum().cast(pl.Categorical))
         return made.lazy() if self.desk.table.was_lazy else made
 
 
@@ -171,12 +179,18 @@ def _own_buffers(frame: Any) -> Any:
 
 
 class DuckDBRows(Rows):
-    """A DuckDB relation: rows pass by in Arrow batches, and the kept ones are held in memory."""
+    """A DuckDB relation: rows pass by in Arrow batches, and the kept ones are held in memory.
+
+    An ENUM becomes text: DuckDB makes such types of pandas' categories, with all their words.
+    """
 
     def check(self) -> None:
         for name, dtype in zip(self.native.columns, self.native.types, strict=True):
-            if str(dtype) == "BIT":
-                raise _unclean(name, str(dtype), "VARCHAR")
+            kind = str(dtype)
+            if kind == "BIT":
+                raise _unclean(name, kind, "VARCHAR")
+            if "ENUM(" in kind and dtype.id != "enum":
+                raise _unclean(name, "ENUM in a nested type", "VARCHAR")
 
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
         import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
@@ -213,7 +227,8 @@ class DuckDBRows(Rows):
 
         empty = _reader(self.native.limit(0)).read_all()
         onesided_sample = pa.concat_tables([empty, *parts]).combine_chunks()  # noqa: F841
-        columns = zip(self.native.columns, self.native.types, strict=True)
+        kinds = ("VARCHAR" if t.id == "enum" else t for t in self.native.types)
+        columns = zip(self.native.columns, kinds, strict=True)
         wanted = ", ".join(f"CAST({_quoted(c)} AS {kind}) AS {_quoted(c)}" for c, kind in columns)
         text = f"SELECT {wanted} FROM onesided_sample"  # noqa: S608 - quoted, and of its own schema
         return self.native.query("onesided_rows", text)

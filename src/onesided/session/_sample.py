@@ -218,8 +218,8 @@ def _tellable(samples: Samples, policy: Policy) -> Samples:
     present = set(policy.kinds) - {ABSENT}
     if not policy.rules and len(present) > 1:
         raise UnprotectableError(
-            f"The policy {policy.name!r} has the kinds {', '.join(sorted(present))}, but no rule "
-            "that tells them apart in a table, so protected rows could be published.",
+            f"No rule of the policy {policy.name!r} tells its kinds {', '.join(sorted(present))} "
+            "apart in a table, so protected rows could be published.",
             hint="Say which rows are open: sensitive(...), tiers(...), or a policy with rules=.",
         )
     told = {rule.kind for rule in policy.rules} | {policy.default_kind}

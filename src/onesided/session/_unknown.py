@@ -21,6 +21,7 @@ from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Guarantee, Policy
 from onesided.session import _spark
 from onesided.session._desk import Desk, condition
+from onesided.session._duckdb import refuse_collated
 from onesided.session._engine import LENGTH, Lazy, distinct
 from onesided.session._first_groups import first_groups
 from onesided.session._groups import kinds_of, refuse_clashes
@@ -74,7 +75,7 @@ class Discover:
         refuse_clashes(by, desk.unit)
         chosen = condition(self.where)
         query = counted_query(desk, self.counted, self.max_groups)
-        types = {name: key_type(name, desk.schema[name]) for name in by}
+        types = key_types(desk, by)
 
         def rows() -> Lazy:
             return as_keys(desk.rows(by, where=chosen, counted=query.counted), types)
@@ -227,7 +228,14 @@ def _open(policy: Policy) -> frozenset[str] | None:
     return (frozenset(open_kinds(policy)) & told or None) if policy.rules else None
 
 
-def key_type(name: str, dtype: nw.dtypes.DType) -> nw.dtypes.DType:
+def key_types(desk: Desk, names: Sequence[str]) -> KeyTypes:
+    """The types in which columns are told. Errors: KeysError; DataError for collated text."""
+    if desk.table.frame.implementation.is_duckdb():
+        refuse_collated(nw.to_native(desk.table.frame), names)
+    return {name: _key_type(name, desk.schema[name]) for name in names}
+
+
+def _key_type(name: str, dtype: nw.dtypes.DType) -> nw.dtypes.DType:
     """The type in which a column is told. Errors: KeysError for one that cannot be grouped by.
 
     Categories become text: their own order may be that in which the data had them.
