@@ -6,6 +6,7 @@ every move of a policy, as its definition has it, is then priced at the rates th
 The moves are written out here, from the definitions, and not taken from the policies.
 """
 
+import random
 from dataclasses import replace
 from functools import cache
 from itertools import chain, combinations, product
@@ -309,3 +310,55 @@ def test_a_sum_of_a_session_end_to_end(name):
     report = verify.exact(program, POLICIES[name], world, tail=1e-5)
     assert report.keeps(6)
     assert report.loss > 3.9
+
+
+BOUNDS = ((-2, 3), (0, 3), (-1, 0), (1, 2), (-6, -5), (5, 6), (10, 30), (-5, 5), (0, 1))
+VALUES = ((0, 1, 3), (-2, 1, 3), (-6, -5, 0), (10, 20), (None, 2, -1))
+
+
+def any_question(draw, *, missing):
+    """A question about values, the policy it is asked under, its unit and how it sees groups."""
+    name, kind = draw.choice(sorted(POLICIES)), draw.choice((Sum, Mean, Variance, Quantile))
+    policy, unit = POLICIES[name], draw.choice(("person", "person", None))
+    given = {"by": "place", "keys": draw.choice((["p", "q"], ["q"]))} if draw.random() < 0.5 else {}
+    groups = BY_PLACE if given else ALL
+    if unit and (given or kind is Quantile):
+        given["on_excess"] = draw.choice(policy.excess_modes)
+        if given["on_excess"] != "keep":
+            given["max_groups"] = draw.choice((1, 2))
+    if draw.random() < 0.3:
+        given["where"] = draw.choice(("value > 0", "hot", "place = 'p'"))
+    if policy.rules and draw.random() < 0.3:
+        given["counted"] = draw.choice([kind for kind in policy.kinds if kind != "absent"])
+    if kind is Quantile:
+        given["candidates"] = points = draw.choice(((0,), (0, 2, 5), (-3, 0, 2, 5, 7, 9, 11)))
+        groups = runs_of(points, groups)
+    else:
+        given["bounds"] = draw.choice(BOUNDS)
+    question = kind("value", epsilon=6, missing="drop" if missing else "refuse", **given)
+    return Asked(question, policy, unit=unit), name, groups
+
+
+def runs_of(points, groups):
+    """Groups of place and candidate; a row without a value is in none of its own."""
+
+    def seen(record):
+        cells = [None if v is None else int(np.searchsorted(points, v)) for *_, v in record]
+        return list(zip(groups(record), cells, strict=True))
+
+    return seen
+
+
+@pytest.mark.slow
+def test_random_questions_lose_no_more_than_their_charge(long_form):
+    """The long form tries 300 of them, in some four minutes."""
+    draw = random.Random(1)
+    for _ in range(300 if long_form else 6):
+        values = draw.choice(VALUES)
+        asked, name, groups = any_question(draw, missing=None in values)
+        some = draw.sample(records(values), 9)
+        parts = (combinations(record, size) for record in some for size in range(len(record) + 1))
+        pool = sorted(set(chain.from_iterable(parts)), key=repr)
+        if asked.unit is None:
+            pool = [record for record in pool if len(record) < 2]
+        worst(asked, name, pool, groups=groups)
