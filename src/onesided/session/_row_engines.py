@@ -100,8 +100,6 @@ def rows_of(desk: Desk) -> Rows:
         return PolarsRows(desk)
     if engine.is_duckdb():
         return DuckDBRows(desk)
-    if engine.is_pyspark():
-        return SparkRows(desk)
     if engine.is_pandas():
         return PandasRows(desk)
     if engine.is_pyarrow():
@@ -241,45 +239,6 @@ def _reader(relation: Any) -> Any:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-class SparkRows(Rows):
-    """A Spark table: open rows, or those of the chosen units, come to the driver as Arrow.
-
-    The kept ones go back as a local table. A table that Spark would compute again could lose its
-    cache between two looks, and give other rows.
-    """
-
-    def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
-        part = nw.to_native(self.of_kinds(kinds)).toArrow()
-        found = part[KIND].to_numpy() if KIND in part.column_names else None
-        yield part.select(self.native.columns), part.num_rows, found
-
-    def in_shells(self, aside: Mapping[str, str]) -> Any:
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
-        return self.native.withColumns({s: sql.struct(name) for name, s in aside.items()})
-
-    def keep(self, batch: Any, mask: BoolArray) -> Any:
-        import pyarrow as pa  # noqa: PLC0415 - what Spark hands out
-
-        return batch.filter(pa.array(mask))
-
-    def of_units(self, unit: str, chosen: nw.Series[Any]) -> Any:
-        import pyarrow as pa  # noqa: PLC0415 - what Spark hands out
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-        from pyspark.sql.types import StructType  # noqa: PLC0415
-
-        kind = StructType([self.native.schema[unit]])
-        wanted = pa.table({unit: nw.to_native(chosen)})
-        units = sql.broadcast(self.native.sparkSession.createDataFrame(wanted, kind))
-        return (
-            self.native.join(units, on=unit, how="leftsemi").select(self.native.columns).toArrow()
-        )
-
-    def finish(self, parts: Sequence[Any]) -> Any:
-        (part,) = parts
-        return self.native.sparkSession.createDataFrame(part.combine_chunks(), self.native.schema)
 
 
 class PandasRows(Rows):
