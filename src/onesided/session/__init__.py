@@ -1,12 +1,13 @@
 """Sessions: tables, units, public keys and contribution bounds, each engine doing its own work."""
 
+from onesided.session._assurance import Assurance
 from onesided.session._count import Count
 from onesided.session._enclosed import Enclosed
 from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
 from onesided.session._histogram import Histogram, HistogramRelease
 from onesided.session._largest import Largest, TopRelease
-from onesided.session._linear import Assurance, Linear, LinearRelease
+from onesided.session._linear import Linear, LinearRelease
 from onesided.session._mean import Mean, Variance
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Option, Plan

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Infinite, Loss, Number, exact, positive, text
+from onesided._numbers import Infinite, Number, positive, text
 from onesided.errors import ParameterError
 from onesided.linear import Dense, Grid, Identity, Kron, Moves, Operator
 from onesided.mechanism._counts import CONFIDENCE, confident
 from onesided.mechanism._linear import Linear as Mechanism
 from onesided.mechanism._tails import stray
 from onesided.noise import IntArray
-from onesided.policy import Guarantee, Neighbourhood, Policy
+from onesided.policy import Guarantee, Policy
+from onesided.session._assurance import Apart, Assurance, assured, over_places
 from onesided.session._cells import moves_of_places
 from onesided.session._desk import Desk
 from onesided.session._groups import Grouped, Groups
@@ -30,19 +31,6 @@ from onesided.session._strategies import Choice, choose
 Floats = NDArray[np.float64]
 Strategy = str | Operator | ArrayLike | None
 Columns = Mapping[str, list[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Assurance:
-    """What still holds for values ``distance`` apart: ``moves`` moves, each at the stated loss.
-
-    odds: whatever is published is at most this many times as likely under one as under the other.
-    """
-
-    distance: Number
-    moves: int
-    epsilon: Loss
-    odds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +59,7 @@ class LinearRelease:
     guarantee: Guarantee
     entry: int | None
     _make_frame: Callable[[Columns], Any] = field(repr=False, compare=False)
+    _apart: Apart = field(repr=False, compare=False)
 
     @property
     def frame(self) -> Any:
@@ -94,12 +83,12 @@ class LinearRelease:
     def assurance(self, *distances: Number) -> tuple[Assurance, ...]:
         """How well values at each distance pass as each other: ε grows by one for every move.
 
-        distances: in the policy's own unit for a neighbourhood, else in moves. A way of such
-        moves must lie inside the grid.
-        Errors: ParameterError unless they are above 0.
+        distances: in the policy's own unit for a neighbourhood, else in moves. On the globe a
+        way of such moves must lie inside the grid.
+        Errors: ParameterError unless they are above 0, and where no moves lead so far.
         """
         epsilon = self.guarantee.headline
-        return tuple(_assured(self.policy, distance, epsilon) for distance in distances)
+        return tuple(assured(self._apart, distance, epsilon) for distance in distances)
 
     def __str__(self) -> str:
         notes = " ".join(self.notes)
@@ -159,6 +148,7 @@ class Linear:
             confidence=self.confidence,
             read=lambda: groups.counts(desk),
             label="linear queries",
+            apart=partial(over_places, desk.policy),
         )
 
     def _groups(self, desk: Desk) -> Groups:
@@ -184,6 +174,7 @@ def answered(
     confidence: Number,
     read: Callable[[], IntArray],
     label: str,
+    apart: Apart,
     detail: Mapping[str, object] | None = None,
     about: str = "",
 ) -> Ready[IntArray, LinearRelease]:
@@ -213,7 +204,13 @@ def answered(
         read=read,
         draw=lambda counts, noise: {"noisy": mechanism.noisy(counts, noise=noise)},
         tell=_teller(
-            desk, choice, mechanism, queries=queries, share=share, guarantee=plan.guarantee
+            desk,
+            choice,
+            mechanism,
+            queries=queries,
+            share=share,
+            guarantee=plan.guarantee,
+            apart=apart,
         ),
     )
 
@@ -226,6 +223,7 @@ def _teller(
     queries: Columns,
     share: Fraction,
     guarantee: Guarantee,
+    apart: Apart,
 ) -> Callable[[Answer, int | None], LinearRelease]:
     """Makes the release of noisy sums, drawn or stored."""
 
@@ -250,6 +248,7 @@ def _teller(
             guarantee=guarantee,
             entry=entry,
             _make_frame=lambda columns: desk.table.result(columns, like=()),
+            _apart=apart,
         )
 
     return tell
@@ -340,22 +339,6 @@ def _refuse_other_shifts(policy: Policy, groups: Groups) -> None:
             f"'{policy.name}'.",
             hint="Protect each row on its own (unit=None), or count one group per unit.",
         )
-
-
-def _assured(policy: Policy, distance: Number, epsilon: Loss) -> Assurance:
-    far = positive(distance, name="distance")
-    moves = math.ceil(far)
-    if isinstance(policy, Neighbourhood):
-        step = Fraction(math.floor(policy.radius)) if policy.metric == "grid" else policy.radius
-        if not step:
-            raise ParameterError(
-                "No moves join different cells of this grid: nothing is hidden at a distance.",
-                hint="Use a radius of at least one step.",
-            )
-        moves = math.ceil(far / step)
-    total = epsilon if isinstance(epsilon, Infinite) else epsilon * moves
-    odds = math.exp(total) if not isinstance(total, Infinite) and total < 700 else math.inf
-    return Assurance(exact(distance, name="distance"), moves, total, odds)
 
 
 def _digest(texts: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal, get_args
 
 import narwhals as nw
@@ -16,6 +17,7 @@ from onesided.linear import Ranges as Workload
 from onesided.linear import all_ranges as every_range
 from onesided.mechanism._counts import CONFIDENCE
 from onesided.noise import IntArray
+from onesided.session._assurance import along_axes
 from onesided.session._binned import Binned, bin_name, with_bins
 from onesided.session._bins import _NOWHERE, Bins, _below, _search, bins_of
 from onesided.session._cells import Axis, moves_between
@@ -81,7 +83,9 @@ class Ranges:
         groups = binned.question.groups(binned.desk)
         asked = workload_of(self.ranges, bins)
         epsilon = positive(self.epsilon, name="epsilon")
-        choice = choose(self.strategy, self._moves(desk, bins), asked, epsilon, Grid(asked.grid))
+        axes = [Axis.of(name, one, desk.schema[name]) for name, one in bins.items()]
+        moves = self._moves(desk, axes)
+        choice = choose(self.strategy, moves, asked, epsilon, Grid(asked.grid))
 
         def read() -> IntArray:
             binned.refuse_missing()
@@ -98,12 +102,12 @@ class Ranges:
             confidence=self.confidence,
             read=read,
             label="ranges",
+            apart=partial(along_axes, desk.policy, axes),
             detail={**binned.detail, "outside": self.outside},
             about=f"{groups.sentence} {self._sentence}",
         )
 
-    def _moves(self, desk: Desk, bins: Mapping[str, Bins]) -> Moves:
-        axes = [Axis.of(name, one, desk.schema[name]) for name, one in bins.items()]
+    def _moves(self, desk: Desk, axes: Sequence[Axis]) -> Moves:
         return moves_between(
             desk.policy,
             axes,
