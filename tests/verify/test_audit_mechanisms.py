@@ -6,8 +6,10 @@ from itertools import product
 
 import pytest
 
+from onesided import policy as policies
 from onesided.mechanism import Subsampled, TruncatedCounts
-from onesided.policy import Shift
+from onesided.mechanism.histograms import Dawa, Hierarchical, zeros
+from onesided.policy import GroupCount, Shift
 
 
 def _truncated(counts, rate, width):
@@ -46,3 +48,14 @@ def test_a_sample_of_truncated_counts_keeps_its_delta(keep_rate, groups, whole):
         odds = math.exp(float(sampled.loss(shift)))
         excess = sum(max(0, p - odds * laws[y].get(z, 0)) for z, p in laws[x].items())
         assert excess <= float(sampled.delta(shift)) + 1e-12
+
+
+@pytest.mark.parametrize("algorithm", [Dawa, Hierarchical])
+def test_zeros_are_priced_for_as_many_groups_as_the_algorithm(algorithm):
+    # A sensitive unit that passes as an open one makes three open counts rise, not one.
+    policy, query = policies.sensitive("minor"), GroupCount(max_groups=3)
+    recipe = zeros(algorithm).for_policy(policy, epsilon=1, query=query)
+    assert recipe.loss(Shift(rise=3, fall=3), Shift(rise=3, fall=0)) <= 1
+    losses = recipe.losses(policy, query=query)
+    assert max(losses.values()) <= 1
+    assert losses[policy.edges[1]] == recipe.loss(Shift(rise=3, fall=3), Shift(rise=3, fall=0))

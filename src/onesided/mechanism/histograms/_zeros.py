@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -86,12 +86,22 @@ class Zeroed:
             + INFINITE * open_shift.fall
         )
 
-    def losses(self, policy: Policy, *, open_kinds: Iterable[str] = OPEN_KINDS) -> dict[Edge, Loss]:
-        """Per edge of ``policy``, at most this; exact where an edge has one shift."""
-        opened = policy.shifts(GroupCount(counted=frozenset(open_kinds)))
+    def losses(
+        self,
+        policy: Policy,
+        *,
+        open_kinds: Iterable[str] = OPEN_KINDS,
+        query: GroupCount | None = None,
+    ) -> dict[Edge, Loss]:
+        """Per edge of ``policy``, at most this; exact where an edge has one shift.
+
+        query: how units are counted; None is one group per unit, or presence's own bound.
+        """
+        count = GroupCount() if query is None else query
+        opened = policy.shifts(replace(count, counted=frozenset(open_kinds)))
         return {
             edge: max(self.loss(one, two) for one in many for two in opened[edge])
-            for edge, many in policy.shifts(GroupCount()).items()
+            for edge, many in policy.shifts(count).items()
         }
 
 
@@ -112,11 +122,13 @@ class Zeros:
     ) -> Zeroed:
         """``share`` of ε on every edge for the zeros, the rest for the algorithm.
 
-        options: for the algorithm's own ``for_policy``.
+        options: for the algorithm's own ``for_policy``; a ``query`` among them says how open
+            units are counted too, and in how many groups.
         Errors: UnprotectableError if a move lowers an open count.
         """
         whole = positive(epsilon, name="epsilon")
-        query = GroupCount(counted=frozenset(open_kinds))
+        count: GroupCount = options.get("query") or GroupCount()
+        query = replace(count, counted=frozenset(open_kinds))
         zero_rate = _rises_rate(policy, query, whole * self.share)
         build: Any = self.algorithm
         inner = build.for_policy(policy, epsilon=whole * (1 - self.share), **options)
