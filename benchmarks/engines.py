@@ -7,7 +7,8 @@ counts distinct people per place by the engine's own means; ours is ``session.co
 keys, once as "keep" (under presence) and once as "truncate" (each person cut down to 3 places).
 Each case is a process of its own, which runs it ``rounds`` times after one run to warm up where
 there is more than one round; the median is reported. Peak memory is the largest sum of resident
-sizes over the process and all its children, the JVM included, looked at 20 times a second.
+sizes over the process and all its children, the JVM included, looked at 10 times a second. CPU
+seconds, start and warm-up included, are for machines that others use too.
 Polars runs its streaming engine for the plain query; ours reaches it through narwhals, lazily.
 """
 
@@ -110,9 +111,9 @@ def worker(engine: str, case: str, folder: Path, rounds: int) -> None:
     print(json.dumps(statistics.median(times[-rounds:])))
 
 
-def resident(root: int) -> int:
-    """Bytes held by a process and all that it started."""
-    parents, sizes = {}, {}
+def tree(root: int) -> tuple[int, dict[int, float]]:
+    """Bytes held by a process and all that it started, and the CPU seconds of each."""
+    parents, sizes, seconds = {}, {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
@@ -121,34 +122,39 @@ def resident(root: int) -> int:
                 continue
             parents[int(entry.name)] = int(fields[1])
             sizes[int(entry.name)] = int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
-    total = 0
-    for process, size in sizes.items():
+            ticks = int(fields[11]) + int(fields[12])
+            seconds[int(entry.name)] = ticks / os.sysconf("SC_CLK_TCK")
+    inside = []
+    for process in sizes:
         above = process
         while above in parents and above != root:
             above = parents[above]
-        total += size if above == root else 0
-    return total
+        if above == root:
+            inside.append(process)
+    return sum(sizes[one] for one in inside), {one: seconds[one] for one in inside}
 
 
-def run(engine: str, case: str, folder: Path, rounds: int) -> tuple[float, float]:
+def run(engine: str, case: str, folder: Path, rounds: int) -> tuple[float, float, float]:
+    """Median seconds, CPU seconds of all rounds and the start, and peak bytes."""
     command = [sys.executable, __file__, "--worker", engine, case, str(folder), str(rounds)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    peak, done = [0], threading.Event()
+    peak, cpu, done = [0], {}, threading.Event()
 
     def watch():
-        while not done.wait(0.05):
-            peak[0] = max(peak[0], resident(process.pid))
+        while not done.wait(0.1):
+            size, seconds = tree(process.pid)
+            peak[0] = max(peak[0], size)
+            cpu.update(seconds)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
     out, _ = process.communicate()
     done.set()
     watcher.join()
-    if process.returncode:
-        return float("nan"), peak[0] / 2**20
-    return float(json.loads(out.splitlines()[-1])), peak[0] / 2**20
+    taken = float("nan") if process.returncode else float(json.loads(out.splitlines()[-1]))
+    return taken, sum(cpu.values()), peak[0] / 2**20
 
 
 def main() -> None:
@@ -170,15 +176,17 @@ def main() -> None:
         if not any(folder.iterdir()):
             make(folder, given.rows)
         print(f"{given.rows:,} rows; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-        print("| engine | case | seconds | over plain | peak MB |")
-        print("|---|---|--:|--:|--:|")
+        print("| engine | case | seconds | over plain | CPU s | peak MB |")
+        print("|---|---|--:|--:|--:|--:|")
         for engine in given.engines.split(","):
             plain = float("nan")
             for case in given.cases.split(","):
-                seconds, peak = run(engine, case, folder, given.rounds)
+                seconds, cpu, peak = run(engine, case, folder, given.rounds)
                 plain = seconds if case == "plain" else plain
+                ratio = seconds / plain
                 print(
-                    f"| {engine} | {case} | {seconds:.1f} | {seconds / plain:.2f} | {peak:,.0f} |",
+                    f"| {engine} | {case} | {seconds:.1f} | {ratio:.2f} | {cpu:.0f} "
+                    f"| {peak:,.0f} |",
                     flush=True,
                 )
 
