@@ -31,7 +31,7 @@ from onesided.policy import Edge, Graph, Policy, Shift
 from onesided.session._plan import Option
 
 _PROBED: Final = 256
-_SMALL: Final = 1_024
+_SMALL: Final = 256
 _SHOWN: Final = 6
 _MOST_BY_LENGTH: Final = 1_024
 
@@ -66,7 +66,7 @@ def choose(
 ) -> Choice:
     """The strategy that was given or named, or else the one of least predicted error.
 
-    Above 1,024 cells strategies without a closed form, such as "staggered", must be named.
+    Above 256 cells strategies without a closed form, such as "staggered", must be named.
 
     Only public facts enter. Errors: ParameterError for an unknown name or where nothing fits.
     """

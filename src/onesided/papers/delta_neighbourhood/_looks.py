@@ -14,7 +14,7 @@ LOOKS: Final = {
     "hierarchy": Look(name="hierarchy, standard", colour="orange", marker="triangle"),
     "DAWA": Look(name="DAWA, standard", colour="vermillion", marker="square"),
     "AGrid": Look(name="AGrid, standard", colour="purple", marker="diamond"),
-    "isotonic": Look(name="ours, isotonic (5.5)", colour="green", marker="diamond"),
+    "isotonic": Look(name="ours, isotonic (5.5)", colour="purple", marker="diamond"),
     "delta 1": Look(name="ours, δ = 1 cell", colour="blue"),
     "delta 16": Look(name="ours, δ = 16 cells", colour="sky", marker="diamond"),
     "delta 256": Look(name="ours, δ = 256 cells", colour="green", marker="triangle"),

@@ -38,7 +38,7 @@ _QUERIES: Final = 2_000
 _EPSILONS: Final = ("0.1", "1")
 _DELTAS: Final = (1, 2, 4, 8, 16, 64, 362)
 # Wider tiles than this lose to single cells.
-_WIDEST: Final = 8
+_WIDEST: Final = 4
 _WEIGHTS: Final = (1, 2)
 
 
@@ -153,9 +153,9 @@ def jobs(setup: Setup) -> list[Job]:
         return []
     sides = (32,) if setup.quick else _SIDES
     deltas = (1, 8, 45) if setup.quick else _DELTAS
-    kept, repeats = (paths[:2], 2) if setup.quick else (paths, 4)
+    kept, repeats = (paths[:2], 2) if setup.quick else (paths, 5)
     made = [
-        Job(ours, {"side": s, "delta": d, "metric": metric, "repeats": repeats, "seed": s + d})
+        Job(ours, {"side": s, "delta": d, "metric": metric, "repeats": 512 // s, "seed": s + d})
         for s in sides
         for d in deltas
         for metric in ("euclidean", "sides")
