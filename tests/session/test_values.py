@@ -3,6 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -319,3 +320,9 @@ def test_a_sum_that_might_overflow_is_refused():
     with pytest.raises(errors.ParameterError, match="squares") as caught:
         asked.variance("age", bounds=(0, 2**40), epsilon=1)
     assert "coarser" in caught.value.hint
+
+
+def test_values_that_an_engine_cannot_convert_are_refused_in_our_words():
+    table = pa.table({"person": [1], "v": pa.array([2**63 + 5], type=pa.uint64())})
+    with pytest.raises(errors.DataError, match="cannot be added up"):
+        session(table).sum("v", bounds=(0, 10), step="1/2", epsilon=1)

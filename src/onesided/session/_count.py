@@ -73,9 +73,9 @@ class Count(Grouped):
     def _others(self, desk: Desk, groups: Groups) -> tuple[Option, ...]:
         """The same counts if everybody's every fact were hidden."""
         most = groups.query.max_groups
-        if desk.policy.name == "bounded" or (
-            most is None and not isinstance(desk.policy, Presence)
-        ):
+        even = all(edge.weight == 1 for edge in desk.policy.edges)
+        known = most is not None or isinstance(desk.policy, Presence)
+        if desk.policy.name == "bounded" or not even or not known:
             return ()
         most = most or getattr(desk.policy, "max_groups", 1)
         two_sided = Counts.for_policy(bounded(), epsilon=self.epsilon, max_groups=most)

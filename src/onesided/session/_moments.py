@@ -8,7 +8,7 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from onesided.errors import DataError
+from onesided.errors import DataError, OnesidedError
 from onesided.noise import IntArray
 from onesided.session._desk import Desk
 from onesided.session._engine import LENGTH, ORDER, Lazy, missing, ranked, whole_of
@@ -50,7 +50,24 @@ def moments(
         groups.refuse_excess(desk, rows.select(*_kept(desk, groups)))
     furthest = max(-value.low, value.high, value.high - value.low)
     require_room(desk.table.height(), furthest * furthest if squares else furthest)
-    parts = _per_unit(value.in_steps(rows, dtype), desk, groups, value)
+    try:
+        return _added(value.in_steps(rows, dtype), desk, groups, value, centre, squares=squares)
+    except OnesidedError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"The values of {value.column!r} cannot be added up: {error}",
+            hint="Cast the column to 64-bit whole numbers or to floats. Nothing was drawn and "
+            "nothing was recorded.",
+            column=value.column,
+        ) from error
+
+
+def _added(
+    rows: Lazy, desk: Desk, groups: Groups, value: Value, centre: int, *, squares: bool
+) -> Moments:
+    """The moments of rows in steps, in the order of the keys."""
+    parts = _per_unit(rows, desk, groups, value)
     moved = nw.col(VALUE) - centre
     again = moved * moved if squares else moved
     parts = parts.with_columns(moved.alias(VALUE), again.alias(_SQUARE))
