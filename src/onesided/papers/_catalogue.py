@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from onesided.papers import adp_2021, adp_2022, one_sided_note, osdp
+from onesided.papers import adp_2021, adp_2022, delta_neighbourhood, one_sided_note, osdp
 
-PAPERS: Final = {paper.name: paper for paper in (adp_2021.PAPER, adp_2022.PAPER, osdp.PAPER, one_sided_note.PAPER)}
+PAPERS: Final = {
+    paper.name: paper
+    for paper in (
+        adp_2021.PAPER,
+        adp_2022.PAPER,
+        osdp.PAPER,
+        delta_neighbourhood.PAPER,
+        one_sided_note.PAPER,
+    )
+}
