@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import narwhals as nw
 
-from onesided.errors import DataError
+from onesided.errors import DataError, PolicyError
 from onesided.policy import Policy, Predicate
 from onesided.session._engine import Lazy, Table
 from onesided.session._rowwise import require_rowwise
@@ -44,7 +44,16 @@ class Desk:
         where: Predicate | None,
         counted: frozenset[str] | None,
     ) -> Lazy:
-        """The rows to look at, reduced to the unit and ``columns``. Secret."""
+        """The rows to look at, reduced to the unit and ``columns``. Secret.
+
+        Errors: PolicyError for kinds that no rule of the policy tells apart.
+        """
+        if counted is not None and not self.policy.rules:
+            raise PolicyError(
+                f"The policy '{self.policy.name}' has no conditions on rows, so the kinds "
+                f"{', '.join(sorted(counted))} cannot be told apart in a table.",
+                hint="Count everybody, or give the policy rules.",
+            )
         return self.table.select(
             unit=self.unit,
             by=columns,
