@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import onesided as od
-from onesided.errors import DataError, UnprotectableError
+from onesided.errors import DataError, PolicyError, UnprotectableError
 
 
 def test_rows_of_kinds_that_no_rule_tells_apart_are_never_published() -> None:
@@ -81,3 +81,40 @@ def test_a_row_is_not_counted_in_two_spellings_of_one_key() -> None:
     session = od.Session(con.table("t"), policy=od.policy.unbounded(), budget=99)
     with pytest.raises(DataError, match="collation"):
         session.count(by="k", keys=["abc", "Abc"], epsilon=60)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """ "o'clock" > avg("o'clock") """,
+        """ "a--b" > avg("a--b") """,
+        """ "a/*b" > avg("a*/b") """,
+        """ `o'clock` > avg(`o'clock`) """,
+        """ n = E'a\\'' or age > avg(age) over () or n = '' """,
+        """ n = e'a\\'' or age > avg(age) over () or n = '' """,
+        """ n = U&'a' or age > 3 """,
+        """ n = 'a or age > avg(age) """,
+        """ '"' = n or age > avg(age) or n = '"' """,
+        """ 'a' '--' = n or age > avg(age) """,
+        """ '/*' = n or age > avg(age) or n = '*/' """,
+    ],
+)
+def test_names_and_text_do_not_hide_functions_of_other_rows(text) -> None:
+    data = pl.DataFrame({"age": [1, 2], "n": ["x", "y"], "o'clock": [1, 2], "a--b": [1, 2]})
+    with pytest.raises(PolicyError, match="one row"):
+        od.Session(data, policy=od.policy.sensitive(text), budget=9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """ "o'clock" > 3 and n = 'it''s -- /* fine */ "really"' """,
+        """ "a--b" > 3 -- a comment about avg(x)
+        and n in ('a', 'b') """,
+        """ date '2020-01-01' < day or DATE'2020-01-01' < day """,
+        """ n is distinct from 'x' or n like 'a%' """,
+    ],
+)
+def test_plain_comparisons_may_hold_quotes_and_dashes(text) -> None:
+    policy = od.policy.sensitive(text)
+    od.Session(pl.DataFrame({"n": ["x"]}), policy=policy, budget=9)

@@ -205,6 +205,14 @@ _NARWHALS: Final = frozenset(
 )
 
 
+# Text, names and comments in one pass: names may hold quotes or dashes. Text with a letter before
+# it is found, and left as it is, so that it is refused.
+_TOKENS: Final = re.compile(
+    r"""\b\w?&?'(?:[^']|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/""",
+    re.DOTALL,
+)
+
+
 def require_rowwise(predicate: Predicate) -> None:
     """Refuse a condition that may look at other rows.
 
@@ -223,9 +231,7 @@ def require_rowwise(predicate: Predicate) -> None:
 
 def sql_suspect(text: str) -> str | None:
     """The first word of SQL that could reach beyond the row."""
-    bare = re.sub(r"'(?:[^']|'')*'", "''", text)
-    bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", bare, flags=re.DOTALL)
-    bare = re.sub(r'"(?:[^"]|"")*"', " quoted ", bare).lower()
+    bare = _TOKENS.sub(_blank, text).lower()
     for word in re.findall(r"\b(select|over|qualify|window|lambda|random|columns)\b|(;)", bare):
         return str(word[0] or word[1])
     # "from" is part of a few functions' own grammar; anywhere else it starts a query.
@@ -236,7 +242,14 @@ def sql_suspect(text: str) -> str | None:
     for name in re.findall(r"([a-z_]\w*)\s*\(", bare):
         if name not in _SQL and name not in _SQL_WORDS:
             return str(name)
-    return None
+    # Text that ends elsewhere than it seems to, as E'\'' does, or that never ends.
+    odd = re.search(r"\w*['\"`]", bare)
+    return odd[0] if odd else None
+
+
+def _blank(found: re.Match[str]) -> str:
+    blanks = {"'": " 0 ", '"': " quoted ", "`": " quoted ", "-": " ", "/": " "}
+    return blanks.get(found[0][0], found[0])
 
 
 def _narwhals_suspect(text: str) -> str | None:
