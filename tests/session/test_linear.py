@@ -493,6 +493,9 @@ def test_workloads_that_do_not_fit():
             asked.linear(workload, by="place", keys=["a", "b"], epsilon=1)
     with pytest.raises(OnesidedError):
         asked.linear([[1, 1]], by="place", keys=["c", "d"], epsilon=1)
+    leaving = session([0], od.policy.graph([("a", "absent")]), place=["a"])
+    with pytest.raises(PolicyError, match="not being there"):
+        leaving.linear([[1, 1]], by="place", keys=["a", "absent"], epsilon=1)
     near = session([0], NEAR(radius=1, places={"a": (0,)}), place=["a"])
     with pytest.raises(PolicyError, match="does not know where"):
         near.linear([[1]], by="place", keys=["c"], epsilon=1)

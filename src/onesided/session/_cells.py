@@ -102,7 +102,15 @@ def moves_between(policy: Policy, axes: Sequence[Axis], *, clamped: bool, partit
 
 
 def moves_of_places(policy: Policy, names: Sequence[object]) -> Moves:
-    """The policy's moves among groups by name; a place that is no group is elsewhere."""
+    """The policy's moves among groups by name; a place that is no group is elsewhere.
+
+    Errors: PolicyError for groups that the policy cannot place, or one that is called "absent".
+    """
+    if ABSENT in names and isinstance(policy, Graph | Neighbourhood):
+        raise PolicyError(
+            f"A group is called {ABSENT!r}, which is what not being there is called.",
+            hint="Rename it.",
+        )
     if not isinstance(policy, Neighbourhood):
         return moves_of(policy, names if isinstance(policy, Graph) else len(names))  # type: ignore[arg-type]
     place = {str(name): k for k, name in enumerate(names)}
