@@ -10,6 +10,7 @@ from onesided.linear import (
     all_ranges,
     least_squares,
     moves_of,
+    non_negative,
     sampled_ranges,
     sensitivity,
     staggered,
@@ -17,7 +18,7 @@ from onesided.linear import (
 )
 from onesided.papers import Setup, reproduce
 from onesided.papers.delta_neighbourhood import PAPER, _data, _line, _plane, _tables
-from onesided.papers.delta_neighbourhood._tiles import tile_solver, tiles
+from onesided.papers.delta_neighbourhood._tiles import least, least_from_zero, tile_matrix, tiles
 from onesided.policy import neighbourhood
 
 
@@ -97,12 +98,15 @@ def test_tiles_are_priced_for_steps_across_corners():
 
 def test_tiles_are_solved_as_the_library_solves_them():
     noisy = np.random.default_rng(1).normal(size=tiles(8, 1, 1).shape[0])
-    own = tile_solver(8, 1, 1)(noisy)
+    own = least(tile_matrix(8, 1, 1), noisy)
     assert own == pytest.approx(least_squares(tiles(8, 1, 1), noisy), abs=1e-4)
     assert tiles(8, 1, 1).dense().tolist() == staggered((8, 8)).dense().tolist()
     both = tiles(8, 2, 2)
     noisy = np.random.default_rng(2).normal(size=both.shape[0])
-    assert tile_solver(8, 2, 2)(noisy) == pytest.approx(least_squares(both, noisy), abs=1e-4)
+    found = least(tile_matrix(8, 2, 2), noisy)
+    assert found == pytest.approx(least_squares(both, noisy), abs=1e-4)
+    kept = least_from_zero(tile_matrix(8, 2, 2), noisy)
+    assert kept == pytest.approx(non_negative(both, noisy), abs=1e-2)
 
 
 def test_a_plane_is_read_at_half_its_side(tmp_path):

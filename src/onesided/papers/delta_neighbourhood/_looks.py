@@ -10,6 +10,10 @@ from onesided.papers._model import Curve, Look, Row
 LOOKS: Final = {
     "ours": Look(name="ours, δ-neighbourhood", colour="blue"),
     "ours, sides": Look(name="ours, δ in steps over sides", colour="green", marker="diamond"),
+    "ours, at least 0": Look(name="ours, cells of at least 0", colour="sky", marker="circle"),
+    "ours, sides, at least 0": Look(
+        name="ours, δ over sides, at least 0", colour="yellow", marker="diamond"
+    ),
     "identity": Look(name="identity, standard", colour="grey", marker="cross"),
     "hierarchy": Look(name="hierarchy, standard", colour="orange", marker="triangle"),
     "DAWA": Look(name="DAWA, standard", colour="vermillion", marker="square"),

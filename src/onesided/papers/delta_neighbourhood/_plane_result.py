@@ -81,7 +81,7 @@ def _bars(rows: list[Row], side: int, epsilon: str) -> Panel:
     for look, metric in (("ours", "euclidean"), ("ours, sides", "sides")):
         error = _best(rows, side, epsilon, metric)[0]["error"]
         curves.append(level(look, range(len(names)), error))
-    for method in _STANDARD:
+    for method in (*_STANDARD, "ours, at least 0", "ours, sides, at least 0"):
         errors = _errors(rows, side, epsilon, method)
         points = [{"place": place, "error": errors[name]} for place, name in enumerate(names)]
         curves.append(curve(points, method, "place", "error", where=lambda _: True))
@@ -102,19 +102,25 @@ def _claims(rows: list[Row], side: int, epsilon: str) -> list[Claim]:
     near, far = (_best(rows, side, epsilon, "euclidean")[k] for k in (0, -1))
     sides = _best(rows, side, epsilon, "sides")[0]
     claims = []
-    for row, words in ((near, "cells that touch"), (sides, "cells that share a side")):
-        gains = {name: error / row["error"] for name, error in best.items()}
+    for row, words, name in (
+        (near, "cells that touch", "ours"),
+        (sides, "cells that share a side", "ours, sides"),
+    ):
+        fitted = _errors(rows, side, epsilon, f"{name}, at least 0")
+        gains = {data: error / fitted[data] for data, error in best.items()}
+        linear = [error / row["error"] for error in best.values()]
         reached = sum(gain >= _GOAL for gain in gains.values())
         verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
         claims.append(
             Claim(
                 text=f"{side}², ε = {epsilon}, δ = one cell ({words}): at least {_GOAL} times "
                 "below the best standard method.",
-                measured=f"{row['strategy']}: {min(gains.values()):.2g} "
+                measured=f"with cells of at least 0: {min(gains.values()):.2g} "
                 f"({min(gains, key=gains.__getitem__)}) to {max(gains.values()):.2g} "
                 f"({max(gains, key=gains.__getitem__)}), geometric mean "
-                f"{geometric_mean(gains.values()):.2g}; {reached} of {len(gains)} data sets; "
-                f"{plain / row['error']:.2g} times below identity and hierarchy",
+                f"{geometric_mean(gains.values()):.2g}, at least {_GOAL} on {reached} of "
+                f"{len(gains)} data sets; unbiased: {min(linear):.2g} to {max(linear):.2g}, and "
+                f"{plain / row['error']:.2g} times below the better of identity and hierarchy",
                 verdict=verdict if reached else "does not hold",
             )
         )
@@ -134,6 +140,7 @@ _NOTES = (
     "Points lie anywhere in a cell, so that those within one cell's side of each other are in "
     "cells that touch, corners included (eight neighbours). 'Share a side' is δ = 1 step from "
     "cell to cell for data that are cells already (four neighbours).",
-    "Our error does not depend on the data. Tiles have no closed form, so theirs is measured by "
-    "drawing noise alone.",
+    "Our unbiased error does not depend on the data; where cells are fitted by numbers of at least "
+    "0 it is smaller, the more so the more cells are empty. Tiles have no closed form, so theirs "
+    "is measured by drawing noise alone.",
 )

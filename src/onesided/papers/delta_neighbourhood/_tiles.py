@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from onesided.linear import Bins, Identity, Operator, Stack, kron
 from onesided.papers._lazy import load
+
+_TIMES: Final = 8
 
 
 def tiles(side: int, width: int, weight: int) -> Operator:
@@ -28,11 +30,9 @@ def tiles(side: int, width: int, weight: int) -> Operator:
         half *= 2
 
 
-def tile_solver(side: int, width: int, weight: int) -> Any:
-    """Least squares for :func:`tiles` by products with a sparse matrix, to five digits."""
-    sparse, solvers = (
-        load(f"scipy.{name}", extra="linear") for name in ("sparse", "sparse.linalg")
-    )
+def tile_matrix(side: int, width: int, weight: int) -> Any:
+    """The same as a sparse matrix, for fast products."""
+    sparse = load("scipy.sparse", extra="linear")
     cells = np.arange(side)
     blocks = [weight * sparse.identity(side * side, format="csr")]
     half = width
@@ -44,12 +44,31 @@ def tile_solver(side: int, width: int, weight: int) -> Any:
         shape = (along.shape[0] ** 2, side * side)
         blocks.append(sparse.csr_matrix((ones, (where, np.arange(side * side))), shape=shape))
         if along.shape[0] == 1:
-            break
+            return sparse.vstack(blocks, format="csr")
         half *= 2
-    matrix = sparse.vstack(blocks, format="csr")
 
-    def solve(noisy: Any) -> Any:
-        found = solvers.lsmr(matrix, noisy, atol=1e-6, btol=1e-6, conlim=0, maxiter=2_000)
-        return np.asarray(found[0])
 
-    return solve
+def least(matrix: Any, noisy: Any) -> Any:
+    """Least squares, to five digits."""
+    solvers = load("scipy.sparse.linalg", extra="linear")
+    found = solvers.lsmr(matrix, noisy, atol=1e-6, btol=1e-6, conlim=0, maxiter=2_000)
+    return np.asarray(found[0])
+
+
+def least_from_zero(matrix: Any, noisy: Any) -> Any:
+    """Least squares over cells of at least 0, by projected gradients with momentum.
+
+    The cells' own rows keep the curvature above ``weight^2``, and no row sum of the square is
+    above ``steep``: Nesterov's constant momentum then gains a factor e in every ``ratio`` steps.
+    """
+    turned = matrix.T.tocsr()
+    cells, weight = matrix.shape[1], matrix[0, 0]
+    steep = float((turned @ (matrix @ np.ones(cells))).max())
+    ratio = np.sqrt(steep) / weight
+    best = np.maximum(noisy[:cells], 0) / weight
+    ahead = best
+    for _ in range(int(_TIMES * ratio)):
+        lower = np.maximum(ahead - turned @ (matrix @ ahead - noisy) / steep, 0)
+        ahead = lower + (ratio - 1) / (ratio + 1) * (lower - best)
+        best = lower
+    return best
