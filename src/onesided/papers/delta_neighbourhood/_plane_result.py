@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import geometric_mean
 
 from onesided.papers._model import Claim, Figure, Panel, Result, Row, Verdict
@@ -84,7 +85,8 @@ def _bars(rows: list[Row], side: int, epsilon: str) -> Panel:
     for method in (*_STANDARD, "ours, at least 0", "ours, sides, at least 0"):
         errors = _errors(rows, side, epsilon, method)
         points = [{"place": place, "error": errors[name]} for place, name in enumerate(names)]
-        curves.append(curve(points, method, "place", "error", where=lambda _: True))
+        line = curve(points, method, "place", "error", where=lambda _: True)
+        curves.append(replace(line, kind="dots"))
     return Panel(
         title=f"{side} x {side} cells, ε = {epsilon}",
         x_label="data set",
@@ -130,7 +132,7 @@ def _claims(rows: list[Row], side: int, epsilon: str) -> list[Claim]:
             text=f"{side}², ε = {epsilon}: the gap closes to 1 as δ grows to the whole domain.",
             measured=f"the better of identity and hierarchy over ours: {last:.2f}; best of all "
             f"four: {geometric_mean(best.values()) / far['error']:.2f}",
-            verdict="holds" if 0.5 < last < 2 else "does not hold",
+            verdict="holds in part" if 0.5 < last < 2 else "does not hold",
         )
     )
     return claims
