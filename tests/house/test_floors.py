@@ -172,6 +172,8 @@ PUBLIC = {
         "Ahp",
         "Answer",
         "AtMost",
+        "ContinualAnswer",
+        "ContinualCount",
         "Counts",
         "Cumulative",
         "Dawa",

@@ -38,6 +38,7 @@ from onesided.mechanism._unknown_keys import UnknownKeys, mean_relative_error
 
 if TYPE_CHECKING:
     from onesided.mechanism import local
+    from onesided.mechanism._continual import ContinualAnswer, ContinualCount
     from onesided.mechanism._linear import Linear, LinearAnswers
     from onesided.mechanism.histograms import (
         AGrid,
@@ -82,6 +83,7 @@ _LATER = {
         ),
         "onesided.mechanism.histograms",
     ),
+    **dict.fromkeys(("ContinualAnswer", "ContinualCount"), "onesided.mechanism._continual"),
     "local": "",
 }
 
@@ -94,6 +96,8 @@ __all__ = [
     "Ahp",
     "Answer",
     "AtMost",
+    "ContinualAnswer",
+    "ContinualCount",
     "Counts",
     "Cumulative",
     "Dawa",

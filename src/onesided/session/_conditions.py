@@ -18,12 +18,10 @@ def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
 
     Errors: DataError if the condition cannot be used on this table.
     """
-    known = _without_nan(frame)
+    _refuse_floats_within(frame, predicate, name)
     try:
-        if predicate.expression is not None:
-            result = known.with_columns(predicate.expression.alias(name))
-        else:
-            result = _with_sql(known, predicate.text, name)
+        known = _without_nan(frame)
+        result = _evaluated(known, predicate, name)
         dtype = result.collect_schema()[name]
         if frame.implementation.is_pyspark():
             _spark.require_rowwise(nw.to_native(known), nw.to_native(result), predicate.text)
@@ -42,6 +40,46 @@ def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
     return result
 
 
+def _evaluated(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
+    if predicate.expression is not None:
+        return frame.with_columns(predicate.expression.alias(name))
+    return _with_sql(frame, predicate.text, name)
+
+
+def _refuse_floats_within(frame: Lazy, predicate: Predicate, name: str) -> None:
+    """Refuse conditions on floats in structures and lists, whose NaN would compare as known.
+
+    Errors: DataError if the condition cannot do without such a column.
+    """
+    schema = frame.collect_schema()
+    nested = [column for column, dtype in schema.items() if _holds_floats(dtype)]
+    if not nested:
+        return
+    rest = [column for column in schema.names() if column not in nested]
+    try:
+        _evaluated(frame.select(*rest), predicate, name).collect_schema()
+    except MissingDependencyError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"The condition {predicate.text!r} looks into {', '.join(nested)}, where NaN would "
+            "count as known.",
+            hint="Put the number into a column of its own, and write the condition on that.",
+        ) from error
+
+
+def _holds_floats(dtype: nw.dtypes.DType) -> bool:
+    """Whether floats stand within a structure or a list."""
+    if isinstance(dtype, nw.Struct):
+        inner = [field.dtype for field in dtype.fields]
+    elif isinstance(dtype, nw.List | nw.Array):
+        inner = [dtype.inner]
+    else:
+        return False
+    made = [part() if isinstance(part, type) else part for part in inner]
+    return any(part.is_float() or _holds_floats(part) for part in made)
+
+
 def _callers(frame: Lazy) -> list[str]:
     """The caller's own columns."""
     names = frame.collect_schema().names()
@@ -53,7 +91,11 @@ def _without_nan(frame: Lazy) -> Lazy:
     native = nw.to_native(frame)
     if frame.implementation.is_pandas_like():
         # pandas' own null marks compare as false; its nullable types keep three values.
-        return nw.from_native(native.convert_dtypes()).lazy()  # type: ignore[no-any-return]
+        # It cannot convert moments that Arrow backs, and these have marks of their own.
+        moments = ("timestamp", "date", "time", "duration")
+        plain = [name for name, kind in native.dtypes.items() if not str(kind).startswith(moments)]
+        nullable = native.assign(**native[plain].convert_dtypes())
+        return nw.from_native(nullable).lazy()  # type: ignore[no-any-return]
     floats = [name for name, dtype in frame.collect_schema().items() if dtype.is_float()]
     known = [nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats]
     return frame.with_columns(*known) if known else frame

@@ -10,6 +10,7 @@ import narwhals as nw
 
 from onesided.errors import DataError, PolicyError
 from onesided.policy import Policy, Predicate
+from onesided.session._duckdb import refuse_collated
 from onesided.session._engine import Lazy, Table
 from onesided.session._rowwise import require_rowwise
 
@@ -36,6 +37,15 @@ class Desk:
     def unit_name(self) -> str:
         """What a ledger calls the unit."""
         return "each row" if self.unit is None else self.unit
+
+    def refuse_collated(self, *names: str) -> None:
+        """Refuse text that the engine compares in another way than byte by byte.
+
+        A row would be counted in every key that is spelt another way. Errors: DataError.
+        """
+        native = nw.to_native(self.table.frame)
+        if self.table.frame.implementation.is_duckdb():
+            refuse_collated(native, [name for name in names if name in native.columns])
 
     def rows(
         self,

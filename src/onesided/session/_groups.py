@@ -61,6 +61,7 @@ class Grouped:
         by = (self.by,) if isinstance(self.by, str) else tuple(self.by)
         desk.table.require(*by)
         refuse_clashes(by, desk.unit)
+        desk.refuse_collated(*by)
         keys = public_keys(self.keys, by) if by else PublicKeys((), ((),))
         check_types(keys, desk.schema)
         query, excess = _group_count(self, desk, by)

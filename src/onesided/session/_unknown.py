@@ -21,7 +21,6 @@ from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Guarantee, Policy
 from onesided.session import _spark
 from onesided.session._desk import Desk, condition
-from onesided.session._duckdb import refuse_collated
 from onesided.session._engine import LENGTH, Lazy, distinct
 from onesided.session._first_groups import first_groups
 from onesided.session._groups import kinds_of, refuse_clashes
@@ -230,8 +229,7 @@ def _open(policy: Policy) -> frozenset[str] | None:
 
 def key_types(desk: Desk, names: Sequence[str]) -> KeyTypes:
     """The types in which columns are told. Errors: KeysError; DataError for collated text."""
-    if desk.table.frame.implementation.is_duckdb():
-        refuse_collated(nw.to_native(desk.table.frame), names)
+    desk.refuse_collated(*names)
     return {name: _key_type(name, desk.schema[name]) for name in names}
 
 
