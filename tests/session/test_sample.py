@@ -452,18 +452,20 @@ def rows_of(data):
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-WORLD = Universe(
-    values=(
-        Record("sensitive", frozenset("ab")),
-        Record("open", frozenset("b")),
-        Record("open", frozenset("ab")),
-    ),
-    ordered=True,  # a unit's place is its name
+RECORDS = (
+    Record("sensitive", frozenset("ab")),
+    Record("open", frozenset("b")),
+    Record("open", frozenset("ab")),
 )
 
 
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "pandas", "pyarrow", "duckdb"])
-def test_the_session_keeps_its_promise_exactly(kind):
+# Polars and DuckDB give units in any order, and a noise path is about the first, second, ... coin:
+# there, only one unit makes a program that a path decides.
+@pytest.mark.parametrize(
+    ("kind", "units"),
+    [("polars", 1), ("polars-lazy", 1), ("pandas", 2), ("pyarrow", 2), ("duckdb", 1)],
+)
+def test_the_session_keeps_its_promise_exactly(kind, units):
     turn = {
         "polars": lambda frame: frame,
         "polars-lazy": lambda frame: frame.lazy(),
@@ -478,7 +480,9 @@ def test_the_session_keeps_its_promise_exactly(kind):
         found = read(made.sample(epsilon=1).frame)
         return tuple(sorted(zip(found["person"], found["place"], strict=True)))
 
-    report = od.verify.exact(program, policy, WORLD)
+    # A unit's place is its name, so data sets are lists.
+    world = Universe(values=RECORDS, units=units, ordered=True)
+    report = od.verify.exact(program, policy, world)
     losses = {edge.name: finding.loss for edge, finding in report.findings.items()}
     assert losses["sensitive -> open"] == pytest.approx(1)
 
@@ -492,5 +496,5 @@ def test_publishing_everything_because_nobody_is_sensitive_would_break_the_promi
         made = od.Session(rows_of(data), unit="person", policy=policy, budget=1, noise=noise)
         return tuple(sorted(made.sample(epsilon=1).frame.rows()))
 
-    report = od.verify.exact(program, policy, WORLD)
+    report = od.verify.exact(program, policy, Universe(values=RECORDS, ordered=True))
     assert max(f.loss for f in report.findings.values()) > 10

@@ -83,9 +83,10 @@ REFUSED = [
     ("exists(array(age), x -> x > 3)", "exists"),
     # In Spark "..." is text, and a backslash hides a quote: here avg would be called.
     ("'\\'' = '' or age > avg(age) or place = '\\''", "\\"),
-    ('"\'" = place or age > avg(age) or "\'" = place', '"'),
-    ('"/*" = place or age > avg(age) or "*/" = place', '"'),
+    ('"\'" = place or age > avg(age) or "\'" = place', "avg"),
+    ('"/*" = place or age > avg(age) or "*/" = place', "avg"),
     ("`'` = 1 or avg(age) > 3 or `'` = 1", "avg"),
+    ('"place" = place', '"'),
 ]
 
 

@@ -100,42 +100,48 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
     by_method = {m: _errors(rows, epsilon, m) for m in _STANDARD}
     best = {name: min(by_method[m][name] for m in _STANDARD) for name in by_method["DAWA"]}
     plain = {name: min(by_method[m][name] for m in _STANDARD[:2]) for name in best}
-    exact = mine[min(mine)]
-    gains = {name: error / exact for name, error in best.items()}
-    gain = geometric_mean(gains.values())
     widest = mine[max(mine)]
     last = geometric_mean(best.values()) / widest
     unaided = geometric_mean(plain.values()) / widest
-    smoothed = _errors(rows, epsilon, "isotonic")
-    helps = [smoothed[name] / error for name, error in _errors(rows, epsilon, "ours").items()]
-    better = {name: error / smoothed[name] for name, error in best.items()}
-    both = sum(one >= _GOAL for one in better.values())
-    reached = sum(one >= _GOAL for one in gains.values())
-    verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
     return [
-        Claim(
-            text=f"ε = {epsilon}: at δ = one cell the mean squared error of random ranges is at "
-            f"least {_GOAL} times below the best standard method's.",
-            measured=f"{min(gains.values()):.0f} ({min(gains, key=gains.__getitem__)}) to "
-            f"{max(gains.values()):.0f} ({max(gains, key=gains.__getitem__)}), geometric mean "
-            f"{gain:.0f}; at least {_GOAL} on {reached} of {len(gains)} data sets",
-            verdict=verdict if reached else "does not hold",
-        ),
+        _narrow({name: error / mine[min(mine)] for name, error in best.items()}, epsilon),
         Claim(
             text=f"ε = {epsilon}: the gap closes to 1 as δ grows to the whole domain.",
             measured=f"best standard method over ours at δ = {max(mine):,} cells: {last:.2f} "
             f"(geometric mean), {unaided:.2f} without DAWA",
             verdict="holds" if last < 2 else "does not hold",
         ),
-        Claim(
-            text=f"ε = {epsilon}: isotonic regression lowers the error further (section 5.5).",
-            measured=f"{min(helps):.2f} to {max(helps):.2f} of the error of prefix sums, median "
-            f"{median(helps):.2f}; then {min(better.values()):.0f} to {max(better.values()):,.0f} "
-            f"times below the best standard method, at least {_GOAL} times on {both} of "
-            f"{len(better)} data sets",
-            verdict="holds" if max(helps) < 1 else "holds in part",
-        ),
+        _isotonic(rows, best, epsilon),
     ]
+
+
+def _narrow(gains: dict[str, float], epsilon: str) -> Claim:
+    reached = sum(one >= _GOAL for one in gains.values())
+    verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
+    return Claim(
+        text=f"ε = {epsilon}: at δ = one cell the mean squared error of random ranges is at "
+        f"least {_GOAL} times below the best standard method's.",
+        measured=f"{min(gains.values()):.0f} ({min(gains, key=gains.__getitem__)}) to "
+        f"{max(gains.values()):.0f} ({max(gains, key=gains.__getitem__)}), geometric mean "
+        f"{geometric_mean(gains.values()):.0f}; at least {_GOAL} on {reached} of {len(gains)} "
+        "data sets",
+        verdict=verdict if reached else "does not hold",
+    )
+
+
+def _isotonic(rows: list[Row], best: dict[str, float], epsilon: str) -> Claim:
+    smoothed = _errors(rows, epsilon, "isotonic")
+    helps = [smoothed[name] / error for name, error in _errors(rows, epsilon, "ours").items()]
+    better = {name: error / smoothed[name] for name, error in best.items()}
+    both = sum(one >= _GOAL for one in better.values())
+    return Claim(
+        text=f"ε = {epsilon}: isotonic regression lowers the error further (section 5.5).",
+        measured=f"{min(helps):.2f} to {max(helps):.2f} of the error of prefix sums, median "
+        f"{median(helps):.2f}; then {min(better.values()):.0f} to {max(better.values()):,.0f} "
+        f"times below the best standard method, at least {_GOAL} times on {both} of "
+        f"{len(better)} data sets",
+        verdict="holds" if max(helps) < 1 else "holds in part",
+    )
 
 
 _NOTES = (
