@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 from scipy import sparse, stats
-from sklearn.linear_model import LogisticRegression
 
 from onesided import errors, mechanism
 from onesided.papers.osdp._objective import ObjectivePerturbation, _minimum
+
+LogisticRegression = pytest.importorskip("sklearn.linear_model").LogisticRegression
 
 
 def data(records=600, width=5, seed=3):

@@ -12,6 +12,9 @@ import pytest
 import onesided as od
 from onesided.errors import DataError, PolicyError, UnprotectableError
 
+# Older versions of DuckDB close a relation's connection when nobody else holds it.
+CONNECTION = duckdb.connect()
+
 
 def test_rows_of_kinds_that_no_rule_tells_apart_are_never_published() -> None:
     protected = od.policy.local(["no", "yes"], sensitive=["yes"])
@@ -34,7 +37,7 @@ def test_lists_of_words_do_not_name_suppressed_rows(unit, kind) -> None:
     names = [f"name-{i:02}" for i in range(20)]
     columns = {"person": list(range(20)), "age": [3 if i == 7 else 30 for i in range(20)]}
     if kind == "duckdb":
-        data = duckdb.connect().from_df(pd.DataFrame({**columns, "name": pd.Categorical(names)}))
+        data = CONNECTION.from_df(pd.DataFrame({**columns, "name": pd.Categorical(names)}))
     else:
         data = pl.DataFrame({**columns, "name": pl.Series(names, dtype=pl.Enum(names))})
         data = data.lazy() if kind == "lazy" else data

@@ -121,9 +121,12 @@ class PolarsRows(Rows):
                 raise _unclean(name, "Enum in a nested type", str(pl.Categorical))
 
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
         frame = nw.to_native(self.of_kinds(kinds))
-        # What is in memory already is taken whole; older versions of Polars know no batches.
-        steps = self.desk.table.was_lazy and hasattr(frame, "collect_batches")
+        # What is in memory already is taken whole. Versions of Polars before 2 know no batches, or
+        # end them quietly when a source breaks.
+        steps = self.desk.table.was_lazy and int(pl.__version__.split(".")[0]) >= 2
         parts = (
             frame.collect_batches(chunk_size=BATCH, maintain_order=True)
             if steps
