@@ -16,3 +16,9 @@ def pytest_addoption(parser):
 def long_form(request) -> bool:
     """True when the long statistical and crash tests were asked for."""
     return bool(request.config.getoption("--slow"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Start with what one worker has to do alone, so that the other never waits for it."""
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)

@@ -16,7 +16,8 @@ COMMAND = "onesided.cli._verify"
 def few(monkeypatch):
     """Three lines instead of all of them; tests/verify runs them all."""
     lines = verify.catalogue()
-    chosen = [lines[0], next(c for c in lines if not c.sound)]
+    plain = next(c for c in lines if (c.name, c.policy.name) == ("Counts", "bounded"))
+    chosen = [plain, next(c for c in lines if not c.sound)]
     monkeypatch.setattr(f"{COMMAND}.verdicts", lambda **_: [case.run() for case in chosen])
     return chosen
 
