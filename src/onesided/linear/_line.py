@@ -17,8 +17,8 @@ def _cells(n: object) -> int:
     return whole(n, name="cells", least=1, most=_MOST_CELLS)
 
 
-class Identity(Operator):
-    """Every cell by itself."""
+class _Solved(Operator):
+    """As many rows as cells, solved in closed form; columns differ more the farther they are."""
 
     def __init__(self, n: int) -> None:
         self.n = _cells(n)
@@ -34,6 +34,10 @@ class Identity(Operator):
     @property
     def monotone(self) -> bool:
         return True
+
+
+class Identity(_Solved):
+    """Every cell by itself."""
 
     def apply(self, values: Array) -> Array:
         return values.copy()
@@ -48,23 +52,8 @@ class Identity(Operator):
         return np.asarray(values, dtype=float)
 
 
-class Prefix(Operator):
+class Prefix(_Solved):
     """Row i is the sum of cells 0 .. i."""
-
-    def __init__(self, n: int) -> None:
-        self.n = _cells(n)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n, self.n
-
-    @property
-    def solvable(self) -> bool:
-        return True
-
-    @property
-    def monotone(self) -> bool:
-        return True
 
     def apply(self, values: Array) -> Array:
         return np.asarray(np.cumsum(values, axis=0))
@@ -84,23 +73,8 @@ class Prefix(Operator):
         return self.solve(-np.diff(np.asarray(values, dtype=float), axis=0, append=last))
 
 
-class Suffix(Operator):
+class Suffix(_Solved):
     """Row i is the sum of cells i .. n - 1 (delta-neighbourhood, Table 2)."""
-
-    def __init__(self, n: int) -> None:
-        self.n = _cells(n)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n, self.n
-
-    @property
-    def solvable(self) -> bool:
-        return True
-
-    @property
-    def monotone(self) -> bool:
-        return True
 
     def apply(self, values: Array) -> Array:
         return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])

@@ -53,9 +53,19 @@ class Rows(ABC):
     def finish(self, parts: Sequence[Any]) -> Any:
         """The parts as one table of the caller's own type, in memory."""
 
+    def coded(self, frame: Lazy, kinds: Sequence[str]) -> Lazy:
+        """Rows with the place of their kind in ``kinds`` beside them, below 0 for others."""
+        table, policy = self.desk.table, self.desk.policy
+        codes = {kind: place for place, kind in enumerate(kinds)}
+        return table.with_kind(frame, None, policy.rules, policy.default_kind, codes=codes)
+
+
+class ScannedRows(Rows):
+    """Rows that pass by: their kinds are found on the way."""
+
+    @abstractmethod
     def in_shells(self, aside: Mapping[str, str]) -> Any:
         """The table, and each of these columns once more as a struct of one field."""
-        raise NotImplementedError(type(self))  # tables in memory find kinds by themselves
 
     def of_kinds(self, kinds: Sequence[str]) -> Lazy:
         """Rows of these kinds as they are; their kind beside them if there are several.
@@ -73,24 +83,23 @@ class Rows(ABC):
         frame = table.frame
         if aside:
             frame = nw.from_native(self.in_shells(aside))
-        frame = self._coded(frame, kinds).filter(nw.col(KIND) >= 0)
+        frame = self.coded(frame, kinds).filter(nw.col(KIND) >= 0)
         columns = [
             nw.col(aside[name]).struct.field(name).alias(name) if name in aside else nw.col(name)
             for name in table.schema
         ]
         return frame.select(*columns, *([nw.col(KIND)] if len(kinds) > 1 else []))
 
+
+class HeldRows(Rows):
+    """Rows in memory: their kinds are found beside them."""
+
     def all_kinds(self, kinds: Sequence[str]) -> Kinds:
         """The place in ``kinds`` of every row's kind, for a table in memory, in its order."""
         if not self.desk.policy.rules:
             return None
-        frame = self._coded(self.desk.table.frame, kinds).select(KIND).collect()
+        frame = self.coded(self.desk.table.frame, kinds).select(KIND).collect()
         return np.asarray(frame[KIND].to_numpy(), dtype=np.int8)
-
-    def _coded(self, frame: Lazy, kinds: Sequence[str]) -> Lazy:
-        table, policy = self.desk.table, self.desk.policy
-        codes = {kind: place for place, kind in enumerate(kinds)}
-        return table.with_kind(frame, None, policy.rules, policy.default_kind, codes=codes)
 
 
 def rows_of(desk: Desk) -> Rows:
@@ -110,7 +119,7 @@ def rows_of(desk: Desk) -> Rows:
     )
 
 
-class PolarsRows(Rows):
+class PolarsRows(ScannedRows):
     """Polars, eager or lazy. Enums become categories, whose list is that of the kept rows."""
 
     def check(self) -> None:
@@ -179,7 +188,7 @@ def _own_buffers(frame: Any) -> Any:
     return frame.with_columns(columns) if columns else frame
 
 
-class DuckDBRows(Rows):
+class DuckDBRows(ScannedRows):
     """A DuckDB relation: rows pass by in Arrow batches, and the kept ones are held in memory.
 
     An ENUM becomes text: DuckDB makes such types of pandas' categories, with all their words.
@@ -244,7 +253,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class PandasRows(Rows):
+class PandasRows(HeldRows):
     """A pandas frame. The sample has a fresh index: the old one would number the gaps."""
 
     def check(self) -> None:
@@ -271,7 +280,7 @@ class PandasRows(Rows):
         return made
 
 
-class ArrowRows(Rows):
+class ArrowRows(HeldRows):
     """A PyArrow table. The sample has no metadata: pandas' notes in it would count the rows."""
 
     def check(self) -> None:
