@@ -25,6 +25,32 @@ def test_the_python_example_runs(tmp_path):
     assert (tmp_path / "visits.ledger.db").exists()
 
 
+# Whole programs; what other pages show is a part of one, or is run by tests of its own.
+EXAMPLES = [
+    "histograms",
+    "histograms-more",
+    "linear",
+    "mechanisms",
+    "one-sided-noise",
+    "ranges",
+    "samples",
+    "split-histograms",
+    "unknown-keys",
+]
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_the_examples_of_a_page_run(page, tmp_path):
+    for module in ("polars", "scipy"):
+        pytest.importorskip(module)
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert examples
+    command = [sys.executable, "-W", "error", "-c", "\n".join(examples)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):

@@ -119,7 +119,8 @@ def test_names_and_text_do_not_hide_functions_of_other_rows(text) -> None:
 )
 def test_plain_comparisons_may_hold_quotes_and_dashes(text) -> None:
     policy = od.policy.sensitive(text)
-    od.Session(pl.DataFrame({"n": ["x"]}), policy=policy, budget=9)
+    asked = od.Session(pl.DataFrame({"n": ["x"]}), policy=policy, budget=9)
+    assert asked.policy.rules[0].predicates[0].text.strip() == text.strip()
 
 
 @pytest.mark.parametrize("text", ["s.x < 18", "l[1] < 18"])
@@ -135,4 +136,5 @@ def test_nan_within_a_nested_column_is_refused_for_it_would_count_as_open(text) 
 def test_conditions_read_pandas_tables_with_moments_of_arrow() -> None:
     moments = pd.Series(pd.to_datetime(["2020-01-01"])).astype("timestamp[us][pyarrow]")
     data = pd.DataFrame({"at": moments, "age": [30]})
-    od.Session(data, policy=od.policy.sensitive("age < 18"), budget=99).sample(epsilon=60)
+    asked = od.Session(data, policy=od.policy.sensitive("age < 18"), budget=99)
+    assert asked.sample(epsilon=60).units == {"open": 1}
