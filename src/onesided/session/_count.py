@@ -61,7 +61,7 @@ class Count(Grouped):
                 guarantee=plan.guarantee,
                 entry=entry,
                 interval=bounds(mechanism, noisy, self.confidence),
-                _make_frame=lambda columns: desk.table.result(columns, like=groups.by),
+                _make_frame=groups.frames(desk),
             )
 
         rates = {

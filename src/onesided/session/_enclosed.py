@@ -70,7 +70,7 @@ class Enclosed(Grouped):
                 confidence=1,
                 guarantee=plan.guarantee,
                 entry=entry,
-                _make_frame=lambda columns: desk.table.result(columns, like=groups.by),
+                _make_frame=groups.frames(desk),
             )
 
         about = {"rate": text(mechanism.upper_rate), "width": mechanism.width}

@@ -17,6 +17,7 @@ from onesided.session._engine import Lazy
 from onesided.session._keys import Key, PublicKeys, check_types, public_keys
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Ready, Told
+from onesided.session._release import FrameMaker
 
 Made = TypeVar("Made")
 OnExcess = Literal["keep", "truncate", "error"]
@@ -167,6 +168,10 @@ class Groups:
             draw=draw,
             tell=tell,
         )
+
+    def frames(self, desk: Desk) -> FrameMaker:
+        """Makes answers by group into tables of the caller's own type."""
+        return lambda columns: desk.table.result(columns, like=self.by)
 
     def rows(self, desk: Desk) -> Lazy:
         """The rows that are counted. Secret."""

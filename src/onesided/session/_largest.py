@@ -55,7 +55,7 @@ class Largest(Grouped):
                 mechanism,
                 plan.guarantee,
                 entry,
-                lambda columns: desk.table.result(columns, like=groups.by),
+                groups.frames(desk),
             )
 
         about = {"top_k": most, "rate": text(mechanism.upper_rate)}

@@ -153,7 +153,7 @@ class Mean(Valued):
             confidence=self.confidence,
             guarantee=plan.guarantee,
             entry=entry,
-            _make_frame=lambda columns: desk.table.result(columns, like=groups.by),
+            _make_frame=groups.frames(desk),
         )
 
 

@@ -47,7 +47,6 @@ class Ready(Generic[Secret, Told_co]):
     same for a stored answer to be an answer to it, such as keys and rates.
     read: looks at the rows, and raises before anything is charged. draw: adds the noise.
     tell: makes the release of an answer, drawn or stored, and its number in the ledger.
-    keeps: whether the answer is stored; rows of a true sample are not.
     """
 
     label: str
@@ -57,7 +56,6 @@ class Ready(Generic[Secret, Told_co]):
     draw: Callable[[Secret, Noise | None], Answer]
     tell: Callable[[Answer, int | None], Told_co]
     about: Mapping[str, object] = field(default_factory=dict)
-    keeps: bool = True
 
     def encode(self, answer: Answer) -> bytes:
         """What the ledger keeps: the answer, and what it is an answer to."""

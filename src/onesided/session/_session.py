@@ -189,8 +189,7 @@ class Session:
             release_id=question.id,
         )
         answer = ready.draw(secret, self._noise)
-        if ready.keeps:
-            self._account.store(receipt, ready.encode(answer), content_type=CONTENT_TYPE)
+        self._account.store(receipt, ready.encode(answer), content_type=CONTENT_TYPE)
         return ready.tell(answer, receipt.number)
 
     def _desk(self) -> Desk:

@@ -89,7 +89,7 @@ class Sum(Valued):
                 confidence=self.confidence,
                 guarantee=plan.guarantee,
                 entry=entry,
-                _make_frame=lambda columns: desk.table.result(columns, like=groups.by),
+                _make_frame=groups.frames(desk),
             )
 
         return Ready(

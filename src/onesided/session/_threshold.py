@@ -62,7 +62,7 @@ class Threshold(Grouped):
                 mechanism,
                 plan.guarantee,
                 entry,
-                lambda columns: desk.table.result(columns, like=groups.by),
+                groups.frames(desk),
             )
 
         about = {
