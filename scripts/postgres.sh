@@ -1,7 +1,8 @@
 #!/bin/sh
 # A throwaway PostgreSQL for the ledger's tests.
 #
-#   scripts/postgres.sh start [FOLDER]   install if absent, start on a free loopback port, print the URL
+#   scripts/postgres.sh start [FOLDER]   install if absent, start on a free loopback port, print the URL;
+#                                        one that died is replaced by a new, empty one
 #   scripts/postgres.sh stop  [FOLDER]   stop it and remove the folder
 #
 #   export ONESIDED_POSTGRES_URL="$(scripts/postgres.sh start)"
@@ -62,18 +63,24 @@ s.bind(("127.0.0.1", 0))
 print(s.getsockname()[1])'
 }
 
+# A process number in postmaster.pid may long belong to another program: only an answer counts.
+answers() {
+    "$bin/pg_isready" -q -h 127.0.0.1 -p "$(cat "$marker")" \
+        && as_server "$bin/pg_ctl" -D "$folder/data" status >/dev/null 2>&1
+}
+
 url() { echo "postgresql+psycopg://postgres@127.0.0.1:$(cat "$marker")/postgres"; }
 
 start() {
     install_if_absent
     bin="$(binaries)"
     if [ -f "$marker" ]; then
-        if as_server "$bin/pg_ctl" -D "$folder/data" status >/dev/null 2>&1; then
+        if answers; then
             url
             return
         fi
-        say "$folder holds a stopped cluster; run: $0 stop $folder"
-        exit 1
+        say "the server in $folder has died; starting a new, empty one there"
+        rm -rf "$folder"
     fi
     if [ -e "$folder" ]; then say "$folder exists and is not ours"; exit 1; fi
     mkdir -m 0700 "$folder"
@@ -99,5 +106,5 @@ stop() {
 case "$command" in
     start) start ;;
     stop) stop ;;
-    *) sed -n '2,10p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,11p' "$0" >&2; exit 2 ;;
 esac

@@ -111,7 +111,7 @@ def test_names_and_text_do_not_hide_functions_of_other_rows(text) -> None:
     "text",
     [
         """ "o'clock" > 3 and n = 'it''s -- /* fine */ "really"' """,
-        """ "a--b" > 3 -- a comment about avg(x)
+        """ "a--b" > 3
         and n in ('a', 'b') """,
         """ date '2020-01-01' < day or DATE'2020-01-01' < day """,
         """ n is distinct from 'x' or n like 'a%' """,

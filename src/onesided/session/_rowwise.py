@@ -205,11 +205,11 @@ _NARWHALS: Final = frozenset(
 )
 
 
-# Text, names and comments in one pass: names may hold quotes or dashes. Text with a letter before
-# it is found, and left as it is, so that it is refused.
+# Text and names in one pass: names may hold quotes or dashes. Text with a letter before it is
+# found, and left as it is, so that it is refused. Comments are refused altogether: engines differ
+# in where one ends, and what follows would be read by one of them and not by us.
 _TOKENS: Final = re.compile(
-    r"""\b\w?&?'(?:[^']|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/""",
-    re.DOTALL,
+    r"""\b\w?&?'(?:[^']|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`"""
 )
 
 
@@ -224,7 +224,8 @@ def require_rowwise(predicate: Predicate) -> None:
             f"The condition {predicate.text!r} uses {found!r}, which is not known to look at one "
             "row alone.",
             hint="A condition about other rows would let one person's data decide how another is "
-            "treated. Compute the column first, from public facts, or use plain comparisons.",
+            "treated. Compute the column first, from public facts, or use plain comparisons, "
+            "without comments.",
             word=found,
         )
 
@@ -232,8 +233,9 @@ def require_rowwise(predicate: Predicate) -> None:
 def sql_suspect(text: str) -> str | None:
     """The first word of SQL that could reach beyond the row."""
     bare = _TOKENS.sub(_blank, text).lower()
-    for word in re.findall(r"\b(select|over|qualify|window|lambda|random|columns)\b|(;)", bare):
-        return str(word[0] or word[1])
+    words = r"\b(?:select|over|qualify|window|lambda|random|columns)\b|;|--|/\*"
+    for word in re.findall(words, bare):
+        return str(word)
     # "from" is part of a few functions' own grammar; anywhere else it starts a query.
     rest = re.sub(r"\b(extract|substring|trim|position|overlay)\s*\([^()]*?\bfrom\b", r"\1(", bare)
     rest = re.sub(r"\bis\s+(not\s+)?distinct\s+from\b", " = ", rest)
@@ -248,7 +250,7 @@ def sql_suspect(text: str) -> str | None:
 
 
 def _blank(found: re.Match[str]) -> str:
-    blanks = {"'": " 0 ", '"': " quoted ", "`": " quoted ", "-": " ", "/": " "}
+    blanks = {"'": " 0 ", '"': " quoted ", "`": " quoted "}
     return blanks.get(found[0][0], found[0])
 
 

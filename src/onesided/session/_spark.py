@@ -17,8 +17,8 @@ from onesided.session._rowwise import sql_suspect
 
 # What a plan of Spark's prints for text that is not compared byte by byte.
 _COLLATED: Final = " collate "
-# Text, names and comments, told apart in one pass as Spark itself does it.
-_TOKENS: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
+# Text and names, told apart in one pass as Spark itself does it.
+_TOKENS: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`")
 
 
 def refuse_unreadable(native: Any, kind: nw.Implementation) -> None:
@@ -125,14 +125,15 @@ def _require_rowwise_text(text: str) -> None:
 
 
 def _blank(found: re.Match[str]) -> str:
-    return {"'": "''", "`": " quoted "}.get(found[0][0], " ")
+    return {"'": "''", "`": " quoted "}[found[0][0]]
 
 
 def _beyond_the_row(text: str, word: str) -> PolicyError:
     return PolicyError(
         f"The condition {text!r} uses {word!r}, which is not known to look at one row alone.",
         hint="A condition about other rows would let one person's data decide how another is "
-        "treated. Compute the column first, from public facts, or use plain comparisons.",
+        "treated. Compute the column first, from public facts, or use plain comparisons, "
+        "without comments.",
         word=word,
     )
 
