@@ -1,4 +1,5 @@
 import itertools
+import math
 import random
 import tracemalloc
 from fractions import Fraction
@@ -9,6 +10,7 @@ import pytest
 from onesided import errors, linear, policy
 from onesided.linear._sensitivity import corners
 from onesided.policy import ABSENT, Edge, Record, Shift
+from onesided.policy._metric import EARTH_RADIUS
 
 NEAR = Edge("point", "point nearby")
 
@@ -61,6 +63,30 @@ def test_shifts_on_a_grid_are_those_of_the_policy_pair_by_pair(metric, shape, ra
         expected = written_out(strategy, near, records, columns)
         for edge in near.edges:
             assert pairs(shifts[edge]) == expected.get(edge, [(0, 0)])
+
+
+STRANGERS = [
+    ((16,), linear.kron(linear.Hierarchy(4), linear.Hierarchy(4))),
+    ((16,), linear.Quadtree((4, 4))),
+    ((4, 4), linear.kron(linear.Hierarchy(2), linear.Hierarchy(4), linear.Hierarchy(2))),
+    ((4, 4), linear.Quadtree((2, 8))),
+    ((4, 4), linear.Stack([linear.Prefix(16), linear.Quadtree((4, 4))])),
+    ((4, 4), linear.Relabelled(linear.Hierarchy(8), np.arange(16) // 2)),
+    ((16,), linear.Relabelled(linear.Hierarchy(8), np.arange(16) * 3 % 8)),
+]
+
+
+@pytest.mark.parametrize(("shape", "strategy"), STRANGERS)
+@pytest.mark.parametrize("radius", ["1", "2.3", "4", "8.5"])
+def test_strategies_laid_out_otherwise_than_the_moves_are_not_priced_by_far_pairs(
+    shape, strategy, radius
+):
+    """The farthest pairs on the moves' grid need not be the farthest on the strategy's own."""
+    near = policy.neighbourhood(radius=radius)
+    points = [Record("point", p) for p in itertools.product(*map(range, shape))]
+    shifts = linear.strategy_shifts(strategy, linear.moves_of(near, linear.Grid(shape)))
+    columns = {record: k for k, record in enumerate(points)}
+    assert pairs(shifts[NEAR]) == written_out(strategy, near, points, columns)[NEAR]
 
 
 def test_shifts_under_graphs_and_named_places_are_those_of_the_policy():
@@ -225,6 +251,15 @@ def test_boxes_on_the_globe_miss_no_pair_of_points(origin, spacing, shape, radiu
     for (a, p), (b, q) in itertools.product(zip(cells, read, strict=True), repeat=2):
         assert a == b or (a, b) in known or not near.space.within(p, q, near.radius)
     assert all(a in by or not near.by_a_source(p) for a, p in zip(cells, read, strict=True))
+
+
+def test_rows_on_the_globe_that_rounded_edges_bring_nearer_are_joined():
+    """Edges of bins are floats, which may be off by less than a millionth of a millimetre."""
+    step = Fraction(1, 100_000)
+    apart = math.radians(float(step)) * EARTH_RADIUS
+    near = policy.neighbourhood(radius=apart - 1e-7, metric="haversine")
+    moves = linear.moves_of(near, linear.Grid((3, 1), spacing=step, box=True))
+    assert (0, 2) in joined(moves.sweeps[0][1])
 
 
 def test_times_are_a_line():

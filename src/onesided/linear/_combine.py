@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -41,9 +40,8 @@ class Stack(Operator):
     def determined(self) -> bool:
         return any(part.determined for part in self.parts)
 
-    @cached_property
-    def monotone(self) -> bool:
-        return all(part.monotone for part in self.parts)
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return all(part.monotone_on(plane) for part in self.parts)
 
     def apply(self, values: Array) -> Array:
         pairs = zip(self.weights, self.parts, strict=True)
@@ -88,10 +86,16 @@ class Kron(Operator):
     def determined(self) -> bool:
         return self.first.determined and self.second.determined
 
-    @cached_property
-    def monotone(self) -> bool:
-        """Falls are a product of column sizes less one of overlaps: right if sizes are constant."""
-        return all(one.monotone and _even(one) for one in (self.first, self.second))
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        """Falls are a product of column sizes less one of overlaps: right if sizes are constant.
+
+        On any other grid than that of its factors what is near by cells may be far by factors.
+        """
+        if plane != (self.first.shape[1], self.second.shape[1]):
+            return False
+        return all(
+            one.monotone_on((1, one.shape[1])) and _even(one) for one in (self.first, self.second)
+        )
 
     def apply(self, values: Array) -> Array:
         return _along(values, self.first.shape[1], self.first.apply, self.second.apply)
@@ -127,10 +131,9 @@ class Kron(Operator):
 class Relabelled(Operator):
     """``operator`` on cells that were merged or renumbered: cell x is its column ``labels[x]``."""
 
-    def __init__(self, operator: Operator, labels: Array, *, ordered: bool = False) -> None:
+    def __init__(self, operator: Operator, labels: Array) -> None:
         self.operator = operator
-        self.labels = np.asarray(labels, dtype=np.int64)
-        self._ordered = ordered
+        self.labels = np.array(labels, dtype=np.int64)
         if self.labels.ndim != 1 or not self.labels.size:
             raise ParameterError("Labels must be a list of columns.", hint="One for each cell.")
         if self.labels.min() < 0 or self.labels.max() >= operator.shape[1]:
@@ -147,10 +150,10 @@ class Relabelled(Operator):
     def largest(self) -> int:
         return self.operator.largest
 
-    @property
-    def monotone(self) -> bool:
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
         """Merging neighbours on a line keeps their order."""
-        return self._ordered and self.operator.monotone
+        ordered = 1 in plane and bool(np.all(np.diff(self.labels) >= 0))
+        return ordered and self.operator.monotone_on((1, self.operator.shape[1]))
 
     def apply(self, values: Array) -> Array:
         merged = np.zeros((self.operator.shape[1], *values.shape[1:]), dtype=values.dtype)

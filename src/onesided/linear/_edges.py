@@ -28,8 +28,8 @@ class EdgeCounts(Operator):
     """
 
     def __init__(self, parents: Array, signs: Array | None = None) -> None:
-        self.parents = np.asarray(parents, dtype=np.int64)
-        self.signs = np.ones_like(self.parents) if signs is None else np.asarray(signs)
+        self.parents = np.array(parents, dtype=np.int64)
+        self.signs = np.ones_like(self.parents) if signs is None else np.array(signs)
         self.order, self.depths, self.ends = _tour(self.parents)
 
     @property

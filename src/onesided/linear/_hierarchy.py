@@ -35,9 +35,8 @@ class Hierarchy(Operator):
     def solvable(self) -> bool:
         return True
 
-    @property
-    def monotone(self) -> bool:
-        return True
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return 1 in plane
 
     def apply(self, values: Array) -> Array:
         rows = [values]

@@ -31,13 +31,16 @@ class _Solved(Operator):
     def solvable(self) -> bool:
         return True
 
-    @property
-    def monotone(self) -> bool:
-        return True
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return 1 in plane
 
 
 class Identity(_Solved):
     """Every cell by itself."""
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        del plane  # all other cells are alike
+        return True
 
     def apply(self, values: Array) -> Array:
         return values.copy()
@@ -105,9 +108,8 @@ class Bins(Operator):
     def shape(self) -> tuple[int, int]:
         return (self.n - 1 + self.offset) // self.width + 1, self.n
 
-    @property
-    def monotone(self) -> bool:
-        return True
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return 1 in plane
 
     @cached_property
     def starts(self) -> Array:

@@ -217,6 +217,7 @@ def _sine(degrees: Fraction) -> float:
 
 def _reach(policy: Neighbourhood, apart: float, polar: Floats) -> Floats:
     """Degrees of longitude within the radius, at ``apart`` degrees of latitude; -1 if none."""
+    apart = max(apart - _DEGREE, 0.0)
     half = min(float(min(policy.radius, Fraction(10**9))) / (2 * EARTH_RADIUS), math.pi / 2)
     left = math.sin(half) ** 2 * (1 + _MARGIN) + 1e-280 - math.sin(math.radians(apart) / 2) ** 2
     if half >= math.pi / 2 * (1 - _MARGIN):

@@ -67,9 +67,12 @@ class Operator(ABC):
         """Whether the columns are known to be independent, so that every query is spanned."""
         return self.solvable
 
-    @property
-    def monotone(self) -> bool:
-        """For each x, rises and falls from x to y never shrink as y goes away along an axis."""
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        """For each x, rises and falls from x to y never shrink as y goes away along an axis.
+
+        plane: the rows and columns in which the cells lie, which the matrix itself does not know.
+        """
+        del plane
         return False
 
     @property

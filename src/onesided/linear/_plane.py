@@ -52,9 +52,8 @@ class Quadtree(Operator):
     def solvable(self) -> bool:
         return True
 
-    @property
-    def monotone(self) -> bool:
-        return True
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return plane == self.grid
 
     def apply(self, values: Array) -> Array:
         levels = [values]
@@ -138,9 +137,9 @@ class Blocks(Operator):
     (Haney, Machanavajjhala, Ding 2015, the spanner of a line with longer moves).
     """
 
-    def __init__(self, coarse: Operator, labels: Array, *, ordered: bool = False) -> None:
+    def __init__(self, coarse: Operator, labels: Array) -> None:
         self.coarse = coarse
-        self.merged = Relabelled(coarse, labels, ordered=ordered)
+        self.merged = Relabelled(coarse, labels)
         self._both = Stack([Identity(self.merged.labels.size), self.merged])
 
     @property
@@ -159,9 +158,8 @@ class Blocks(Operator):
     def determined(self) -> bool:
         return True
 
-    @property
-    def monotone(self) -> bool:
-        return self._both.monotone
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return self._both.monotone_on(plane)
 
     def apply(self, values: Array) -> Array:
         return self._both.apply(values)
@@ -192,7 +190,7 @@ class Blocks(Operator):
 def block_prefix(n: int, width: int) -> Blocks:
     """Every cell of a line, and prefix sums of blocks of ``width`` cells."""
     bins = Bins(n, width)
-    return Blocks(Prefix(bins.shape[0]), bins.label(np.arange(n)), ordered=True)
+    return Blocks(Prefix(bins.shape[0]), bins.label(np.arange(n)))
 
 
 def staggered(shape: Sequence[int] | int, *, cells: bool = True) -> Operator:

@@ -63,7 +63,8 @@ def sensitivity(shifts: Mapping[Edge, Iterable[Shift]]) -> int:
 
 
 def _swept(strategy: Operator, sweep: Sweep) -> list[Corner]:
-    pairs = sweep.far() if strategy.monotone else sweep
+    corner_to_corner = sweep.plane is not None and strategy.monotone_on(sweep.plane)
+    pairs = sweep.far() if corner_to_corner else sweep
     work = pairs.count if strategy.meets(*_PROBE) else pairs.count * sum(strategy.shape)
     if work > MOST_PAIRS:
         raise ParameterError(

@@ -14,9 +14,13 @@ _BLOCK: Final = 2**20
 
 
 class Sweep(ABC):
-    """Some pairs of cells. ``both_ways``: each pair is a move in both directions."""
+    """Some pairs of cells. ``both_ways``: each pair is a move in both directions.
+
+    plane: the rows and columns in which pairs are a window around each cell, if they are.
+    """
 
     both_ways: bool = True
+    plane: tuple[int, int] | None = None
 
     @property
     @abstractmethod
@@ -28,7 +32,7 @@ class Sweep(ABC):
         """All pairs."""
 
     def far(self) -> Sweep:
-        """Pairs enough for an operator whose changes grow with distance along each axis."""
+        """Pairs enough for an operator that is monotone on the sweep's plane."""
         return self
 
     def near(self) -> Sweep:
@@ -58,6 +62,7 @@ class Window(Sweep):
 
     def __init__(self, rows: int, columns: int, widths: list[int]) -> None:
         self.rows, self.columns = rows, columns
+        self.plane = (rows, columns)
         self.widths = [min(width, columns - 1) for width in widths[:rows]]
 
     @property
