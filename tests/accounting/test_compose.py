@@ -2,7 +2,9 @@
 
 import math
 from fractions import Fraction
+from itertools import permutations
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +49,40 @@ def test_edge_names_of_different_policies_are_never_mixed():
         acc.compose([made({S_S: Fraction(1)}), made({S_O: Fraction(1)})])
     with pytest.raises(errors.ParameterError):
         acc.compose([])
+
+
+def test_policies_that_share_a_name_and_edges_are_not_added_up():
+    """Once the sum was promised under 'presence', though along a move of three groups it is 4."""
+    one, three = (od.policy.presence(max_groups=k) for k in (1, 3))
+    (edge,) = (edge.name for edge in one.edges)
+    made_for_one, made_for_three, unknown = (
+        Guarantee("presence", {edge: Fraction(1)}, {}, made_for=policy)
+        for policy in (one, three, None)
+    )
+    for mixed in permutations([unknown, made_for_one, made_for_three]):
+        with pytest.raises(errors.PolicyError, match="parameters differ"):
+            acc.compose(mixed)
+    assert not made_for_three.implies(made_for_one)
+    again = Guarantee(
+        "presence", {edge: Fraction(1)}, {}, made_for=od.policy.presence(max_groups=1)
+    )
+    total = acc.compose([unknown, made_for_one, again])
+    assert total.epsilon == {edge: 3}
+    assert total.made_for is one
+
+
+def test_guarantees_of_sessions_and_of_rules_know_their_policy():
+    frame = pl.DataFrame({"person": [1, 2], "minor": [True, False]})
+    told = [
+        od.Session(frame, unit="person", policy=policy, budget=1).count(epsilon=1)
+        for policy in (od.policy.sensitive("minor"), od.policy.sensitive("not minor"))
+    ]
+    with pytest.raises(errors.PolicyError, match="parameters differ"):
+        acc.compose([one.guarantee for one in told])
+    under = acc.compose_under(OSDP, [{S_S: Bound(1), S_O: Bound(2)}])
+    assert under.made_for is OSDP
+    with pytest.raises(errors.PolicyError, match="parameters differ"):
+        acc.compose([under, told[0].guarantee])
 
 
 def test_releases_under_different_policies_are_stated_for_what_both_protect():

@@ -24,25 +24,28 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Several releases about the same data under *one* policy: per edge, ε and δ add up.
 
     Never worse than adding headlines, and better where releases spend on different edges.
+    Condition: all are about the same units, persons or rows; a guarantee does not say which.
     Source: OSDP Theorem 3.3, ADP-2021 Theorem 6, ADP-2022 Theorem VIII.6.
     Errors: PolicyError for different policies or edges (see :func:`compose_under`);
         ParameterError for none.
     """
     if not guarantees:
         raise ParameterError("There is nothing to compose.", hint="Give at least one guarantee.")
-    first = guarantees[0]
+    first = next((one for one in guarantees if one.made_for), guarantees[0])
     for other in guarantees:
-        if other.policy != first.policy or set(other.epsilon) != set(first.epsilon):
+        if not first.same_policy(other) or set(other.epsilon) != set(first.epsilon):
+            same = ", whose parameters differ" if other.policy == first.policy else ""
             raise PolicyError(
                 f"The guarantees are about different policies: {first.policy!r} with "
                 f"{', '.join(first.epsilon)}, and {other.policy!r} with "
-                f"{', '.join(other.epsilon)}.",
+                f"{', '.join(other.epsilon)}{same}.",
                 hint="An edge's name means something else under another policy. State each "
                 "release's loss on the edges of the intersection and use compose_under.",
             )
     tables = [bounds_of(one) for one in guarantees]
     return guarantee(
-        first.policy, {edge: added(table[edge] for table in tables) for edge in first.epsilon}
+        first.made_for or first.policy,
+        {edge: added(table[edge] for table in tables) for edge in first.epsilon},
     )
 
 
@@ -65,7 +68,7 @@ def compose_under(policy: Policy, losses: Sequence[Mapping[str, Bound]]) -> Guar
                 hint=f"Its edges are {', '.join(names)}; state the loss on those.",
             )
     totals = {name: added(bound_on(table, name) for table in losses) for name in names}
-    return guarantee(policy.name, totals)
+    return guarantee(policy, totals)
 
 
 def parallel(policy: Policy, parts: Sequence[Mapping[str, Bound]]) -> Guarantee:
@@ -99,7 +102,7 @@ def parallel(policy: Policy, parts: Sequence[Mapping[str, Bound]]) -> Guarantee:
                 for left, entered in permutations(known, 2)
             ]
         edges[edge.name] = worst(found)
-    return guarantee(policy.name, edges)
+    return guarantee(policy, edges)
 
 
 def worst(bounds: Sequence[Bound]) -> Bound:

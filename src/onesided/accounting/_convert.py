@@ -65,7 +65,7 @@ def from_dp(
         edge.name: (add_or_remove or NOTHING) if ABSENT in (edge.source, edge.target) else exchange
         for edge in policy.edges
     }
-    return guarantee(policy.name, edges)
+    return guarantee(policy, edges)
 
 
 def _cheapest(replace: Bound | None, add_or_remove: Bound | None) -> Bound:

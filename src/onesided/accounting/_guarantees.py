@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from onesided.accounting._bound import NOTHING, Bound
-from onesided.policy import Guarantee
+from onesided.policy import Guarantee, Policy
 
 
-def guarantee(policy: str, bounds: Mapping[str, Bound]) -> Guarantee:
-    """A guarantee from one bound per edge name."""
+def guarantee(policy: Policy | str, bounds: Mapping[str, Bound]) -> Guarantee:
+    """A guarantee from one bound per edge name; of a policy, or of any policy of that name."""
+    known = None if isinstance(policy, str) else policy
     return Guarantee(
-        policy,
+        policy if isinstance(policy, str) else policy.name,
         {edge: bound.epsilon for edge, bound in bounds.items()},
         {edge: bound.delta for edge, bound in bounds.items() if bound.delta},
+        made_for=known,
     )
 
 

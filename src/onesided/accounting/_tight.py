@@ -44,5 +44,5 @@ def tight_guarantee(
         )
     totals = {name: total_loss(releases[name]) for name in names}
     return guarantee(
-        policy.name, {name: Bound(each.epsilon(allowed), allowed) for name, each in totals.items()}
+        policy, {name: Bound(each.epsilon(allowed), allowed) for name, each in totals.items()}
     )

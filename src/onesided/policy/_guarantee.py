@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from onesided._numbers import INFINITE, Infinite, Loss, round_up, text
+
+if TYPE_CHECKING:
+    from onesided.policy._base import Policy
 
 
 @dataclass(frozen=True)
@@ -16,7 +20,8 @@ class Guarantee:
 
     ``epsilon`` and ``delta`` map an edge's name to its loss along that edge, in its own
     direction; nothing is said of the way back. ``about`` says which data the answer is about, as
-    a sentence; ``scope`` names them where they are not the data as they are.
+    a sentence; ``scope`` names them where they are not the data as they are. ``made_for`` is the
+    policy itself where it is known: many policies share a name, and the names of their edges.
     """
 
     policy: str
@@ -24,6 +29,7 @@ class Guarantee:
     delta: Mapping[str, Fraction]
     about: str = ""
     scope: str = ""
+    made_for: Policy | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", MappingProxyType(dict(self.epsilon)))
@@ -34,9 +40,19 @@ class Guarantee:
         """The largest ε over the edges."""
         return max(self.epsilon.values(), default=Fraction(0))
 
+    def same_policy(self, other: Guarantee) -> bool:
+        """Whether both are about one policy; by its name where either does not know more."""
+        mine, theirs = self.made_for, other.made_for
+        if mine is None or theirs is None or self.policy != other.policy:
+            return self.policy == other.policy
+        return mine is theirs or mine.identity == theirs.identity
+
     def implies(self, other: Guarantee) -> bool:
-        """Whether this promises at least as much on every edge that ``other`` names."""
-        return all(
+        """Whether this promises at least as much on every edge that ``other`` names.
+
+        About the same policy: nothing is said across policies, whatever their edges are called.
+        """
+        return self.same_policy(other) and all(
             self.epsilon.get(edge, INFINITE) <= bound
             and self.delta.get(edge, Fraction(0)) <= other.delta.get(edge, Fraction(0))
             for edge, bound in other.epsilon.items()

@@ -218,7 +218,7 @@ def together(*releases: tuple[Policy, Mapping[str, Loss]]) -> Guarantee:
             own[name] = own.get(name, Fraction(0)) + loss
     if joint is None:
         raise PolicyError("There are no releases.", hint="Give (policy, {edge name: loss}) pairs.")
-    return Guarantee(joint.name, _sums(joint, totals), {})
+    return Guarantee(joint.name, _sums(joint, totals), {}, made_for=joint)
 
 
 def _spread(policy: Policy, losses: Mapping[str, Loss]) -> Iterator[tuple[str, str, Loss]]:

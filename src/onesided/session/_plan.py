@@ -119,4 +119,4 @@ def promised(
     policy: Policy, charge: Mapping[str, Loss], *, about: str = "", scope: str = ""
 ) -> Guarantee:
     """The guarantee of a pure release at this charge."""
-    return Guarantee(policy.name, charge, dict.fromkeys(charge, Fraction(0)), about, scope)
+    return Guarantee(policy.name, charge, dict.fromkeys(charge, Fraction(0)), about, scope, policy)

@@ -88,7 +88,8 @@ def total_guarantee(
         delta[edge.name] = max(
             delta.get(edge.name, Fraction(0)), sum((loss for _, loss in losses), Fraction(0))
         )
-    return Guarantee(asked.name, epsilon, delta, _about([own for own, _ in held], epsilon, of=of))
+    about = _about([own for own, _ in held], epsilon, of=of)
+    return Guarantee(asked.name, epsilon, delta, about, made_for=asked)
 
 
 def _policy_of(balance: Balance, known: Mapping[str, Policy]) -> Policy:

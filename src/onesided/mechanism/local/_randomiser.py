@@ -127,6 +127,7 @@ class Randomiser(ABC):
             {edge.name: readable(loss) for edge, loss in self.losses(policy).items()},
             {},
             about="One report of one person; nobody else is trusted.",
+            made_for=policy,
         )
 
     @cached_property
