@@ -31,13 +31,13 @@ def session(values, policy, *, budget=100, seed=1, **columns):
 
 
 def pairs_of(moves):
-    """Every pair of cells that some move joins, both ways."""
+    """Every pair of different cells that some move joins, both ways."""
     found = set()
     for _, sweep in moves.sweeps:
         for starts, ends in sweep.blocks():
             some = set(zip(starts.tolist(), ends.tolist(), strict=True))
             found |= some | ({(b, a) for a, b in some} if sweep.both_ways else set())
-    return found
+    return {(a, b) for a, b in found if a != b}
 
 
 def axis(edges, dtype=FLOAT):

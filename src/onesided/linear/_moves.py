@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -55,6 +55,21 @@ class Moves:
             outside = np.unique(labels[border.cells])
             labels = np.where(np.isin(labels, outside) | (labels < 0), -1, labels)
         return labels
+
+    def conditioned(self) -> Moves:
+        """The same where a condition decides which records are counted, and moves may change that.
+
+        What moves out of a cell may then leave them all; what moves into one may come from none.
+        """
+        borders = list(self.borders)
+        for edge, sweep in self.sweeps:
+            every = np.arange(self.cells)  # a window has moves within each cell as well
+            pairs = (sweep.starts, sweep.ends) if isinstance(sweep, Listed) else (every, every)
+            borders += [
+                (edge, Border(np.unique(cells), enter=enter))
+                for cells, enter in zip(pairs, (False, True), strict=True)
+            ]
+        return replace(self, borders=tuple(borders))
 
 
 def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves:

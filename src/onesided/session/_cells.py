@@ -89,6 +89,7 @@ def moves_between(policy: Policy, axes: Sequence[Axis], *, clamped: bool, partit
 
     clamped: values beyond the ends are in the end cells; otherwise there are none in the data.
     partition: for policies of kinds, every record lies in exactly one of the cells.
+    Where a condition picks records, :meth:`onesided.linear.Moves.conditioned` of what is returned.
     Errors: PolicyError for a policy that cannot place these cells.
     """
     if isinstance(policy, Graph):
@@ -158,12 +159,12 @@ def _cell_of(axis: Axis, value: object, *, clamped: bool) -> int:
 
 
 def _listed(cells: int, policy: Policy, pairs: Mapping[Edge, Sequence[tuple[int, int]]]) -> Moves:
-    """Moves given one by one; -1 is not in any cell."""
+    """Moves given one by one, those within a cell too; -1 is not in any cell."""
     sweeps: list[tuple[Edge, Sweep]] = []
     borders: list[tuple[Edge, Border]] = []
     for edge, some in pairs.items():
         starts, ends = np.array(some, dtype=np.int64).T
-        within = (starts >= 0) & (ends >= 0) & (starts != ends)
+        within = (starts >= 0) & (ends >= 0)
         if within.any():
             sweeps.append((edge, Listed(starts[within], ends[within])))
         for enter, gone, kept in ((False, ends, starts), (True, starts, ends)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from onesided.mechanism._counts import CONFIDENCE, confident
 from onesided.mechanism._linear import Linear as Mechanism
 from onesided.mechanism._tails import stray
 from onesided.noise import IntArray
-from onesided.policy import Guarantee, Policy
+from onesided.policy import Graph, Guarantee, Neighbourhood, Policy
 from onesided.session._assurance import Apart, Assurance, assured, over_places
 from onesided.session._cells import moves_of_places
 from onesided.session._desk import Desk
@@ -108,6 +108,8 @@ class Linear:
         for the least predicted error.
     non_negative: fit counts of at least 0: less error as a rule, but biased.
     confidence: how often a bound holds that is not certain, per query and side.
+    where: SQL text or a narwhals expression that picks rows. A move may change whom it picks, so
+        that under a graph or a neighbourhood every cell's comings and goings are charged.
     id: names the release in the ledger; asking again with the same id re-reads it at no charge.
     A unit is counted in one group; the presence policy brings its own bound.
     """
@@ -119,6 +121,7 @@ class Linear:
     strategy: Strategy = field(default=None, kw_only=True)
     non_negative: bool = field(default=False, kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    where: object = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
 
     def prepare(self, desk: Desk) -> Ready[IntArray, LinearRelease]:
@@ -131,9 +134,10 @@ class Linear:
                 f"The workload has {asked.shape[1]:,} columns for {len(names):,} keys.",
                 hint="Give one weight per key, in the order of keys.",
             )
+        moves = moves_of_places(desk.policy, names)
         choice = choose(
             self.strategy,
-            moves_of_places(desk.policy, names),
+            moves if groups.where is None else moves.conditioned(),
             asked,
             positive(self.epsilon, name="epsilon"),
             Grid(len(names)),
@@ -146,7 +150,7 @@ class Linear:
             queries={"query": list(range(asked.shape[0]))},
             non_negative=self.non_negative,
             confidence=self.confidence,
-            read=lambda: groups.counts(desk),
+            read=lambda: counted(desk, groups),
             label="linear queries",
             apart=partial(over_places, desk.policy),
         )
@@ -161,7 +165,21 @@ class Linear:
             keys=self.keys,
             max_groups=1 if by_unit else None,
             on_excess="error" if by_unit else None,
+            where=self.where,
         ).groups(desk)
+
+
+def counted(desk: Desk, groups: Groups) -> IntArray:
+    """The true counts. Secret.
+
+    Moves from cell to cell are those of a unit's one value, whether or not a condition picks it: of
+    two values, a condition might pick one now and after a short move the other, far away.
+    Errors: ContributionError for units in several cells.
+    """
+    if groups.where is not None and isinstance(desk.policy, Graph | Neighbourhood):
+        everyone = replace(groups, where=None)
+        everyone.refuse_excess(desk, everyone.rows(desk))
+    return groups.counts(desk)
 
 
 def answered(

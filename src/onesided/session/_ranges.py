@@ -24,7 +24,7 @@ from onesided.session._cells import Axis, moves_between
 from onesided.session._desk import Desk
 from onesided.session._engine import missing as no_value
 from onesided.session._groups import Grouped
-from onesided.session._linear import Columns, LinearRelease, Strategy, answered
+from onesided.session._linear import Columns, LinearRelease, Strategy, answered, counted
 from onesided.session._question import Ready
 from onesided.session._strategies import choose
 from onesided.session._value import Missing
@@ -59,7 +59,8 @@ class Ranges:
         outwards for ever; "refuse" refuses data with such values, and the promise is about data
         without.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    epsilon, strategy, non_negative, confidence, id: as in :class:`onesided.session.Linear`.
+    epsilon, strategy, non_negative, confidence, where, id: as in
+        :class:`onesided.session.Linear`. ``missing`` and ``outside`` hold for all rows.
     Direction and loss: noise on the sums that the strategy measures, as the moves of values need
     it; see :mod:`onesided.session._cells` for which cells a move of values joins.
     """
@@ -74,12 +75,14 @@ class Ranges:
     outside: Outside = field(default="clamp", kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    where: object = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
 
     def prepare(self, desk: Desk) -> Ready[IntArray, LinearRelease]:
         """Check and price the question. Looks at no row."""
         bins = self._bins()
-        binned = with_bins(desk, Grouped(epsilon=self.epsilon), bins, missing=self.missing)
+        question = Grouped(epsilon=self.epsilon, where=self.where)
+        binned = with_bins(desk, question, bins, missing=self.missing)
         groups = binned.question.groups(binned.desk)
         asked = workload_of(self.ranges, bins)
         epsilon = positive(self.epsilon, name="epsilon")
@@ -91,7 +94,7 @@ class Ranges:
             binned.refuse_missing()
             if self.outside == "refuse":
                 _refuse_outside(binned, bins)
-            return groups.counts(binned.desk)
+            return counted(binned.desk, groups)
 
         return answered(
             binned.desk,
@@ -108,12 +111,13 @@ class Ranges:
         )
 
     def _moves(self, desk: Desk, axes: Sequence[Axis]) -> Moves:
-        return moves_between(
+        moves = moves_between(
             desk.policy,
             axes,
             clamped=self.outside == "clamp",
             partition=self.missing == "refuse",
         )
+        return moves if self.where is None else moves.conditioned()
 
     @property
     def _sentence(self) -> str:
