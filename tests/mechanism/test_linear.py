@@ -244,3 +244,25 @@ def test_mismatched_and_weak_strategies_are_refused():
 def test_matrices_may_be_given_as_arrays():
     mechanism = Linear([[1, 0], [1, 1]], [[0, 1]], od.INFINITE, od.INFINITE)
     assert mechanism.release([3, 4]).estimate == pytest.approx([4])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        linear.marginals((4, 4), [0]),
+        linear.kron(linear.Identity(4), linear.Prefix(4)),
+        linear.Ranges((2, 2, 2), [[0, 0, 0]], [[1, 2, 2]]),
+    ],
+)
+def test_how_cells_lie_is_not_guessed_where_it_decides_who_is_near(asked):
+    with pytest.raises(errors.ParameterError, match="may lie on a line"):
+        Linear.for_policy(NEAR, workload=asked, epsilon=1)
+    told = Linear.for_policy(
+        NEAR, workload=asked, epsilon=1, cells=linear.Grid(asked.shape[1]),
+        strategy=linear.Identity(asked.shape[1]),
+    )  # fmt: skip
+    assert told.upper_rate == Fraction(1, 2)
+    assert Linear.for_policy(policy.bounded(), workload=asked, epsilon=1).strategy.shape[1] in (
+        8,
+        16,
+    )

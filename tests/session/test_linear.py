@@ -19,6 +19,7 @@ from onesided.policy import Record
 from onesided.session import Linear, Ranges
 from onesided.session._bins import Bins
 from onesided.session._cells import Axis, moves_between, moves_of_places
+from onesided.session._linear import _outward
 from onesided.verify import Universe
 
 NEAR = od.policy.neighbourhood
@@ -317,6 +318,14 @@ def test_upper_bounds_are_certain_where_noise_is_above_single_cells():
             "x", "all", bins=range(5), epsilon=1, strategy="hierarchy 2"
         )
         assert not other.upper_certain
+
+
+@pytest.mark.parametrize("way", [-np.inf, np.inf])
+def test_certain_bounds_are_never_rounded_past_the_truth(way):
+    sums = np.array([-1, 0, 2**53 - 1, 2**53 + 1, 2**53 + 2, 2**61 + 1, -(2**53) - 1])
+    for exact, told in zip(sums.tolist(), _outward(sums, way).tolist(), strict=True):
+        assert (Fraction(told) - exact) * way >= 0 or told == exact
+        assert abs(exact) >= 2**53 or told == exact
 
 
 def test_non_negative_answers_are_those_of_cells_of_at_least_zero():

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.linear._choose import candidates
+from onesided.linear._combine import Kron
 from onesided.linear._error import cost, error_factors
 from onesided.linear._grid import Grid
 from onesided.linear._moves import Layout, Moves, moves_of
@@ -26,7 +27,7 @@ from onesided.linear._workload import Ranges
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._rates import _Bound, choose
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
-from onesided.policy import Edge, Policy, Shift
+from onesided.policy import Edge, Neighbourhood, Policy, Shift
 
 _PROBED: Final = 64
 _PROBED_SLOWLY: Final = 8
@@ -110,9 +111,11 @@ class Linear:
         strategy: None takes the one of least predicted error among the standard ones.
         cells, partition: see :func:`onesided.linear.moves_of`; by default as many cells as the
             workload has columns, or the grid of a workload of ranges.
+        Errors: ParameterError where a neighbourhood needs to know how the cells lie, and the
+            workload does not tell.
         """
         asked = _operator(workload)
-        layout = _layout(asked) if cells is None else cells
+        layout = _layout(asked, policy) if cells is None else cells
         moves = moves_of(policy, layout, partition=partition)
         loss = positive(epsilon, name="epsilon")
         chosen = best(moves, asked, loss, layout) if strategy is None else _operator(strategy)
@@ -234,9 +237,15 @@ def _operator(given: Operator | ArrayLike) -> Operator:
     return given if isinstance(given, Operator) else Dense(given)
 
 
-def _layout(workload: Operator) -> Layout:
+def _layout(workload: Operator, policy: Policy) -> Layout:
     if isinstance(workload, Ranges) and len(workload.grid) <= 2:
         return Grid(workload.grid)
+    if isinstance(workload, Ranges | Kron) and isinstance(policy, Neighbourhood):
+        raise ParameterError(
+            f"Cells of a {type(workload).__name__} workload may lie on a line, in a plane or in "
+            "space, and who is near whom depends on it.",
+            hint="Pass cells=Grid((rows, columns)), or Grid(n) for a line.",
+        )
     return workload.shape[1]
 
 

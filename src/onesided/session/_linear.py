@@ -305,10 +305,16 @@ def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Flo
     lower, upper = found.estimate - wide, found.estimate + wide
     certain = _of_cells(mechanism.strategy) and not np.any(_negative(mechanism.workload))
     if certain:  # sums of answers with noise on one side have it on that side
-        sums = np.asarray(mechanism.workload.apply(noisy), dtype=float)
-        lower = sums if isinstance(mechanism.upper_rate, Infinite) else lower
-        upper = sums if isinstance(mechanism.lower_rate, Infinite) else upper
+        sums = mechanism.workload.apply(noisy)
+        lower = _outward(sums, -np.inf) if isinstance(mechanism.upper_rate, Infinite) else lower
+        upper = _outward(sums, np.inf) if isinstance(mechanism.lower_rate, Infinite) else upper
     return lower, upper, certain
+
+
+def _outward(sums: IntArray, way: float) -> Floats:
+    """As floats; where not every whole number is one, the next one that way."""
+    found = np.asarray(sums, dtype=float)
+    return np.where(np.abs(found) < 2**53, found, np.nextafter(found, way))
 
 
 def _of_cells(strategy: Operator) -> bool:
