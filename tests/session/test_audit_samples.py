@@ -5,8 +5,11 @@ from __future__ import annotations
 import pickle
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import onesided as od
@@ -53,6 +56,81 @@ def test_words_in_nested_lists_are_refused() -> None:
     for made in (data, nested):
         with pytest.raises(DataError, match="'n' holds"):
             od.Session(made, policy=od.policy.sensitive("a < 0"), budget=9).sample(epsilon=1)
+
+
+def test_the_order_of_rows_does_not_tell_how_many_were_left_out() -> None:
+    # DuckDB's joins give stretches of 122,880 rows as threads come by them.
+    con, rows = duckdb.connect(config={"threads": 4}), 300_000
+    for left_out in (0, 1_000):
+        con.execute(
+            f"CREATE OR REPLACE TABLE t AS SELECT (i // 2)::INTEGER AS person, i AS step, "
+            f"CASE WHEN i < {left_out} THEN 3 ELSE 30 END AS age FROM range({rows}) r(i)"
+        )
+        for data in (con.table("t"), con.sql("SELECT * FROM t WHERE step <> 7 AND step % 1 = 0")):
+            asked = od.Session(
+                data, unit="person", policy=od.policy.sensitive("age < 18"), budget=99
+            )
+            found = asked.sample(epsilon=60).frame.fetchnumpy()["step"]
+            assert found.size >= rows - left_out - 2
+            assert (np.diff(found) > 0).all()
+
+
+def carried(frame) -> bytes:
+    """What a frame carries, in memory too."""
+    if isinstance(frame, pl.DataFrame):
+        return pickle.dumps([column.flags for column in frame]) + pickle.dumps(frame)
+    columns = [frame[name] for name in ("n", "t")]
+    held = [pa.chunked_array(pa.array(c.array)) if hasattr(c, "array") else c for c in columns]
+    masks = [part.buffers()[0] is None for column in held for part in column.chunks]
+    return pickle.dumps((masks, [len(part) for column in held for part in column.chunks]))
+
+
+@pytest.mark.parametrize("unit", ["person", None])
+@pytest.mark.parametrize(
+    "made",
+    [
+        pa.table,
+        lambda columns: pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype),
+        lambda columns: pd.DataFrame(columns).astype({"n": "Int64", "t": "string[pyarrow]"}),
+        # As concat has it: said to be sorted if all of it is.
+        lambda columns: pl.concat(
+            [
+                pl.DataFrame(columns)[at : at + 1].with_columns(pl.col("n").set_sorted())
+                for at in range(9)
+            ]
+        ),
+    ],
+    ids=["pyarrow", "pandas-arrow", "pandas-string", "polars"],
+)
+def test_masks_and_marks_do_not_tell_of_rows_left_out(made, unit) -> None:
+    """Tables of the same open rows, with others between: what is returned must not differ."""
+    kept = {
+        "person": [1, 2, 3, 4, 5, 6],
+        "age": [30] * 6,
+        "n": [1, 2, 3, 4, 5, 6],
+        "t": list("abcdef"),
+    }
+    seen = set()
+    for others in ({}, {"n": 9, "t": "x"}, {"n": None, "t": None}):
+        columns = {name: list(values) for name, values in kept.items()}
+        if others:
+            for name, value in {"person": 9, "age": 3, **others}.items():
+                columns[name].insert(2, value)
+        asked = od.Session(
+            made(columns), unit=unit, policy=od.policy.sensitive("age < 18"), budget=99
+        )
+        seen.add(carried(asked.sample(epsilon=60).frame))
+    assert len(seen) == 1
+
+
+def test_runs_are_refused_before_the_charge_for_rows_cannot_be_cut_out_of_them() -> None:
+    runs = pc.run_end_encode(pa.array(["a", "b", "a"]))
+    asked = od.Session(
+        pa.table({"age": [30, 3, 30], "r": runs}), policy=od.policy.sensitive("age < 18"), budget=9
+    )
+    with pytest.raises(DataError, match="'r' holds run_end"):
+        asked.sample(epsilon=1)
+    assert not any(asked.spent.values())
 
 
 @pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC", None])

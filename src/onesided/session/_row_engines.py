@@ -18,6 +18,7 @@ from onesided.session._engine import KIND, Lazy
 
 # Rows in one step: few enough for a small memory, enough to keep an engine busy.
 BATCH: Final = 2**20
+_PLACE: Final = "onesided_place"
 # Per row of a batch, the place of its kind among those asked for, or -1; None if all are of one.
 Kinds = NDArray[Any] | None
 
@@ -169,6 +170,10 @@ class PolarsRows(ScannedRows):
         empty = self.native.limit(0).collect()
         made = pl.concat([empty, *parts], rechunk=True)
         made = made.with_columns(pl.selectors.enum().cast(pl.Categorical))
+        # "Sorted" is said of all rows that there were; what is taken place by place is not marked.
+        marked = [column.name for column in made if any(column.flags.values())]
+        if marked:
+            made = made.with_columns(pl.col(marked).gather(np.arange(made.height)))
         return made.lazy() if self.desk.table.was_lazy else made
 
 
@@ -226,9 +231,13 @@ class DuckDBRows(ScannedRows):
         import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
 
         onesided_chosen = pa.table({unit: nw.to_native(chosen)})  # noqa: F841 - found by its name
+        # A join gives rows as its threads come by them, each a stretch of the table: where one ends
+        # would tell how many rows were left out before it.
         rows = self.native.query(
             "onesided_rows",
-            f"SELECT * FROM onesided_rows SEMI JOIN onesided_chosen USING ({_quoted(unit)})",  # noqa: S608
+            f"SELECT * EXCLUDE ({_PLACE}) FROM (SELECT *, row_number() OVER () AS {_PLACE} "  # noqa: S608
+            f"FROM onesided_rows) SEMI JOIN onesided_chosen USING ({_quoted(unit)}) "
+            f"ORDER BY {_PLACE}",
         )
         return _reader(rows).read_all()
 
@@ -254,7 +263,10 @@ def _quoted(name: str) -> str:
 
 
 class PandasRows(HeldRows):
-    """A pandas frame. The sample has a fresh index: the old one would number the gaps."""
+    """A pandas frame. The sample has a fresh index: the old one would number the gaps.
+
+    Columns that Arrow holds are made anew: of a frame that is kept whole pandas copies nothing.
+    """
 
     def check(self) -> None:
         for name, dtype in self.native.dtypes.items():
@@ -272,12 +284,23 @@ class PandasRows(HeldRows):
 
     def finish(self, parts: Sequence[Any]) -> Any:
         (part,) = parts
-        made = part.reset_index(drop=True)
+        made = part.reset_index(drop=True).copy()
         for name, dtype in made.dtypes.items():
             if str(dtype) == "category":
                 made[name] = made[name].cat.remove_unused_categories()
+            elif type(made[name].array).__name__.startswith("Arrow"):
+                made[name] = _anew(made[name])
         made.attrs = {}
         return made
+
+
+def _anew(series: Any) -> Any:
+    """A column that Arrow holds, from what it shows."""
+    import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
+    import pyarrow as pa  # noqa: PLC0415 - it holds the column
+
+    (column,) = _shown(pa.table([pa.array(series.array)], names=["x"])).columns
+    return pd.Series(pd.array(column, dtype=series.dtype), index=series.index)
 
 
 class ArrowRows(HeldRows):
@@ -285,10 +308,10 @@ class ArrowRows(HeldRows):
 
     def check(self) -> None:
         for column in self.native.schema:
-            kind = str(column.type)
+            kind = str(getattr(column.type, "storage_type", column.type))
             nested = "dictionary<" in kind and not kind.startswith("dictionary<")
-            if nested or "_view" in kind:
-                raise _unclean(column.name, kind, "plain text")
+            if nested or "_view" in kind or "run_end" in kind:
+                raise _unclean(column.name, kind, "a plain type")
 
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
         yield self.native, self.native.num_rows, self.all_kinds(kinds)
@@ -314,7 +337,21 @@ class ArrowRows(HeldRows):
         (part,) = parts
         columns = [_used_words(part[name]) for name in part.column_names]
         fields = [pa.field(f.name, f.type, f.nullable) for f in part.schema]
-        return pa.table(columns, schema=pa.schema(fields)).combine_chunks()
+        return _shown(pa.table(columns, schema=pa.schema(fields)))
+
+
+def _shown(table: Any) -> Any:
+    """The table written out and read back, in one piece: what it shows, and no more.
+
+    A filtered column keeps its mask of nulls, so a mask without nulls says that a row left out had
+    one; and what is kept whole is not copied at all.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+
+    whole, store = table.combine_chunks(), pa.BufferOutputStream()
+    with pa.ipc.new_stream(store, whole.schema) as writer:
+        writer.write_table(whole)
+    return pa.ipc.open_stream(store.getvalue()).read_all()
 
 
 def _used_words(column: Any) -> Any:
