@@ -41,6 +41,12 @@ class OnesidedError(Exception):
         return _rebuild, (type(self), self.reason, self.hint, self.values)
 
 
+def first_line(error: BaseException) -> str:
+    """What another library's error says, without its plans and carets; its class if nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__
+
+
 def _rebuild(
     kind: type[OnesidedError], reason: str, hint: str, values: dict[str, object]
 ) -> OnesidedError:

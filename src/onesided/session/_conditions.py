@@ -6,8 +6,9 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 
-from onesided.errors import DataError, MissingDependencyError, PolicyError
+from onesided.errors import DataError, MissingDependencyError, PolicyError, first_line
 from onesided.policy import Predicate
+from onesided.session import _objects as objects
 from onesided.session import _spark
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
@@ -19,6 +20,7 @@ def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
     Errors: DataError if the condition cannot be used on this table.
     """
     _refuse_floats_within(frame, predicate, name)
+    _refuse_mixed_objects(frame, predicate, name)
     try:
         known = _without_nan(frame)
         result = _evaluated(known, predicate, name)
@@ -29,7 +31,7 @@ def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
         raise
     except Exception as error:
         raise DataError(
-            f"The condition {predicate.text!r} cannot be used on this table: {error}",
+            f"The condition {predicate.text!r} cannot be used on this table: {first_line(error)}",
             hint=f"The columns are {', '.join(_callers(frame))}.",
         ) from error
     if dtype != nw.Boolean:
@@ -53,19 +55,40 @@ def _refuse_floats_within(frame: Lazy, predicate: Predicate, name: str) -> None:
     """
     schema = frame.collect_schema()
     nested = [column for column, dtype in schema.items() if _holds_floats(dtype)]
-    if not nested:
-        return
-    rest = [column for column in schema.names() if column not in nested]
-    try:
-        _evaluated(frame.select(*rest), predicate, name).collect_schema()
-    except MissingDependencyError:
-        raise
-    except Exception as error:
+    if nested and not _works_without(nested, frame, predicate, name):
         raise DataError(
             f"The condition {predicate.text!r} looks into {', '.join(nested)}, where NaN would "
             "count as known.",
             hint="Put the number into a column of its own, and write the condition on that.",
-        ) from error
+        )
+
+
+def _refuse_mixed_objects(frame: Lazy, predicate: Predicate, name: str) -> None:
+    """Refuse conditions on pandas columns of several types: one row would decide how all are read.
+
+    Errors: DataError if the condition cannot do without such a column.
+    """
+    if not frame.implementation.is_pandas_like():
+        return
+    kinds = objects.kinds(nw.to_native(frame))
+    mixed = [column for column, kind in kinds.items() if objects.is_mixed(kind)]
+    if mixed and not _works_without(mixed, frame, predicate, name):
+        raise DataError(
+            f"The condition {predicate.text!r} looks into {', '.join(mixed)}, which hold Python "
+            "objects of no one plain type.",
+            hint="Give the columns a type, such as text or numbers.",
+        )
+
+
+def _works_without(columns: list[str], frame: Lazy, predicate: Predicate, name: str) -> bool:
+    rest = [column for column in frame.collect_schema().names() if column not in columns]
+    try:
+        _evaluated(frame.select(*rest), predicate, name).collect_schema()
+    except MissingDependencyError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever the engine says, it does not work
+        return False
+    return True
 
 
 def _holds_floats(dtype: nw.dtypes.DType) -> bool:
@@ -90,15 +113,34 @@ def _without_nan(frame: Lazy) -> Lazy:
     """Floats' NaN as null, so that comparing an unknown value gives unknown, not false."""
     native = nw.to_native(frame)
     if frame.implementation.is_pandas_like():
-        # pandas' own null marks compare as false; its nullable types keep three values.
-        # It cannot convert moments that Arrow backs, and these have marks of their own.
-        moments = ("timestamp", "date", "time", "duration")
-        plain = [name for name, kind in native.dtypes.items() if not str(kind).startswith(moments)]
-        nullable = native.assign(**native[plain].convert_dtypes())
-        return nw.from_native(nullable).lazy()  # type: ignore[no-any-return]
+        return nw.from_native(native.assign(**_nullable(native))).lazy()  # type: ignore[no-any-return]
     floats = [name for name, dtype in frame.collect_schema().items() if dtype.is_float()]
     known = [nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats]
     return frame.with_columns(*known) if known else frame
+
+
+def _nullable(native: Any) -> dict[str, Any]:
+    """The columns of a pandas table with three-valued types.
+
+    Its own null marks compare as false; its nullable types keep three values. Floats stay floats:
+    as whole numbers, which they become if all of them are whole, they would be written otherwise.
+    Moments stay as they are: those that Arrow backs cannot be converted, and have marks of their
+    own.
+    """
+    moments = ("timestamp", "date", "time", "duration")
+    kinds = objects.kinds(native)
+
+    def converted(name: str) -> Any:
+        column = native[name]
+        if kinds.get(name) == "floating" or column.dtype.kind == "f":
+            return column.astype("Float32" if str(column.dtype) == "float32" else "Float64")
+        return column.convert_dtypes()
+
+    return {
+        name: converted(name)
+        for name, kind in native.dtypes.items()
+        if not str(kind).startswith(moments)
+    }
 
 
 def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:

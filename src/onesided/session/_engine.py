@@ -5,7 +5,6 @@ Grouping and counting run inside the caller's engine; what comes back is one num
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Final, TypeAlias
@@ -13,10 +12,12 @@ from typing import Any, Final, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from onesided.errors import DataError, KeysError, UnknownColumnError
+from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
+from onesided.session import _objects as objects
 from onesided.session import _spark
+from onesided.session._beside import beside, whole_numbers
 from onesided.session._conditions import with_condition
 from onesided.session._keys import PublicKeys
 
@@ -42,14 +43,17 @@ class Table:
         if frame.implementation.is_spark_like():
             _spark.refuse_unreadable(nw.to_native(frame), frame.implementation)
         for name in frame.collect_schema().names():
-            if name.startswith("onesided_"):
+            if not isinstance(name, str) or name.startswith("onesided_"):
                 raise DataError(
-                    f"The column {name!r} is named like one of ours.",
+                    f"The column {name!r} is named like one of ours, or by no text.",
                     hint="Rename it: names that begin with onesided_ are taken.",
                     column=name,
                 )
         self.was_lazy = isinstance(frame, nw.LazyFrame)
         self._frame: Lazy = frame.lazy()
+        if frame.implementation.is_duckdb():
+            # A selection of columns lacks DuckDB's own: rowid tells how many rows come before.
+            self._frame = self._frame.select(nw.all())
         self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
 
     @property
@@ -200,11 +204,12 @@ class Table:
     def require_groupable(self, keys: PublicKeys) -> None:
         """Refuse columns of Python objects unless all are of the keys' own plain type.
 
-        Errors: KeysError naming the column and what it holds.
+        narwhals looks at the first hundred alone. Errors: KeysError naming the column and what it
+        holds.
         """
+        native = nw.to_native(self._frame)
         for place, name in enumerate(keys.names):
-            if isinstance(self.schema[name], nw.Object):
-                _require_objects(nw.to_native(self._frame), name, [r[place] for r in keys.rows])
+            objects.require_keys(native, name, self.schema[name], [r[place] for r in keys.rows])
 
     def units_over(self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int) -> tuple[int, int]:
         """``(how many units are in more than most public groups, the most groups of any)``."""
@@ -228,13 +233,10 @@ class Table:
     def _small(self, columns: Mapping[str, list[Any]], *, like: Sequence[str] = ()) -> Lazy:
         """A public table inside the caller's engine; columns in ``like`` take the data's types."""
         native = nw.to_native(self._frame)
-        if hasattr(native, "fetchall"):
-            return nw.from_native(_duckdb_table(native, columns))  # type: ignore[no-any-return]
         if self._frame.implementation.is_pyspark():
             return nw.from_native(_spark.small(native, columns, like=like))  # type: ignore[no-any-return]
-        made = nw.from_dict(dict(columns), backend=self._frame.implementation)
-        if self._frame.implementation.is_pandas_like():
-            made = nw.from_native(_as_arrow(nw.to_native(made), native))
+        wholes = {name: whole_numbers(columns[name], self.schema[name]) for name in like}
+        made = beside(native, {**columns, **wholes}, self._frame.implementation)
         casts = [nw.col(name).cast(_joinable(self.schema[name])) for name in like]
         return made.with_columns(*casts).lazy() if casts else made.lazy()
 
@@ -266,7 +268,7 @@ class Table:
             if type(error).__name__ == "InterruptException":
                 raise KeyboardInterrupt from error  # DuckDB's word for Ctrl-C
             raise DataError(
-                f"The table could not be read: {str(error).strip().splitlines()[0]}",
+                f"The table could not be read: {first_line(error)}",
                 hint="The file may be damaged, or a column may not hold what it should. Nothing "
                 "was drawn and nothing was recorded.",
             ) from error
@@ -276,33 +278,6 @@ def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
     """Null, or NaN in a column of floats."""
     missing = nw.col(column).is_null()
     return missing | nw.col(column).is_nan() if dtype.is_float() else missing
-
-
-# What pandas calls a column of Python objects, and the keys that can match its values.
-_OBJECTS: Final[Mapping[str, type]] = {"string": str, "date": dt.date, "boolean": bool}
-
-
-def _require_objects(native: Any, name: str, keys: list[object]) -> None:
-    """Refuse a mixed column: joining it as text would merge values that differ."""
-    kind = "mixed"
-    if hasattr(native, "iloc"):
-        import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        kind = str(pd.api.types.infer_dtype(native[name], skipna=True))
-    wanted = _OBJECTS.get(kind)
-    if kind != "empty" and (wanted is None or any(type(key) is not wanted for key in keys)):
-        raise KeysError(
-            f"Column {name!r} holds Python objects ({kind}) that the keys, such as {keys[0]!r}, "
-            "do not match one to one.",
-            hint="Give the column a type: text, dates, booleans or whole numbers, and keys of it.",
-            column=name,
-        )
-
-
-def _as_arrow(small: Any, like: Any) -> Any:
-    """A small pandas table, Arrow-backed if the caller's is: pandas joins no mixed types."""
-    backed = any(type(dtype).__name__ == "ArrowDtype" for dtype in like.dtypes)
-    return small.convert_dtypes(dtype_backend="pyarrow") if backed else small
 
 
 def ranked(pairs: Lazy, unit: str) -> Lazy:
@@ -348,16 +323,3 @@ def _join_key(name: str, dtype: nw.dtypes.DType, *, pandas: bool) -> nw.Expr:
     if pandas and isinstance(dtype, nw.Datetime):
         return nw.col(name).dt.timestamp("ns" if dtype.time_unit == "ns" else "us")
     return nw.col(name).cast(_joinable(dtype))
-
-
-def _duckdb_table(relation: Any, columns: Mapping[str, list[Any]]) -> Any:
-    """A small table on the relation's own connection; DuckDB reads the arrays in place."""
-    onesided_small = {  # noqa: F841 - DuckDB finds it by its name
-        name: np.asarray(values) if _is_plain(values) else np.array(values, dtype=object)
-        for name, values in columns.items()
-    }
-    return relation.query("onesided_data", "SELECT * FROM onesided_small").select("*")
-
-
-def _is_plain(values: list[Any]) -> bool:
-    return bool(values) and isinstance(values[0], int | float | bool)

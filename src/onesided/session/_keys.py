@@ -172,10 +172,10 @@ def check_types(keys: PublicKeys, schema: Mapping[str, nw.dtypes.DType]) -> None
 def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
     """Whether ``value`` can equal a value of a column of type ``dtype``."""
     if dtype.is_integer():
-        return isinstance(value, int) and not isinstance(value, bool)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return whole and value in _whole_numbers(dtype)
     if isinstance(dtype, nw.Datetime):
-        aware = isinstance(value, dt.datetime) and value.tzinfo is not None
-        return isinstance(value, dt.datetime) and aware == (dtype.time_zone is not None)
+        return isinstance(value, dt.datetime) and _is_moment(value, dtype)
     if isinstance(dtype, nw.Date):
         return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
     if isinstance(dtype, nw.Boolean):
@@ -189,6 +189,25 @@ def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
         hint="Group by whole numbers, text, categories, booleans or dates.",
         column=name,
     )
+
+
+def _whole_numbers(dtype: nw.dtypes.DType) -> range:
+    """What is compared with a column of whole numbers; beyond, engines would wrap around."""
+    if isinstance(dtype, nw.UInt64 | nw.UInt128):
+        return range(2**128 if isinstance(dtype, nw.UInt128) else 2**64)
+    most = 2**127 if isinstance(dtype, nw.Int128) else 2**63
+    return range(-most, most)
+
+
+def _is_moment(value: dt.datetime, dtype: nw.Datetime) -> bool:
+    """Whether a column of this unit can hold the moment; rounded, two keys could become one.
+
+    The unit is a microsecond at the least: that is all that some engines take from Python.
+    """
+    aware = value.tzinfo is not None
+    tick = {"s": 10**6, "ms": 10**3}.get(dtype.time_unit, 1)
+    fine = value.microsecond % tick or getattr(value, "nanosecond", 0)
+    return aware == (dtype.time_zone is not None) and not fine
 
 
 def _show(row: Key) -> str:

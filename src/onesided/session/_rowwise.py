@@ -114,9 +114,7 @@ _SQL: Final = frozenset(
 )
 _SQL_WORDS: Final = frozenset(
     [
-        "all",
         "and",
-        "any",
         "between",
         "case",
         "else",
@@ -203,6 +201,11 @@ _NARWHALS: Final = frozenset(
         "total_milliseconds",
     ]
 )
+# How plain values are printed within an expression.
+_VALUES: Final = frozenset(
+    ["datetime", "time", "timedelta", "timezone", "ZoneInfo", "Decimal", "Timestamp", "Timedelta"]
+)
+_TEXT: Final = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
 
 # Text and names in one pass: names may hold quotes or dashes. Text with a letter before it is
@@ -218,7 +221,8 @@ def require_rowwise(predicate: Predicate) -> None:
 
     Errors: PolicyError naming the function or word that is not known to look at one row.
     """
-    found = sql_suspect(predicate.text) if predicate.sql else _narwhals_suspect(predicate.text)
+    ours = "onesided_" if "onesided_" in predicate.text else None
+    found = ours or (sql_suspect if predicate.sql else _narwhals_suspect)(predicate.text)
     if found:
         raise PolicyError(
             f"The condition {predicate.text!r} uses {found!r}, which is not known to look at one "
@@ -254,11 +258,16 @@ def _blank(found: re.Match[str]) -> str:
     return blanks.get(found[0][0], found[0])
 
 
-def _narwhals_suspect(text: str) -> str | None:
+def _narwhals_suspect(printed: str) -> str | None:
     """The first call in a printed expression that could reach beyond the row."""
+    text = _TEXT.sub("", printed)
     if "strategy=" in text and re.search(r"strategy=(?!None)", text):
         return "fill_null(strategy=...)"
+    # Without a format it is guessed from the first rows: 12/01 is in December until 31/01 comes.
+    guessed = re.search(r"\bto_(?:date|datetime)\(format=None", text)
+    if guessed:
+        return f"{guessed[0]})"
     for name in re.findall(r"([A-Za-z_]\w*)\(", text):
-        if name not in _NARWHALS and not re.fullmatch(r"__\w+__", name):
+        if name not in _NARWHALS | _VALUES and not re.fullmatch(r"__\w+__", name):
             return str(name)
     return None

@@ -1,0 +1,169 @@
+"""Keys that engines once took for one another, and conditions that once looked at other rows."""
+
+import datetime as dt
+from decimal import Decimal
+
+import duckdb
+import narwhals as nw
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import onesided as od
+from onesided import errors
+from onesided.policy import Predicate
+from onesided.session._rowwise import require_rowwise
+
+NEW_YEAR = dt.datetime(2024, 1, 1)  # noqa: DTZ001 - a column without a zone
+CONNECTION = duckdb.connect()
+TABLES = {
+    "polars": pl.from_arrow,
+    "polars-lazy": lambda table: pl.from_arrow(table).lazy(),
+    "pandas": lambda table: table.to_pandas(),
+    "pandas-arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "pyarrow": lambda table: table,
+    "duckdb": CONNECTION.from_arrow,
+}
+
+
+@pytest.fixture(params=TABLES)
+def made(request):
+    return TABLES[request.param]
+
+
+def secret(data, question, policy=None, unit=None):
+    session = od.Session(data, policy=policy or od.policy.addition_only(), unit=unit, budget=9)
+    return question.prepare(session._desk()).read().tolist()
+
+
+def by_key(data, keys, **more):
+    return secret(data, od.Count(by="p", keys=keys, epsilon=1), **more)
+
+
+def where(data, condition):
+    return secret(data, od.Count(epsilon=1, where=condition))[0]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_keys_finer_than_their_column_never_become_one_key(made, unit):
+    """Both were rounded to the same moment, and each row was counted twice at the price of once."""
+    data = made(pa.table({"p": pa.array([NEW_YEAR], pa.timestamp(unit))}))
+    with pytest.raises(errors.KeysError, match="could never match"):
+        by_key(data, [NEW_YEAR, NEW_YEAR.replace(microsecond=1)])
+    later = NEW_YEAR.replace(second=1)
+    assert by_key(data, [NEW_YEAR, later]) == [1, 0]
+
+
+def test_keys_of_nanoseconds_are_refused_for_python_has_none(made):
+    data = made(pa.table({"p": pa.array([NEW_YEAR], pa.timestamp("ns"))}))
+    with pytest.raises(errors.KeysError, match="could never match"):
+        by_key(data, [pd.Timestamp(NEW_YEAR), pd.Timestamp(NEW_YEAR) + pd.Timedelta(1)])
+
+
+def test_large_and_small_whole_numbers_stay_whole_beside_each_other(made):
+    """As floats 2^63 and 2^63 + 1 are one number; PyArrow knew neither."""
+    data = made(pa.table({"p": pa.array([2**63, 1], pa.uint64())}))
+    assert by_key(data, [1, 2**63, 2**63 + 1]) == [1, 1, 0]
+
+
+@pytest.mark.parametrize("keys", [[2**63, 2**63 + 1, -1], [2**64 - 1, 2**64 - 2, -1]], ids=str)
+def test_the_widest_whole_numbers_stay_whole(keys):
+    for data in (
+        pl.DataFrame({"p": [2**63, 2**64]}, schema={"p": pl.Int128}),
+        CONNECTION.sql(f"select * from (values ({2**63}::hugeint), ({2**64})) t(p)"),
+    ):
+        assert by_key(data, keys) == [int(2**63 in keys), 0, 0]
+
+
+@pytest.mark.parametrize(("kind", "key"), [(pa.int64(), 2**63), (pa.uint64(), -1)], ids=str)
+def test_keys_that_would_wrap_around_are_refused(made, kind, key):
+    """pandas found the rows of -2^63 under the key 2^63."""
+    data = made(pa.table({"p": pa.array([key % 2**63, 1], kind)}))
+    with pytest.raises(errors.KeysError, match="could never match"):
+        by_key(data, [key])
+
+
+def test_objects_are_looked_at_beyond_the_first_hundred():
+    """The text "1" and the number 1 were one group, and a person in both was counted twice."""
+    data = pd.DataFrame({"u": 7, "p": pd.Series(["a"] * 100 + ["1", 1], dtype=object)})
+    with pytest.raises(errors.KeysError, match="mixed"):
+        by_key(data, ["1"], policy=od.policy.presence(max_groups=1), unit="u")
+    categories = pd.DataFrame({"u": 7, "p": pd.Categorical(["1", 1])})
+    with pytest.raises(errors.KeysError, match="mixed"):
+        by_key(categories, ["1"], policy=od.policy.presence(max_groups=1), unit="u")
+    assert by_key(pd.DataFrame({"p": pd.Categorical([1, 2])}), ["1", "None"]) == [1, 0]
+
+
+def test_a_column_without_a_name_of_text_is_refused():
+    with pytest.raises(errors.DataError, match="no text"):
+        od.Session(pd.DataFrame({0: [1]}), policy=od.policy.bounded(), budget=1)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [nw.col("x").cast(nw.String) == "1.0", "cast(x as varchar) = '1.0'"],
+    ids=["expression", "sql"],
+)
+def test_a_fraction_elsewhere_does_not_change_how_whole_floats_are_written(condition):
+    """pandas made a column of whole floats one of whole numbers, unless somebody had 2.5."""
+    few, more = pd.DataFrame({"x": [1.0]}), pd.DataFrame({"x": [1.0, 2.5]})
+    assert where(few, condition) == where(more, condition) == 1
+
+
+@pytest.mark.parametrize("other", ["x", "9", 2.5, Decimal(9)], ids=repr)
+def test_conditions_on_objects_of_several_types_are_refused(other):
+    """Ten is above nine as a number and below it as text, and one row decided which it was."""
+    alone, mixed = (
+        pd.DataFrame({"x": pd.Series(values, dtype=object), "y": 1})
+        for values in ([10], [10, other])
+    )
+    assert where(alone, "x > 9") == 1
+    for condition in ("x > '9'", "x > 9", nw.col("x") > 9):
+        with pytest.raises(errors.DataError, match="no one plain type"):
+            where(mixed, condition)
+    assert where(mixed, "y = 1") == 2
+
+
+@pytest.mark.parametrize("condition", ["rowid < 1", '"rowid" < 1', nw.col("rowid") < 1], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_no_condition_sees_how_many_rows_come_before(condition):
+    with duckdb.connect() as connection:
+        connection.sql("create table numbers as select range as x from range(3)")
+        with pytest.raises(errors.DataError):
+            where(connection.table("numbers"), condition)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        # The first row's day above 12 decided that 12/01 is in January.
+        nw.col("day").str.to_datetime().dt.month() == 12,
+        nw.col("day").str.to_date() < dt.date(2024, 1, 1),
+        # Polars compared with everybody's y.
+        "x = any(y)",
+        "x <> all (y)",
+        "onesided_kind = 'open'",
+        nw.col("onesided_kind") == "open",
+    ],
+    ids=str,
+)
+def test_conditions_that_depend_on_other_rows_are_refused(condition):
+    with pytest.raises(errors.PolicyError, match="one row alone"):
+        require_rowwise(Predicate.of(condition))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        nw.col("day").str.to_datetime(format="%d/%m/%Y") < NEW_YEAR,
+        nw.col("t") < dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+        nw.col("t") - nw.col("s") < dt.timedelta(hours=1),
+        nw.col("amount") > Decimal("1.5"),
+        nw.col("name") == "f(x)",
+        nw.col("name") == 'it\'s "g(x)"',
+    ],
+    ids=str,
+)
+def test_plain_values_in_expressions_are_no_functions(condition):
+    require_rowwise(Predicate.of(condition))
