@@ -12,9 +12,12 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
-from onesided.errors import ParameterError
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.errors import DataError, ParameterError
 
 MIN_RATE: Final = Fraction(1, 2**40)
 MAX_RATE: Final = Fraction(2**10)
@@ -83,7 +86,7 @@ def exact(value: object, *, name: str) -> Fraction:
     """
     try:
         return _exact(value)
-    except (ValueError, TypeError, OverflowError, ZeroDivisionError, ArithmeticError):
+    except (ValueError, TypeError, ArithmeticError):
         raise ParameterError(
             f"{name} must be a finite number, got {value!r}.",
             hint='Give an int, a Fraction, or text such as "0.1" or "1/3".',
@@ -143,11 +146,15 @@ def probability(value: object, *, name: str) -> Fraction:
 
 def whole(value: object, *, name: str, least: int = 0, most: int = MAX_COUNT) -> int:
     """``value`` as an int in [least, most]."""
-    number = exact(value, name=name)
+    try:
+        number = _exact(value)
+    except (ValueError, TypeError, ArithmeticError):
+        number = Fraction(1, 2)  # no whole number either
     if number.denominator == 1 and least <= number <= most:
         return int(number)
+    end = "2^62" if most == MAX_COUNT else most
     raise ParameterError(
-        f"{name} must be a whole number from {least} to {most}, got {value!r}.",
+        f"{name} must be a whole number from {least} to {end}, got {value!r}.",
         hint=f"Give a whole number of at least {least}.",
         value=value,
     )
@@ -165,6 +172,26 @@ def rate(value: object, *, name: str) -> Loss:
         hint="A rate below 2^-40 adds noise larger than any count; "
         "above 2^10 use onesided.INFINITE if no noise is meant.",
         value=value,
+    )
+
+
+def regular(values: object) -> NDArray[Any]:
+    """``values`` as an array. Errors: DataError if its rows differ in length."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise DataError(
+            "An array's rows differ in length.", hint="Give every row the same number of entries."
+        ) from None
+
+
+def sampled(rate: Loss, *, hint: str) -> Loss:
+    """A rate that was worked out, if the samplers offer it. Errors: ParameterError."""
+    if isinstance(rate, Infinite) or MIN_RATE <= rate <= MAX_RATE:
+        return rate
+    near = Decimal(rate.numerator) / Decimal(rate.denominator)
+    raise ParameterError(
+        f"This needs noise at the rate {near:.3g}, outside 2^-40 .. 2^10.", hint=hint, rate=rate
     )
 
 

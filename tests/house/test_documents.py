@@ -72,3 +72,10 @@ def test_make_targets_in_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^    make (\w+)", README, re.MULTILINE):
         assert f"\n{target}:" in makefile
+
+
+def test_every_page_is_in_the_index():
+    docs = ROOT / "docs"
+    listed = set(re.findall(r"\]\(([^)#]+\.md)", (docs / "README.md").read_text()))
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} - {"README.md"}
+    assert not pages - listed

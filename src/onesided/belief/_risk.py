@@ -73,6 +73,11 @@ def risk(
     Errors: PolicyError for a record that the universe does not have; ParameterError for negative
         or NaN weights, a prior of nothing, and too many noise paths.
     """
+    if not callable(proposition):
+        raise ParameterError(
+            f"proposition must be a function of a record, got {proposition!r}.",
+            hint='For example lambda record: "a" in record.value.',
+        )
     world = Universe() if universe is None else universe
     records = world.records(policy)
     weights = _weights(prior, records)

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 
 from onesided import policy as policies
-from onesided.errors import DataError, ParameterError, PolicyError
+from onesided.errors import DataError, ParameterError, PolicyError, first_line
 from onesided.policy import Policy
 
 NAMES = (
@@ -40,14 +40,10 @@ def read_table(path: Path) -> duckdb.DuckDBPyRelation:
         relation: duckdb.DuckDBPyRelation = reader(str(path))
     except duckdb.Error as error:
         raise DataError(
-            f"Cannot read {str(path)!r}: {_first_line(error)}",
+            f"Cannot read {str(path)!r}: {first_line(error)}",
             hint="The file may be truncated or damaged; fetch it again.",
         ) from error
     return relation
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
 
 
 def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> Policy:

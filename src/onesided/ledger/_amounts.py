@@ -221,6 +221,8 @@ def _refusal(
         advice = f"ask for at most {each}."
     else:
         advice = f"the budget of edge {edge!r} is used up; nothing more can be released on it."
+        if unit and not limit:
+            advice = "there is no budget of δ; open a new ledger with one (delta_budget=)."
     return BudgetExceededError(
         f"{said} ({so_far}).",
         hint=f"{advice} Nothing was drawn and nothing was recorded.",

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._numbers import regular
 from onesided.errors import DataError, ParameterError
 
 Array = NDArray[Any]
@@ -169,10 +170,13 @@ class Transposed(Operator):
 
 
 class Dense(Operator):
-    """A matrix given in full; for small ones. Errors: ParameterError unless it is of integers."""
+    """A matrix given in full; for small ones.
+
+    Errors: ParameterError unless it is of integers, DataError if its rows differ in length.
+    """
 
     def __init__(self, matrix: object) -> None:
-        array = np.asarray(matrix)
+        array = regular(matrix)
         if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu":
             raise ParameterError(
                 f"A strategy or workload must be a two-dimensional array of whole numbers, got "

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import MAX_COUNT, Loss, Number, exact, positive, rate, whole
+from onesided._numbers import MAX_COUNT, Loss, Number, exact, positive, rate, regular, whole
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import Counts
@@ -155,7 +155,7 @@ class AGeo:
 
 def _steps_of(values: ArrayLike) -> IntArray:
     """``values`` as a one-dimensional array of whole steps within 2^62 of 0."""
-    array = np.asarray(values)
+    array = regular(values)
     if array.size == 0 and array.ndim == 1:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import MAX_COUNT, Loss
+from onesided._numbers import MAX_COUNT, Loss, regular
 from onesided.errors import DataError
 from onesided.noise import IntArray, Noise
 from onesided.policy import Shift
@@ -30,7 +30,7 @@ def counts_of(values: ArrayLike) -> IntArray:
 
     Errors: DataError naming the first offending position.
     """
-    array = np.asarray(values)
+    array = regular(values)
     if array.size == 0 and array.ndim == 1:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, whole
+from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, regular, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, Interval, confident
@@ -139,7 +139,7 @@ class ContinualCount:
 
         Errors: DataError for what are no counts, or more steps than the horizon.
         """
-        array = np.asarray(values)
+        array = regular(values)
         if array.ndim != (1 if self.width == 1 else 2):
             raise DataError(
                 f"A stream of {self.width} columns does not fit values of shape {array.shape}.",

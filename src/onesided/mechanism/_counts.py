@@ -160,7 +160,7 @@ def confident(confidence: Number) -> Fraction:
     share = exact(confidence, name="confidence")
     if not 0 < share < 1:
         raise ParameterError(
-            f"confidence must lie strictly between 0 and 1, got {confidence!r}.",
+            f"confidence must lie strictly between 0 and 1, got {confidence}.",
             hint='Use for example "0.95".',
         )
     return share

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from onesided._numbers import INFINITE, MAX_RATE, MIN_RATE, Loss, Number, positive
-from onesided.errors import ParameterError, UnprotectableError
+from onesided._numbers import INFINITE, Loss, Number, positive, sampled
+from onesided.errors import UnprotectableError
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
 
@@ -63,13 +63,7 @@ def largest_rate(moves: Iterable[Move], cost: Callable[[Shift], int]) -> Loss:
     Errors: ParameterError for a rate out of 2^-40 .. 2^10.
     """
     found = min((move.loss / cost(move.shift) for move in moves), default=INFINITE)
-    if found == INFINITE or MIN_RATE <= found <= MAX_RATE:
-        return found
-    raise ParameterError(
-        f"This needs noise at the rate {found}, outside 2^-40 .. 2^10.",
-        hint="Use a more ordinary ε, or fewer answers.",
-        rate=found,
-    )
+    return sampled(found, hint="Use a more ordinary ε, or fewer answers.")
 
 
 def paid_rate(policy: Policy, moves: Iterable[Move], *, answers: int | None, what: str) -> Loss:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from onesided._numbers import INFINITE, MAX_RATE, MIN_RATE, Loss
-from onesided.errors import ParameterError
+from onesided._numbers import INFINITE, Loss, sampled
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
 
@@ -108,10 +107,6 @@ def variance(rate: float) -> float:
 
 def _in_range(rate: Loss) -> Loss:
     """Refuse rates that the samplers do not offer."""
-    if rate is INFINITE or MIN_RATE <= rate <= MAX_RATE:
-        return rate
-    raise ParameterError(
-        f"This needs noise at the rate {rate}, outside 2^-40 .. 2^10.",
-        hint="Use a more ordinary ε, fewer groups per unit, or less extreme edge weights.",
-        rate=rate,
+    return sampled(
+        rate, hint="Use a more ordinary ε, fewer groups per unit, or less extreme edge weights."
     )

@@ -11,7 +11,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import INFINITE, Infinite, Loss, Number, exp_neg_bounds, log_up, rate, whole
+from onesided._numbers import (
+    INFINITE,
+    Infinite,
+    Loss,
+    Number,
+    exp_neg_bounds,
+    log_up,
+    rate,
+    regular,
+    whole,
+)
 from onesided.errors import ContributionError, DataError, UnprotectableError
 from onesided.mechanism._base import Mechanism, counts_of
 from onesided.mechanism._counts import Correction, Counts
@@ -119,7 +129,7 @@ class Subsampled:
 
     def sample(self, values: ArrayLike, *, noise: Noise) -> IntArray:
         """The counts of a fresh sample. In the clear: not to be published unless that is meant."""
-        table = np.asarray(values)
+        table = regular(values)
         if table.ndim == 2:
             rows = _rows_of(table, self.max_groups)
             kept: IntArray = rows[~noise.bernoulli_exp(self.keep_rate, len(rows))].sum(

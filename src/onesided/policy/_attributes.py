@@ -131,6 +131,11 @@ def attributes(sensitive: Mapping[str, Iterable[str]]) -> Attributes:
     ``sensitive``: attribute -> its sensitive values, or ``"*"`` for all of them.
     Errors: PolicyError if nothing is sensitive, or names hold "=".
     """
+    if not isinstance(sensitive, Mapping):
+        raise PolicyError(
+            f"attributes must be a mapping from attributes to values, got {sensitive!r}.",
+            hint='For example {"diagnosis": ["hiv"], "income": "*"}.',
+        )
     listed = {
         str(name): tuple(
             sorted({values} if isinstance(values, str) else {str(value) for value in values})

@@ -105,6 +105,11 @@ def tiers(given: Mapping[str, object]) -> KindPolicy:
     leaves that tier unprotected. A null in a predicate counts as true.
     Errors: PolicyError unless tiers are ordered and all but the last have a predicate.
     """
+    if not isinstance(given, Mapping):
+        raise PolicyError(
+            f"tiers must be a mapping from tiers to their ε, got {given!r}.",
+            hint='For example {"strict": ("1/2", "level = 1"), "rest": 1}.',
+        )
     parts = [(name, *_tier(name, value)) for name, value in given.items()]
     for place, (name, epsilon, condition) in enumerate(parts):
         last = place == len(parts) - 1

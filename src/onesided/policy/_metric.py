@@ -47,7 +47,9 @@ def _seconds(value: object) -> Fraction:
 def _parts(point: object, *, what: str) -> Sequence[object]:
     if isinstance(point, tuple | list) and point:
         return point
-    raise PolicyError(f"A point must be {what}, got {point!r}.", hint="For example (1, 2).")
+    raise PolicyError(
+        f"A point must be {what}, got {point!r}.", hint="For example (1, 2), or (1,) on a line."
+    )
 
 
 def _coordinates(point: object) -> Point:

@@ -237,6 +237,11 @@ def local(
     Errors: PolicyError for letters outside the alphabet, or for both ``edges`` and ``sensitive``.
     """
     letters = [_letter(letter) for letter in alphabet]
+    if len(letters) < 2:
+        raise PolicyError(
+            f"An alphabet needs at least two letters, got {letters!r}.",
+            hint="List every answer that a person can give, such as yes and no.",
+        )
     if edges is not None and sensitive is not None:
         raise PolicyError("Give edges or sensitive, not both.", hint="edges can say it all.")
     if edges is None:

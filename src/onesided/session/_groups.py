@@ -270,7 +270,8 @@ def _max_groups(question: Grouped, desk: Desk, excess: str) -> int | None:
             hint="Pass max_groups=, for example the most groups that most people are in; "
             "on_excess says what happens to the others.",
         )
-    return whole(question.max_groups or own, name="max_groups", least=1)
+    asked = own if question.max_groups is None else question.max_groups
+    return whole(asked, name="max_groups", least=1)
 
 
 def refuse_clashes(by: tuple[str, ...], unit: str | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from onesided.errors import DataError, OnesidedError
+from onesided.errors import DataError, OnesidedError, first_line
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
 from onesided.session import _spark_sample
@@ -112,6 +112,6 @@ def _reading(state: str) -> Iterator[None]:
         if type(error).__name__ == "InterruptException":
             raise KeyboardInterrupt from error  # DuckDB's word for Ctrl-C
         raise DataError(
-            f"The table could not be read: {str(error).strip().splitlines()[0]}",
+            f"The table could not be read: {first_line(error)}",
             hint=f"The file may be damaged, or may have changed. {state}",
         ) from error

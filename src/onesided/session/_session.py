@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from onesided._numbers import Number, positive
-from onesided.errors import PolicyError, PolicyMismatchError
+from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import Account, Ledger
 from onesided.noise import Noise
 from onesided.policy import Policy, Presence
@@ -25,7 +25,7 @@ from onesided.session._moments import outside as outside_bounds
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Plan
 from onesided.session._quantile import Quantile, QuantileRelease
-from onesided.session._question import CONTENT_TYPE, Question, Told, asks
+from onesided.session._question import CONTENT_TYPE, Question, Ready, Told, asks
 from onesided.session._ranges import Ranges
 from onesided.session._rowwise import require_rowwise
 from onesided.session._sample import Sample
@@ -51,7 +51,7 @@ class Curator:
 class Session:
     """Ask questions of a table under a policy, each charged to a ledger before it is answered.
 
-    data: Polars (eager or lazy), pandas, PyArrow, or a DuckDB relation.
+    data: Polars (eager or lazy), pandas, PyArrow, a DuckDB relation, or a Spark table.
     unit: the column that says whose row it is; None protects each row on its own.
     budget: the most ε that may ever be spent, per unit of edge weight.
     ledger: a file name, a database URL, an open Ledger, or None for one in memory that is
@@ -161,7 +161,7 @@ class Session:
 
     def plan(self, question: Question[Any]) -> Plan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""
-        return question.prepare(self._desk()).plan
+        return self._prepared(question).plan
 
     def ask(self, question: Question[Told]) -> Told:
         """Answer ``question``; what every method named after a question does.
@@ -169,8 +169,7 @@ class Session:
         Order: everything is checked, the charge is recorded durably, then noise is drawn.
         Errors: BudgetExceededError (nothing drawn, nothing recorded), and those of bad input.
         """
-        desk = self._desk()
-        ready = question.prepare(desk)
+        ready = self._prepared(question)
         if question.id is not None:
             stored = self._account.recall(question.id)
             if stored is not None:
@@ -185,12 +184,21 @@ class Session:
             charge,
             delta=delta,
             label=ready.label,
-            detail={**ready.detail, "unit": desk.unit_name},
+            detail={**ready.detail, "unit": self._desk().unit_name},
             release_id=question.id,
         )
         answer = ready.draw(secret, self._noise)
         self._account.store(receipt, ready.encode(answer), content_type=CONTENT_TYPE)
         return ready.tell(answer, receipt.number)
+
+    def _prepared(self, question: Question[Told]) -> Ready[Any, Told]:
+        if isinstance(question, type) or not hasattr(question, "prepare"):
+            raise ParameterError(
+                f"A question was expected, got {question!r}.",
+                hint='Make one of onesided.session\'s, such as Count(by="place", keys=places, '
+                "epsilon=1).",
+            )
+        return question.prepare(self._desk())
 
     def _desk(self) -> Desk:
         return Desk(policy=self.policy, unit=self.unit, table=self._table, remaining=self.remaining)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from onesided.errors import ParameterError
 from onesided.noise import Noise, NotPrivateSeededNoise, SecureNoise
 from onesided.verify._events import Event, best_event, rates_between
 from onesided.verify._exact import freeze
-from onesided.verify._workers import refuse_unsendable, spread
+from onesided.verify._workers import spread
 
 CONFIDENCE: Final = "0.999"
 _CHUNK: Final = 50_000
@@ -73,7 +72,7 @@ def audit(
     confidence: Number = CONFIDENCE,
     delta: Number = 0,
     sampler: bool = False,
-    processes: int | None = None,
+    processes: int = 1,
     seed: int | None = None,
 ) -> AuditReport:
     """Bound the loss from ``pair[0]`` to ``pair[1]``, in this direction only, from below.
@@ -83,9 +82,13 @@ def audit(
         outputs at once, one per row; see :class:`EachCount`.
     samples: runs on each of the two inputs. confidence: of the bound, whatever the mechanism is.
     delta: probability that the promise may fail with. seed: NOT private, to repeat an audit.
-    processes: None for all cores if the program can be sent to them, else one.
+    processes: how many to use; above 1 the program must be picklable.
     Errors: ParameterError; MissingDependencyError without scipy.
     """
+    if len(pair) != 2:
+        raise ParameterError(
+            f"pair must be two inputs, (real, other), got {pair!r}.", hint="For example ([1], [0])."
+        )
     real, other = pair
     runs = whole(samples, name="samples", least=1000, most=10**10)
     sure = float(exact_number(confidence, name="confidence"))
@@ -97,7 +100,7 @@ def audit(
     slack = float(exact_number(delta, name="delta"))
     tasks = _tasks(real, other, runs, seed)
     work = partial(_run, program, sampler)
-    found = spread(work, tasks, _cores(work, processes), lambda _done, _total: None)
+    found = spread(work, tasks, processes, lambda _done, _total: None)
     halves = [[Counter[Hashable]() for _ in range(2)] for _ in range(2)]
     for (side, _, _, half, _), counts in zip(tasks, found, strict=True):
         halves[half][side].update(counts)
@@ -134,16 +137,6 @@ def _run(program: Any, sampler: bool, piece: _Piece) -> Counter[Hashable]:  # no
     if release is not None:
         return Counter(freeze(release(data, noise=noise)) for _ in range(size))
     return Counter(freeze(program(data, noise)) for _ in range(size))
-
-
-def _cores(work: Any, processes: int | None) -> int:
-    if processes is not None:
-        return processes
-    try:
-        refuse_unsendable(work)
-    except ParameterError:
-        return 1
-    return os.cpu_count() or 1
 
 
 def _count(

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from onesided._numbers import whole
-from onesided.errors import ParameterError
+from onesided.errors import ParameterError, PolicyError
 from onesided.noise import IntArray
 from onesided.policy import Edge, GroupCount, Policy, Record
 
@@ -50,6 +50,11 @@ class Universe:
 
     def records(self, policy: Policy) -> tuple[Record, ...]:
         """Every record that one unit can be."""
+        if not isinstance(policy, Policy):
+            raise PolicyError(
+                f"policy must be a Policy, got {policy!r}.",
+                hint="Make one with onesided.policy, for example presence(max_groups=3).",
+            )
         if self.values:
             return self.values
         most = len(self.groups) if self.max_groups is None else self.max_groups

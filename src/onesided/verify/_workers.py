@@ -6,6 +6,7 @@ import multiprocessing
 import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from onesided._numbers import whole
@@ -32,10 +33,18 @@ def spread(
         return results
     refuse_unsendable(task)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=context) as pool:
-        for result in pool.map(task, items):
-            results.append(result)
-            progress(len(results), len(items))
+    try:
+        with ProcessPoolExecutor(count, mp_context=context) as pool:
+            for result in pool.map(task, items):
+                results.append(result)
+                progress(len(results), len(items))
+    except BrokenProcessPool as error:
+        # Each process starts by importing the main script, which must not start processes then.
+        raise ParameterError(
+            "The other processes could not start, or were ended.",
+            hint='In a script, put what it does below if __name__ == "__main__":, or use '
+            "processes=1.",
+        ) from error
     return results
 
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Loss, Number, positive, whole
+from onesided._numbers import Loss, Number, positive, regular, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
@@ -150,7 +150,7 @@ class Marginals:
         )
 
     def _table(self, values: ArrayLike) -> _Table:
-        array = np.asarray(values)
+        array = regular(values)
         if array.ndim == 1 and array.size == math.prod(self.sizes):
             counts = histogram_of(array, dimensions=(1,))
             filled = np.flatnonzero(counts)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Loss, Number, exact
+from onesided._numbers import Loss, Number, exact, regular
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.noise import IntArray, Noise, SecureNoise
@@ -139,7 +139,7 @@ def histogram_of(values: ArrayLike, *, dimensions: tuple[int, ...] = (1, 2)) -> 
 
     Errors: DataError for floats, negative counts, no cell, too many dimensions, a large total.
     """
-    array = np.asarray(values)
+    array = regular(values)
     if array.ndim not in dimensions or array.size == 0:
         wanted = " or ".join(str(d) for d in dimensions)
         raise DataError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._numbers import INFINITE, Loss, Number, positive, rate
-from onesided.errors import DataError, UnprotectableError
+from onesided.errors import DataError, ParameterError, UnprotectableError
 from onesided.mechanism.histograms._two_phase import (
     FloatArray,
     Partition,
@@ -140,6 +140,11 @@ def zeros(algorithm: type[TwoPhase], *, share: Number = ZERO_SHARE) -> Zeros:
 
     Errors: ParameterError unless ``share`` lies strictly between 0 and 1.
     """
+    if not (isinstance(algorithm, type) and issubclass(algorithm, TwoPhase)):
+        raise ParameterError(
+            f"The recipe needs an algorithm in two phases, got {algorithm!r}.",
+            hint="Give the class itself: Dawa, Ahp, AGrid or Hierarchical.",
+        )
     return Zeros(algorithm, share_of(share, name="share"))
 
 

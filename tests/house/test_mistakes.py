@@ -1,0 +1,127 @@
+"""What people get wrong first: each mistake is answered with its reason and the next step."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import onesided as od
+from onesided.errors import DataError, OnesidedError, ParameterError, PolicyError, first_line
+
+PRESENCE = od.policy.presence(max_groups=1)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "kind", "says"),
+    [
+        (lambda: od.mechanism.Counts(1, 1).release([[1], [2, 3]]), DataError, "differ in length"),
+        (
+            lambda: od.mechanism.Dawa(learn_rate=1, upper_rate=1, lower_rate=1).release(
+                [[1], [2, 3]]
+            ),
+            DataError,
+            "differ in length",
+        ),
+        (lambda: od.linear.Dense([[1, 0], [1]]), DataError, "differ in length"),
+        (lambda: od.mechanism.zeros("dawa"), ParameterError, "got 'dawa'"),
+        (lambda: od.mechanism.zeros(od.mechanism.Counts), ParameterError, "two phases"),
+        (lambda: od.policy.tiers("strict"), PolicyError, "got 'strict'"),
+        (lambda: od.policy.attributes("diagnosis"), PolicyError, "got 'diagnosis'"),
+        (lambda: od.policy.local(["yes"]), PolicyError, "at least two letters"),
+        (lambda: od.policy.neighbourhood(radius=1, sources=[0]), PolicyError, "got 0"),
+        (lambda: od.policy.presence(max_groups="x"), ParameterError, "whole number from 1 to 2^62"),
+        (
+            lambda: od.mechanism.Counts.for_policy(PRESENCE, epsilon="1e-300"),
+            ParameterError,
+            "rate 1e-300, outside",
+        ),
+        (
+            lambda: od.mechanism.TopK.for_policy(PRESENCE, k=1, epsilon=1e300),
+            ParameterError,
+            "rate 1.00e+300, outside",
+        ),
+        (
+            lambda: od.risk(od.mechanism.Counts(1, 1), PRESENCE, proposition="a"),
+            ParameterError,
+            "got 'a'",
+        ),
+        (
+            lambda: od.verify.exact(od.mechanism.Counts(1, 1), "presence"),
+            PolicyError,
+            "got 'presence'",
+        ),
+        (lambda: od.verify.audit(od.mechanism.Counts(1, 1), ([1],)), ParameterError, "two inputs"),
+    ],
+)
+def test_a_mistake_is_answered_with_its_value_and_a_hint(mistake, kind, says):
+    with pytest.raises(kind) as caught:
+        mistake()
+    assert says in caught.value.reason
+    assert caught.value.hint
+
+
+def test_the_first_line_of_an_error_without_words_is_its_class():
+    assert first_line(ValueError(" ")) == "ValueError"
+    assert first_line(ValueError("no such column\n\nRESOLVED PLAN ...")) == "no such column"
+
+
+def test_an_audit_needs_no_main_guard():
+    script = "import onesided as od\n"
+    script += "sampler = od.verify.EachCount(od.mechanism.Counts(1, od.INFINITE))\n"
+    script += "print(od.verify.audit(sampler, (1, 0), sampler=True, samples=10_000))"
+    pytest.importorskip("scipy")
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "loss >= " in done.stdout
+
+
+def test_other_processes_that_cannot_start_say_why(tmp_path):
+    """A script without a main guard would start processes that start processes."""
+    script = tmp_path / "careless.py"
+    script.write_text(
+        "import onesided as od\n"
+        "try:\n"
+        "    od.verify.exact(od.mechanism.Counts(1, 1), od.policy.unbounded(), processes=2)\n"
+        "except od.errors.ParameterError as error:\n"
+        "    print(error.hint)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False
+    )
+    assert "__main__" in done.stdout
+
+
+class TestSessions:
+    frame = pytest.importorskip("polars").DataFrame({"person": [1, 2], "place": ["a", "b"]})
+
+    def session(self, policy=PRESENCE):
+        return od.Session(self.frame, unit="person", policy=policy, budget=1)
+
+    @pytest.mark.parametrize("given", ["count", od.Count, None])
+    def test_a_plan_is_of_a_question(self, given):
+        with pytest.raises(ParameterError, match="question was expected") as caught:
+            self.session().plan(given)
+        assert "Count(" in caught.value.hint
+
+    def test_a_bound_of_no_groups_is_refused_as_what_it_is(self):
+        policy = od.policy.addition_only()
+        with pytest.raises(ParameterError, match="got 0"):
+            self.session(policy).count(by="place", keys=["a"], max_groups=0, epsilon=1)
+
+    def test_an_engines_words_are_cut_to_their_first_line(self):
+        with pytest.raises(DataError) as caught:
+            self.session().count(by="place", keys=["a"], epsilon=1, where="town = 'x'")
+        assert "town" in caught.value.reason
+        assert "\n" not in caught.value.reason
+
+    def test_without_a_budget_of_delta_the_next_step_is_one(self):
+        with pytest.raises(OnesidedError) as caught:
+            self.session().enclose(by="place", keys=["a"], epsilon=1, delta="1e-3")
+        assert "delta_budget=" in caught.value.hint
+
+
+def test_whole_numbers_of_any_type_are_accepted():
+    assert od.policy.presence(max_groups=np.int64(2)).max_groups == 2
