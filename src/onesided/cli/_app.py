@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import NoReturn
+from importlib.metadata import version
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -40,6 +42,39 @@ app.add_typer(_ledger.app, name="ledger")
 app.add_typer(_papers.app, name="papers")
 
 
+def _say_version(asked: bool) -> None:  # noqa: FBT001 - how Typer calls it
+    if asked:
+        typer.echo(version("onesided"))
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Say which it is."),
+    ] = False,
+) -> None:
+    """Publish statistics about people with differential privacy that has a direction."""
+
+
+# Arguments of the library, as they are called here.
+_OPTIONS = {"counted": "count"}
+_ARGUMENTS = "by|keys|epsilon|max_groups|on_excess|where|counted|budget|further|id|unit"
+
+
+def as_options(hint: str) -> str:
+    """Advice for callers of the library as advice for the command line."""
+
+    def option(found: re.Match[str]) -> str:
+        name = _OPTIONS.get(found[1], found[1]).replace("_", "-")
+        return f"--{name}{' ' if found[2] else ''}"
+
+    told = re.sub(rf"(?<![\w(])({_ARGUMENTS})=(?:True\b)?(?=([\w\"'])?)", option, hint)
+    return re.sub(r"(?<![\w(])(max_groups|on_excess)\b(?!=)()", option, told)
+
+
 def run() -> NoReturn:
     """Run the command line; turn our errors into one readable message and an exit code."""
     errors = Console(stderr=True, soft_wrap=True)
@@ -48,7 +83,7 @@ def run() -> NoReturn:
     except OnesidedError as error:
         errors.print(f"[bold red]Error:[/] {escape(error.reason)}")
         if error.hint:
-            errors.print(f"[bold]Hint:[/] {escape(error.hint)}")
+            errors.print(f"[bold]Hint:[/] {escape(as_options(error.hint))}")
         sys.exit(exit_code(error))
     sys.exit(0)
 

@@ -32,9 +32,10 @@ def explain(
     if toml:
         typer.echo(chosen.to_toml(), nl=False)
         return
+    sentences = chosen.explain(epsilon=epsilon).splitlines()
     console = Console()
     console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold", highlight=False)
-    for sentence in chosen.explain(epsilon=epsilon).splitlines():
+    for sentence in sentences:
         console.print(f"• {sentence}", markup=False, highlight=False)
     if out is not None:
         _draw(chosen, out)

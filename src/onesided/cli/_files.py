@@ -51,6 +51,11 @@ def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> 
 
     Errors: PolicyError or ParameterError naming what is missing.
     """
+    if sensitive is not None and name not in ("sensitive", "extended_sensitive"):
+        raise ParameterError(
+            f"--sensitive={sensitive!r} has no meaning for the policy {name!r}.",
+            hint="Leave it out, or use --policy sensitive or extended_sensitive.",
+        )
     if name in NAMES:
         return _named(name, max_groups=max_groups, sensitive=sensitive)
     path = Path(name)
@@ -62,7 +67,10 @@ def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> 
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"Cannot read the policy {name!r}: {error}.", hint="Check it.") from error
+        raise PolicyError(
+            f"Cannot read the policy {name!r}: {error}.",
+            hint="Name a .toml file (docs/policies.md), or a policy.",
+        ) from error
     return policies.from_toml(text)
 
 

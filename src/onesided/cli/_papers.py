@@ -39,7 +39,7 @@ def list_papers() -> None:
 
 @app.command("run")
 def run_paper(
-    name: Annotated[str, typer.Argument(help="adp-2021 or adp-2022.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(PAPERS)}.")],
     *,
     data: Annotated[
         Path | None,
@@ -115,7 +115,9 @@ def _say(console: Console, outcome: Outcome) -> None:
     """The verdicts of one experiment, each on a line."""
     console.print(f"[bold]{escape(outcome.experiment.title)}[/] ({outcome.seconds:.0f} s)")
     if outcome.skipped:
-        console.print(f"  skipped: data not found ({escape(outcome.experiment.needs)})")
+        console.print(
+            f"  skipped: data not found ({escape(outcome.experiment.needs)}); say where with --data"
+        )
     elif not outcome.claims:
         console.print("  no verdict: the quick form has too few repetitions")
     for claim in outcome.claims:

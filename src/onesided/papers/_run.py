@@ -51,7 +51,10 @@ def reproduce(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"The folder {out} cannot be made: {error}") from error
+        raise OutputError(
+            f"The folder {str(out)!r} cannot be made: {error.strerror or error}.",
+            hint="Name a folder, or a place where one can be made.",
+        ) from error
     for module, extra in _NEEDED:
         load(module, extra=extra)
     report = progress or (lambda _name, _done, _total: None)

@@ -54,10 +54,29 @@ class Publication:
 
 
 def check_target(out: str | Path) -> Path:
-    """``out`` as a path that can be made.
+    """``out`` as a path that can be made; to be asked before anything is charged.
 
-    Errors: OutputError if it exists, or if its parent does not.
+    Errors: OutputError if it exists, if its parent does not, or if nothing can be put there.
     """
+    target = _free(out)
+    try:
+        _beside(target).rmdir()
+    except OSError as error:
+        raise OutputError(
+            f"The output {str(target)!r} could not be written: {error.strerror or error}.",
+            hint="Choose another place, or ask for the right to write there.",
+            path=str(target),
+        ) from error
+    return target
+
+
+def _beside(target: Path) -> Path:
+    """A new hidden folder next to ``target``."""
+    return Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
+
+
+def _free(out: str | Path) -> Path:
+    """``out`` as a path that does not exist in a folder that does. Errors: OutputError."""
     target = Path(out)
     if target.exists():
         raise OutputError(
@@ -79,9 +98,9 @@ def write_folder(publication: Publication, out: str | Path) -> Path:
 
     The folder appears under its name only once everything is in it. Errors: OutputError.
     """
-    target = check_target(out)
+    target = _free(out)
     try:
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
+        partial = _beside(target)
     except OSError as error:
         raise _unwritable(target, error) from error
     try:
@@ -103,7 +122,7 @@ def _unwritable(target: Path, error: OSError) -> OutputError:
     return OutputError(
         f"The output {str(target)!r} could not be written: {error.strerror or error}.",
         hint="The charge is in the ledger and the release is stored there: make room and ask "
-        "again with the same --id to get the same answer at no charge.",
+        "again with the same --id to get the same answer at no charge; without one it is lost.",
         path=str(target),
     )
 
@@ -223,7 +242,7 @@ def _ledger_row(entry: Entry) -> dict[str, str]:
     charge = ", ".join(f"{edge}: {amount}" for edge, amount in entry.epsilon.items())
     return {
         "number": str(entry.number),
-        "time": entry.time,
+        "time": f"{entry.time[:19].replace('T', ' ')} UTC",
         "kind": entry.kind,
         "what": entry.label,
         "charge": charge,

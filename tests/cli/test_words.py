@@ -1,0 +1,64 @@
+"""What the command line says where people go wrong at first."""
+
+import pytest
+
+from onesided.cli._app import as_options
+from onesided.errors import OutputError
+from onesided.report import check_target
+
+
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        ("Pass keys=, the list.", "Pass --keys, the list."),
+        ("open it with further=True: what", "open it with --further: what"),
+        ("Count counted='open' under x", "Count --count 'open' under x"),
+        ("Leave max_groups out.", "Leave --max-groups out."),
+        ("Use presence(max_groups=3).", "Use presence(max_groups=3)."),
+        ("each row on its own (unit=None)", "each row on its own (unit=None)"),
+        ("The columns are paid, valid.", "The columns are paid, valid."),
+    ],
+)
+def test_advice_names_options_and_not_arguments(hint, told):
+    assert as_options(hint) == told
+
+
+def test_a_missing_bound_is_asked_for_as_an_option(world):
+    words = ["publish", "visits.parquet", "--unit", "person", "--by", "place", "--epsilon", "1"]
+    words += ["--policy", "sensitive", "--sensitive", "minor", "--keys", "places.parquet"]
+    done = world.run(*words, "--out", "out")
+    assert done.returncode == 2
+    assert "--max-groups" in done.stderr
+    assert "max_groups" not in done.stderr
+
+
+def test_the_version_is_told(world):
+    done = world.run("--version")
+    assert done.returncode == 0
+    assert done.stdout.strip()[0].isdigit()
+
+
+def test_explain_says_nothing_before_it_knows_that_it_can(world):
+    done = world.run("explain", "bounded", "--epsilon", "much")
+    assert done.returncode == 2
+    assert not done.stdout
+
+
+def test_a_condition_for_another_policy_is_not_passed_over(world):
+    done = world.run("explain", "presence", "--max-groups", "3", "--sensitive", "minor")
+    assert done.returncode == 2
+    assert "--sensitive='minor' has no meaning" in done.stderr
+
+
+def test_a_place_that_cannot_be_written_to_is_found_before_anything_is_charged(tmp_path):
+    name = "x" * 252  # a folder may be called so, a hidden one beside it may not
+    with pytest.raises(OutputError, match="could not be written"):
+        check_target(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    check_target(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_papers_are_listed_in_the_help(world):
+    done = world.run("papers", "run", "--help")
+    assert "one-sided-note" in done.stdout
