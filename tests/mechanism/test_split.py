@@ -325,6 +325,20 @@ def test_open_shape_refuses_rates_that_do_not_fit():
         OpenShape((1, 1), ((1, 1, 1),), block=0)
 
 
+def test_noise_that_cannot_be_drawn_is_refused_before_it_is_charged():
+    # The options' open rates differ by less than the least rate that can be drawn.
+    with pytest.raises(errors.ParameterError, match="further open noise"):
+        OpenShape((1, 1), ((1, 1, 1), (1, 1, 1 + Fraction(1, 2**41))))
+    edges = [("s", "o"), ("s", "s"), ("absent", "o", "0.5000000000001")]
+    policy = od.policy.custom(
+        kinds=("s", "o", "absent"), edges=edges, rules=[("s", "hidden")], default="o"
+    )
+    with pytest.raises(errors.ParameterError, match="further open noise"):
+        OpenShape.for_policy(policy, epsilon=1)
+    shape = OpenShape((1, 1), ((1, 1, 1), (1, 1, 1 + Fraction(1, 2**40)), (1, 1, od.INFINITE)))
+    assert shape.look.open == 1
+
+
 def test_parts_follow_from_the_edges():
     assert Parts.of(TIERS) == Parts(frozenset({"strict", "mild"}), frozenset({"open"}))
     assert Parts.of(EXTENDED) == Parts(frozenset({"sensitive"}), frozenset({"open"}))

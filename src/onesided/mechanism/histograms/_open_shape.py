@@ -90,7 +90,13 @@ class OpenShape:
             )
         made = tuple(Rates(*(rate(one, name="rate") for one in option)) for option in options)
         above, below = (rate(one, name="rate of the look") for one in look)
-        object.__setattr__(self, "look", Rates(above, below, min(one.open for one in made)))
+        first = min(one.open for one in made)
+        for one in made:
+            # Refused here, not at the draw: by then the charge is on record.
+            rate(
+                _further(one.open, first) or INFINITE, name="rate of an option's further open noise"
+            )
+        object.__setattr__(self, "look", Rates(above, below, first))
         object.__setattr__(self, "options", made)
         object.__setattr__(self, "block", whole(block, name="block", least=1))
 
