@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -114,16 +115,39 @@ def _twice(strategy: Operator, query: Array) -> Array:
 
 def _by_gradients(strategy: Operator, query: Array) -> Array:
     """``(A'A)^-1 query`` by conjugate gradients."""
-    sparse = _scipy("sparse.linalg")
-    cells = strategy.shape[1]
-    gram = sparse.LinearOperator(
-        (cells, cells),
-        matvec=lambda values: strategy.adjoint(strategy.apply(np.asarray(values).ravel())),
-        dtype=float,
-    )
     start = np.asarray(query, dtype=float)
-    found, missed = sparse.cg(gram, start, rtol=_CLOSE, maxiter=_MOST_STEPS)
-    return np.asarray(found) if missed == 0 else _twice(strategy, start)
+    found = conjugate_gradients(
+        lambda values: strategy.adjoint(strategy.apply(values)), start, close=_CLOSE
+    )
+    return _twice(strategy, start) if found is None else found
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array], start: Array, *, close: float
+) -> Array | None:
+    """The x whose positive definite ``product`` is ``start``, up to ``close`` of its length.
+
+    None if 10,000 steps do not lead there. Lengths are summed by einsum: BLAS does so in threads,
+    which wait for each other a thousand times as long as the sum takes where cores are busy.
+    """
+    found, left, way = np.zeros_like(start), start.copy(), start.copy()
+    size = first = _squared(left, left)
+    for _ in range(_MOST_STEPS):
+        if size <= close * close * first:
+            return found
+        turned = product(way)
+        curve = _squared(way, turned)
+        if not curve > 0:
+            return None
+        found += size / curve * way
+        left -= size / curve * turned
+        before, size = size, _squared(left, left)
+        way = left + size / before * way
+    return None
+
+
+def _squared(one: Array, two: Array) -> float:
+    return float(np.einsum("i,i->", one, two))
 
 
 def _bounded(strategy: Operator, answers: Array) -> Array:
