@@ -8,7 +8,7 @@ import pytest
 
 import onesided as od
 from onesided import linear
-from onesided.errors import ContributionError, OnesidedError
+from onesided.errors import ContributionError, DataError, OnesidedError
 from onesided.session import Linear, Ranges
 
 NEAR = od.policy.neighbourhood
@@ -181,6 +181,11 @@ def test_a_unit_has_one_value_whether_or_not_the_condition_picks_it():
     near_by = od.Session(frame, policy=NEAR(radius=1), unit="who", budget=9)
     with pytest.raises(ContributionError):
         near_by.ranges("x", "cells", bins=range(6), epsilon=1, where="day = 1")
+    nobody = frame.with_columns(who=pl.lit(None, dtype=pl.Int64))
+    with pytest.raises(DataError, match="no value in the unit"):
+        od.Session(nobody, policy=NEAR(radius=1), unit="who", budget=9).ranges(
+            "x", "cells", bins=range(6), epsilon=1, where="day = 1"
+        )
     anything = od.Session(frame, policy=od.policy.bounded(), unit="who", budget=9, noise=Still())
     release = anything.ranges(
         "x", "cells", bins=range(6), epsilon=1, where="day = 1", strategy="identity"

@@ -177,6 +177,7 @@ def counted(desk: Desk, groups: Groups) -> IntArray:
     Errors: ContributionError for units in several cells.
     """
     if groups.where is not None and isinstance(desk.policy, Graph | Neighbourhood):
+        desk.refuse_null_units()
         everyone = replace(groups, where=None)
         everyone.refuse_excess(desk, everyone.rows(desk))
     return groups.counts(desk)
