@@ -126,3 +126,12 @@ def test_rows_of_another_width_are_refused():
         Cumulative(1, 1, bins=3).release(np.arange(5))
     with pytest.raises(errors.ParameterError):
         Cumulative(1, 1, bins=3, levels=9)
+
+
+def test_cumulative_counts_that_no_sum_can_hold_are_refused():
+    """Once they wrapped round, and a certain upper bound was below 0."""
+    counts = np.array([2**61, 2**61, 1], dtype=np.int64)
+    with pytest.raises(errors.DataError, match="2\\^62"):
+        Cumulative(1, od.INFINITE, bins=3, levels=2).release(counts)
+    held = Cumulative(od.INFINITE, od.INFINITE, bins=2, levels=2).release(counts[:2])
+    assert held.tolist() == [2**61, 2**61, 2**62]

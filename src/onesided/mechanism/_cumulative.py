@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import INFINITE, Loss, Number, positive, rate, whole
+from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, whole
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, Interval, confident
@@ -85,13 +85,18 @@ class Cumulative:
         """Noisy counts of all runs, level by level from the bins up, for each row of bins.
 
         ``values``: counts per bin, one or several rows after one another.
-        Errors: DataError unless whole counts, as many as a multiple of ``bins``.
+        Errors: DataError unless whole counts, as many as a multiple of ``bins``, 2^62 in all.
         """
         counts = counts_of(values)
         if counts.size % self.bins:
             raise DataError(
                 f"{counts.size} counts are not whole rows of {self.bins} bins.",
                 hint="Give one count per bin.",
+            )
+        if sum(counts.tolist()) > MAX_COUNT:
+            raise DataError(
+                "These counts add up to more than 2^62, which no sum of them could hold.",
+                hint="Counts of people cannot be so large; check the table for overflow.",
             )
         rows = counts.reshape(-1, self.bins)
         runs = np.concatenate([self._runs(rows, level) for level in range(self.levels)], axis=1)
