@@ -199,6 +199,7 @@ PUBLIC = {
         "SparseVector",
         "SplitCounts",
         "SplitHistogram",
+        "StairSums",
         "Staircase",
         "Subsampled",
         "Sums",

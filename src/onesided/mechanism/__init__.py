@@ -28,6 +28,7 @@ from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._decision import AtMost
 from onesided.mechanism._record_sample import RecordSample
 from onesided.mechanism._sparse_vector import Answer, SparseAnswers, SparseStream, SparseVector
+from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._staircase import Staircase
 from onesided.mechanism._subsampled import Subsampled
 from onesided.mechanism._sums import Sums
@@ -123,6 +124,7 @@ __all__ = [
     "SparseVector",
     "SplitCounts",
     "SplitHistogram",
+    "StairSums",
     "Staircase",
     "Subsampled",
     "Sums",

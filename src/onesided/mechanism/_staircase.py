@@ -22,6 +22,7 @@ from onesided._numbers import (
 )
 from onesided.errors import ParameterError
 from onesided.mechanism._base import counts_of
+from onesided.mechanism._counts import confident
 from onesided.mechanism._paid import moves_of, paid_rate
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
@@ -111,11 +112,14 @@ class Staircase:
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:
         """Noisy sums. Errors: DataError unless ``values`` is an array of whole sums from 0."""
         sums = counts_of(values)
+        return sums + self.draw(sums.size, SecureNoise() if noise is None else noise)
+
+    def draw(self, size: int, noise: Noise) -> IntArray:
+        """So many draws of T."""
         if isinstance(self.noise_rate, Infinite):
-            return sums
-        source = SecureNoise() if noise is None else noise
-        turns = source.geometric(self.noise_rate, sums.size)
-        return sums + self.largest * turns + self._within(self.noise_rate, sums.size, source)
+            return np.zeros(size, dtype=np.int64)
+        turns = noise.geometric(self.noise_rate, size)
+        return self.largest * turns + self._within(self.noise_rate, size, noise)
 
     def loss(self, shift: Shift) -> Loss:
         """``noise_rate`` for each sum that falls, and once more for each further ``largest``."""
@@ -132,6 +136,43 @@ class Staircase:
     def variance(self) -> float:
         """The variance of T."""
         return _moments(self.noise_rate, self.largest, np.array([self.first]))[1].item()
+
+    def quantile(self, confidence: Number) -> int:
+        """The least k with ``Pr[T > k] <= 1 - confidence``, from upper bounds of these chances.
+
+        Errors: ParameterError for a confidence that is not strictly between 0 and 1.
+        """
+        miss = 1 - confident(confidence)
+        bits = _BITS + miss.denominator.bit_length()
+        low, high = -1, 0
+        while self._tail_above(high, bits) > miss:
+            low, high = high, 2 * high + self.largest
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = self._tail_above(middle, bits) <= miss
+            low, high = (low, middle) if enough else (middle, high)
+        return high
+
+    def median(self) -> int:
+        """The least k with ``Pr[T > k] <= 1/2``."""
+        return self.quantile(Fraction(1, 2))
+
+    def _tail_above(self, k: int, bits: int) -> Fraction:
+        """An upper bound of ``Pr[T > k]`` for k >= 0, above it by less than ``2^-bits``."""
+        if isinstance(self.noise_rate, Infinite):
+            return Fraction(0)
+        turn, place = divmod(k, self.largest)
+        later = (self.largest - self.first) * exp_neg_bounds(self.noise_rate, bits=_BITS)[1]
+        if place < self.first:
+            above = self.first - 1 - place + later
+        else:
+            above = later * (self.largest - 1 - place) / (self.largest - self.first)
+        within = above / (self.first + later)
+        # A later turn, or this one and a later place on it.
+        beyond, here = (
+            exp_neg_bounds(self.noise_rate * one, bits=bits)[1] for one in (turn + 1, turn)
+        )
+        return beyond * (1 - within) + here * within
 
     def _within(self, slope: Fraction, size: int, source: Noise) -> IntArray:
         """V: the place on a turn of the stairs."""

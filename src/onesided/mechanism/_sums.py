@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate
+from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate, regular
 from onesided.errors import DataError
 from onesided.mechanism._counts import CONFIDENCE, Interval, bounds_at
 from onesided.mechanism._rates import rates_over
@@ -59,6 +59,10 @@ class Sums:
         """The noise's exact distribution."""
         return TwoSidedGeometric(self.upper_rate, self.lower_rate)
 
+    def centred(self, noisy: IntArray) -> IntArray:
+        """Noisy totals less the noise's median."""
+        return noisy - self.distribution.median()
+
     def interval(self, noisy: IntArray, *, confidence: Number = CONFIDENCE) -> Interval:
         """Bounds on each true total; a side without noise is certain."""
         return bounds_at(self.distribution, noisy, confidence)
@@ -66,7 +70,7 @@ class Sums:
 
 def totals_of(values: ArrayLike) -> IntArray:
     """``values`` as a one-dimensional array of whole numbers in [-2^62, 2^62]; no float."""
-    array = np.asarray(values)
+    array = regular(values)
     if array.size == 0 and array.ndim == 1:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -10,6 +10,7 @@ from onesided._numbers import INFINITE, Number, text
 from onesided.mechanism import Counts
 from onesided.mechanism._counts import CONFIDENCE, Correction
 from onesided.mechanism._cumulative import Cumulative
+from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
 from onesided.policy import Presence, bounded
@@ -88,12 +89,12 @@ class Count(Grouped):
         )
 
 
-def deviation(mechanism: Counts | Sums | Cumulative) -> float:
+def deviation(mechanism: Counts | Sums | StairSums | Cumulative) -> float:
     """The standard deviation of the mechanism's noise."""
     return float(mechanism.distribution.variance() ** 0.5)
 
 
-def reason(mechanism: Counts | Sums | Cumulative) -> str:
+def reason(mechanism: Counts | Sums | StairSums | Cumulative) -> str:
     """Why the noise is on the sides it is on."""
     certain = certain_sides(mechanism)
     if len(certain) == 2:
@@ -105,7 +106,7 @@ def reason(mechanism: Counts | Sums | Cumulative) -> str:
     return "the policy lets answers rise and fall, so both sides need noise"
 
 
-def certain_sides(mechanism: Counts | Sums | Cumulative) -> tuple[str, ...]:
+def certain_sides(mechanism: Counts | Sums | StairSums | Cumulative) -> tuple[str, ...]:
     """The sides on which the answer will never be wrong."""
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
     return tuple(side for side, rate in sides.items() if rate == INFINITE)

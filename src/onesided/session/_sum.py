@@ -10,6 +10,7 @@ import numpy as np
 from onesided._numbers import Number, text
 from onesided.errors import ParameterError
 from onesided.mechanism._counts import CONFIDENCE
+from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
 from onesided.session._count import certain_sides, deviation, reason
@@ -19,6 +20,7 @@ from onesided.session._groups import Grouped, Groups
 from onesided.session._moments import moments
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Ready
+from onesided.session._sum_noise import SumNoise
 from onesided.session._value import Missing, Value, value_of
 from onesided.session._value_shifts import value_shifts
 
@@ -69,6 +71,7 @@ class Valued(Grouped):
 class Sum(Valued):
     """What do the units' values in a column add up to, per group?
 
+    Where noise on one side is enough it falls in stairs if these vary less, at the same loss.
     Certain bounds are about the values as rounded and clipped.
     The arguments are those of :class:`onesided.session.Valued`.
     """
@@ -76,15 +79,17 @@ class Sum(Valued):
     def prepare(self, desk: Desk) -> Ready[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
         groups, value = self.groups(desk), self.value(desk)
-        mechanism, plan = self._plan(desk, groups, value)
+        chosen, plan = self._plan(desk, groups, value)
+        mechanism = chosen.mechanism
 
         def draw(totals: IntArray, noise: Noise | None) -> Answer:
-            return {"noisy": mechanism.release(totals, noise=noise)}
+            return {"noisy": mechanism.release(totals, noise=noise), **chosen.stored}
 
         def tell(answer: Answer, entry: int | None) -> Estimates:
+            noisy = np.asarray(answer["noisy"], dtype=np.int64)
             return Estimates.of(
                 f"sum of {self.column}",
-                *self._numbers(mechanism, np.asarray(answer["noisy"], dtype=np.int64), value),
+                *self._numbers(chosen.of(answer), noisy, value),
                 keys=groups.keys,
                 confidence=self.confidence,
                 guarantee=plan.guarantee,
@@ -98,8 +103,8 @@ class Sum(Valued):
             about={
                 "sum": True,
                 "keys": groups.key_texts,
-                "upper_rate": text(mechanism.upper_rate),
-                "lower_rate": text(mechanism.lower_rate),
+                "upper_rate": text(chosen.slopes.upper_rate),
+                "lower_rate": text(chosen.slopes.lower_rate),
             },
             plan=plan,
             read=lambda: moments(desk, groups, value).total,
@@ -107,7 +112,7 @@ class Sum(Valued):
             tell=tell,
         )
 
-    def _plan(self, desk: Desk, groups: Groups, value: Value) -> tuple[Sums, Plan]:
+    def _plan(self, desk: Desk, groups: Groups, value: Value) -> tuple[SumNoise, Plan]:
         """The noise, and what it costs on each edge."""
         shifts = value_shifts(
             desk.policy,
@@ -117,25 +122,33 @@ class Sum(Valued):
             optional=self.optional(groups),
             monotone=value.low >= 0,
         )
-        mechanism = Sums.for_shifts(shifts, epsilon=self.epsilon)
+        chosen = SumNoise.for_shifts(
+            desk.policy,
+            groups,
+            shifts,
+            largest=max(value.high, -value.low),
+            epsilon=self.epsilon,
+        )
+        mechanism, certain = chosen.mechanism, certain_sides(chosen.mechanism)
         mechanism.interval(np.zeros(0, dtype=np.int64), confidence=self.confidence)
-        return mechanism, priced(
+        return chosen, priced(
             desk,
             mechanism,
             shifts,
             about=f"{groups.sentence} {value.sentence}",
             scope="the values as rounded and clipped",
-            certain=certain_sides(mechanism),
+            certain=certain,
             standard_deviation=float(value.step) * deviation(mechanism),
             why=reason(mechanism),
+            others=chosen.other(float(value.step) * deviation(chosen.slopes), certain),
         )
 
     def _numbers(
-        self, mechanism: Sums, noisy: IntArray, value: Value
+        self, mechanism: Sums | StairSums, noisy: IntArray, value: Value
     ) -> tuple[tuple[Floats, Floats, Floats], tuple[bool, bool]]:
         """Estimates and bounds in the column's unit, and whether each bound is certain."""
         interval = mechanism.interval(noisy, confidence=self.confidence)
-        centred = noisy - mechanism.distribution.median()
+        centred = mechanism.centred(noisy)
         if value.low >= 0:
             interval, centred = interval.at_least(0), np.maximum(centred, 0)
         lower, upper = in_units(interval, value.step)

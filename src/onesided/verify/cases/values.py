@@ -13,11 +13,14 @@ from onesided import policy as policies
 from onesided._numbers import INFINITE
 from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._rates import rates_for
+from onesided.mechanism._stair_sums import StairSums
+from onesided.mechanism._staircase import Staircase
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
 from onesided.policy import ABSENT, GroupCount, Policy, Record
 from onesided.session._groups import Groups
 from onesided.session._keys import PublicKeys
+from onesided.session._sum_noise import SumNoise
 from onesided.session._value_shifts import value_shifts
 from onesided.verify._case import Case, program, shipped
 from onesided.verify._universe import Data, Universe
@@ -33,6 +36,7 @@ def cases() -> Iterator[Case]:
     """The sound first."""
     yield from _single_sums()
     yield from _sums_by_place()
+    yield from _sums_in_stairs()
     yield from _squares()
     yield from _cumulative()
     yield from _broken()
@@ -61,6 +65,18 @@ def _sums_by_place() -> Iterator[Case]:
             policies.presence(max_groups=2),
         ):
             yield _sum(policy, (low, high), optional=True, by=True, most=2)
+
+
+def _sums_in_stairs() -> Iterator[Case]:
+    """The noise that a session gives to sums where one side is enough."""
+    for policy in (policies.addition_only(), policies.removal_only()):
+        for bounds in ((0, 3), (1, 3), (-2, 0)):
+            yield _sum(policy, bounds, optional=False, stairs=True)
+        yield _sum(policy, (0, 2), optional=True, by=True, most=2, stairs=True)
+    for most in (1, 2):
+        dropped = policies.presence(max_groups=most)
+        yield _sum(dropped, (0, 3), optional=True, stairs=True)
+        yield _sum(dropped, (0, 2), optional=True, by=True, most=2, stairs=True)
 
 
 def _squares() -> Iterator[Case]:
@@ -102,7 +118,7 @@ def _cumulative() -> Iterator[Case]:
 class _Summing:
     """The shipped noise on sums that are added up by the most direct means."""
 
-    mechanism: Sums
+    mechanism: Sums | StairSums
     low: int
     high: int
     by: bool
@@ -128,16 +144,23 @@ def _held(record: Record) -> tuple[str, ...]:
 
 
 def _sum(
-    policy: Policy, bounds: tuple[int, int], *, optional: bool, by: bool = False, most: int = 1
+    policy: Policy,
+    bounds: tuple[int, int],
+    *,
+    optional: bool,
+    by: bool = False,
+    most: int = 1,
+    stairs: bool = False,
 ) -> Case:
     low, high = bounds
     groups = _groups(policy, by=by, most=most)
     shifts = value_shifts(policy, groups, low=low, high=high, optional=optional, monotone=low >= 0)
-    mechanism = Sums.for_shifts(shifts, epsilon=_EPSILON)
+    noise = SumNoise.for_shifts(policy, groups, shifts, largest=max(high, -low), epsilon=_EPSILON)
+    mechanism = noise.mechanism if stairs else noise.slopes
     claims = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
     over = " by place" if by else ""
     return Case(
-        f"Sums of {low} .. {high}{over}{'' if optional else ', everybody adds'}",
+        f"{_name(mechanism)} of {low} .. {high}{over}{'' if optional else ', everybody adds'}",
         policy,
         _Summing(mechanism, low, high, by),
         claims,
@@ -148,6 +171,10 @@ def _sum(
         loose=(_STAYS if isinstance(policy, policies.Presence) else _FEW) if by else _SPREAD,
         tail=1e-11,
     )
+
+
+def _name(mechanism: Sums | StairSums) -> str:
+    return type(mechanism).__name__
 
 
 def _groups(policy: Policy, *, by: bool, most: int) -> Groups:
@@ -194,6 +221,14 @@ def _broken() -> Iterator[Case]:
     yield _mispriced(
         policies.presence(max_groups=2), (-1, 2), squares, flaw=forgotten, squared=True
     )
+    one_sum = StairSums(Staircase(_EPSILON, largest=3))
+    forgotten = "a unit in two sums pays for one, as if for the total"
+    yield _mispriced(policies.addition_only(), (0, 3), one_sum, flaw=forgotten, by=True)
+    low_stairs = StairSums(Staircase(_EPSILON, largest=2))
+    forgotten = "stairs as wide as the bounds are apart, where all of a value goes"
+    yield _mispriced(policies.addition_only(), (1, 3), low_stairs, flaw=forgotten)
+    forgotten = "stairs above, though values below 0 may go"
+    yield _mispriced(policies.addition_only(), (-1, 3), one_sum, flaw=forgotten)
     yield program(
         "quantile",
         _private_candidate,
@@ -231,20 +266,22 @@ def _private_candidate(data: Data, noise: Noise) -> str:
 def _mispriced(
     policy: Policy,
     bounds: tuple[int, int],
-    mechanism: Sums,
+    mechanism: Sums | StairSums,
     *,
     flaw: str,
     squared: bool = False,
+    by: bool = False,
 ) -> Case:
     low, high = bounds
-    groups = _groups(policy, by=False, most=1)
+    most = 2 if by else 1
+    groups = _groups(policy, by=by, most=most)
     return Case(
-        f"{'Squares' if squared else 'Sums'} of {low} .. {high}",
+        f"{'Squares' if squared else _name(mechanism)} of {low} .. {high}",
         policy,
-        _Summing(mechanism, low, high, by=False, squared=squared),
+        _Summing(mechanism, low, high, by=by, squared=squared),
         {edge: 6 * edge.weight for edge in policy.edges},
         query=groups.query,
-        universe=Universe(units=1, values=_records(policy, low, high, optional=True, most=1)),
+        universe=Universe(units=1, values=_records(policy, low, high, optional=True, most=most)),
         flaw=flaw,
         seen="in sums of bounded values",
         tail=1e-9,

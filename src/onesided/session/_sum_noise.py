@@ -1,0 +1,94 @@
+"""Which noise a sum gets: slopes on the sides it needs, or stairs where one side is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from onesided._numbers import INFINITE, Number
+from onesided.errors import ParameterError
+from onesided.mechanism._stair_sums import StairSums
+from onesided.mechanism._sums import Sums
+from onesided.policy import Edge, Policy, Shift
+from onesided.session._groups import Groups
+from onesided.session._plan import Option
+from onesided.session._question import Answer
+
+# Stairs are worth a second kind of noise if their variance is smaller by a thousandth.
+_WORTH: Final = 0.999
+_FIRST: Final = "first_stair"
+
+
+@dataclass(frozen=True, slots=True)
+class SumNoise:
+    """Geometric slopes for sums by group, and the stairs that could take their place, if any.
+
+    Stairs lose as much as slopes along every edge: one move changes at most so many sums, each by
+    at most the largest value, and the worst that the slopes pay for is that all of them move so
+    far, for which both pay the same.
+    """
+
+    slopes: Sums
+    stairs: StairSums | None
+
+    @classmethod
+    def for_shifts(
+        cls,
+        policy: Policy,
+        groups: Groups,
+        shifts: Mapping[Edge, Iterable[Shift]],
+        *,
+        largest: int,
+        epsilon: Number,
+    ) -> SumNoise:
+        """For sums whose extreme shifts these are, of values up to ``largest`` from 0."""
+        slopes = Sums.for_shifts(shifts, epsilon=epsilon)
+        if (slopes.upper_rate == INFINITE) == (slopes.lower_rate == INFINITE):
+            return cls(slopes, None)
+        moved = _sums_moved(policy, groups)
+        # Rates and values beyond what stairs are made for keep to slopes.
+        with suppress(ParameterError):
+            stairs = StairSums.in_place_of(slopes, largest=largest, max_groups=moved)
+            if all(
+                stairs.loss(one) == slopes.loss(one) for many in shifts.values() for one in many
+            ):
+                return cls(slopes, stairs)
+        return cls(slopes, None)
+
+    @property
+    def mechanism(self) -> Sums | StairSums:
+        """The noise that varies less."""
+        if self.stairs is None:
+            return self.slopes
+        slopes, stairs = self.slopes.distribution.variance(), self.stairs.distribution.variance()
+        return self.stairs if stairs < _WORTH * slopes else self.slopes
+
+    @property
+    def stored(self) -> Answer:
+        """What an answer says of the noise in it."""
+        mechanism = self.mechanism
+        return {_FIRST: mechanism.stairs.first} if isinstance(mechanism, StairSums) else {}
+
+    def of(self, answer: Answer) -> Sums | StairSums:
+        """The noise in an answer; stored ones say whether they have stairs, and older ones none."""
+        first = answer.get(_FIRST)
+        if first is None or self.stairs is None:
+            return self.slopes
+        return replace(self.stairs, stairs=replace(self.stairs.stairs, first=first))
+
+    def other(self, spread: float, certain: tuple[str, ...]) -> tuple[Option, ...]:
+        """The slopes that were passed over, at their standard deviation ``spread``."""
+        if self.mechanism is self.slopes:
+            return ()
+        note = "geometric noise, which charges the same"
+        return (Option(name="Sums", error=spread, certain=certain, note=note),)
+
+
+def _sums_moved(policy: Policy, groups: Groups) -> int:
+    """The most sums that one move can change: as many as it changes counts of units."""
+    counts = [
+        max(one.rise, one.fall) for many in policy.shifts(groups.query).values() for one in many
+    ]
+    return max(counts) if groups.by else 1
