@@ -167,3 +167,13 @@ def test_conditions_that_depend_on_other_rows_are_refused(condition):
 )
 def test_plain_values_in_expressions_are_no_functions(condition):
     require_rowwise(Predicate.of(condition))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [pa.array([Decimal("1.5"), None]), pa.array(["a", None]).dictionary_encode()],
+    ids=lambda column: str(column.type),
+)
+def test_columns_that_pandas_cannot_convert_stand_in_no_conditions_way(column):
+    data = pa.table({"x": [1, 2], "other": column}).to_pandas(types_mapper=pd.ArrowDtype)
+    assert where(data, "x > 1") == where(data, nw.col("x") > 1) == 1

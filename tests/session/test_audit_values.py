@@ -1,5 +1,7 @@
 """Questions whose charge once was smaller than what they lost; each is refused or priced now."""
 
+from fractions import Fraction
+
 import polars as pl
 import pytest
 
@@ -66,3 +68,24 @@ def test_values_that_change_where_someone_stays_are_charged_under_presence(quest
         moved = od.Shift(rise=max(int(step), 0), fall=max(int(-step), 0))
         lost += part.mechanism.loss(moved)
     assert lost <= plan.charge["present -> not present"] <= 1
+
+
+@pytest.mark.parametrize("question", [od.session.Mean, od.session.Variance])
+@pytest.mark.parametrize("values", [[0, 0, 1], [-1, 1, 2], [1, 2, 3, 3, 3, 4, 4]], ids=str)
+def test_a_certain_bound_on_a_quotient_is_not_rounded_past_it(question, values):
+    # Nobody of kind c is hidden, so both sides are certain; 14/9 has no float of its own.
+    policy = od.policy.custom(
+        kinds=["a", "c"], edges=[("a", "a")], rules=[("a", "value > 99")], default="c"
+    )
+    data = pl.DataFrame({"value": values})
+    session = od.Session(data, policy=policy, budget=1)
+    told = session.ask(question("value", bounds=(-3, 4), epsilon=1, counted="c"))
+    assert told.lower_certain
+    assert told.upper_certain
+    mean = Fraction(sum(values), len(values))
+    squares = Fraction(sum(value**2 for value in values), len(values))
+    truth = mean if question is od.session.Mean else squares - mean**2
+    ((lower,), (upper,)) = told.lower.tolist(), told.upper.tolist()
+    assert lower <= truth <= upper
+    assert upper - lower <= 1e-12
+    assert not any(session.spent.values())

@@ -124,23 +124,25 @@ def _nullable(native: Any) -> dict[str, Any]:
 
     Its own null marks compare as false; its nullable types keep three values. Floats stay floats:
     as whole numbers, which they become if all of them are whole, they would be written otherwise.
-    Moments stay as they are: those that Arrow backs cannot be converted, and have marks of their
-    own.
+    What Arrow backs has marks of its own, but for NaN, and some of it cannot be converted.
     """
-    moments = ("timestamp", "date", "time", "duration")
     kinds = objects.kinds(native)
 
     def converted(name: str) -> Any:
         column = native[name]
         if kinds.get(name) == "floating" or column.dtype.kind == "f":
             return column.astype("Float32" if str(column.dtype) == "float32" else "Float64")
-        return column.convert_dtypes()
+        return column if _has_marks(column.dtype) else column.convert_dtypes()
 
-    return {
-        name: converted(name)
-        for name, kind in native.dtypes.items()
-        if not str(kind).startswith(moments)
-    }
+    return {name: converted(name) for name in native}
+
+
+def _has_marks(dtype: Any) -> bool:
+    """Whether the values are moments, or backed by Arrow and neither numbers nor text."""
+    text = str(dtype)
+    if type(dtype).__name__ != "ArrowDtype":
+        return text.startswith(("timestamp", "date", "time", "duration"))
+    return dtype.kind not in "biuf" and not text.startswith(("string", "large_string"))
 
 
 def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:

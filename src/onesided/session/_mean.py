@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from onesided._numbers import MAX_COUNT, Loss, positive, text
+from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up, text
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.mechanism._counts import confident
@@ -144,10 +145,12 @@ class Mean(Valued):
             for part in noisy
         }
         statistic = _variance if parts.squares else _mean
+        estimate, *ends = statistic(centred, bounds, parts.centre, value)
         certain = all(side.lower_certain and side.upper_certain for side in bounds.values())
+        lower, upper = _exactly(noisy, parts.centre, value) if certain else ends
         return Estimates.of(
             f"{name} of {self.column}",
-            statistic(centred, bounds, parts.centre, value),
+            (estimate, lower, upper),
             (certain, certain),
             keys=groups.keys,
             confidence=self.confidence,
@@ -227,6 +230,23 @@ def _variance(
     return tuple(  # type: ignore[return-value]
         np.clip(part, 0, most) * square for part in (estimate, least - outer, largest - inner)
     )
+
+
+def _exactly(
+    told: dict[str, NDArray[np.int64]], centre: int, value: Value
+) -> tuple[Floats, Floats]:
+    """Bounds where nothing had to be hidden; rounding never turns a certain bound into a wrong one.
+
+    What is told is the truth then, so that both are the statistic but for its last digit.
+    """
+    known = zip(*(part.tolist() for part in told.values()), strict=True)
+    found = []
+    for many, total, *squares in known:
+        mean = Fraction(total, max(many, 1))
+        spread = [Fraction(square, max(many, 1)) - mean**2 for square in squares]
+        found.append(spread[0] * value.step**2 if spread else (mean + centre) * value.step)
+    lower, upper = ([rounded(one) for one in found] for rounded in (round_down, round_up))
+    return np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
 
 
 def _about_centre(
