@@ -19,17 +19,24 @@ _HASH: Final = "onesided_hash"
 _PLACE: Final = "onesided_place"
 
 
-def first_groups(pairs: Lazy, unit: str, names: Sequence[str], *, most: int) -> Lazy:
+def first_groups(
+    pairs: Lazy, unit: str, names: Sequence[str], *, most: int, order: str | None = None
+) -> Lazy:
     """At most ``most`` groups of each unit, those of lowest hash; ``pairs`` holds each pair once.
+
+    order: a column to go by in place of the hash, where the engine has windows; a group's value
+        there must depend on its name alone.
 
     Groups of equal hash count as if all of them came last, so that which is kept never depends on
     the order of rows; a unit may then keep fewer. PyArrow has neither hash nor windows; there
     groups come in their own order.
     """
-    native = _with_hash(nw.to_native(pairs), names)
+    native = nw.to_native(pairs)
+    if order is None:
+        native = _with_hash(native, names)
     if native is not None:
         hashed: Lazy = nw.from_native(native).lazy()
-        place = nw.col(_HASH).rank("max").over(unit).alias(_PLACE)
+        place = nw.col(order or _HASH).rank("max").over(unit).alias(_PLACE)
         return hashed.with_columns(place).filter(nw.col(_PLACE) <= most).select(unit, *names)
     rows = pairs.collect().sort(unit, *names).with_row_index(_PLACE)
     if not rows.is_empty():

@@ -7,7 +7,8 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -24,10 +25,10 @@ from onesided.session._desk import Desk, condition
 from onesided.session._engine import LENGTH, Lazy, distinct
 from onesided.session._first_groups import first_groups
 from onesided.session._groups import kinds_of, refuse_clashes
+from onesided.session._key_codes import LOWER, KeyCodes
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Ready
 
-LOWER: Final = "lower"
 Found = nw.DataFrame[Any]
 KeyTypes = Mapping[str, nw.dtypes.DType]
 Column = NDArray[Any] | list[Any]
@@ -157,18 +158,18 @@ def search(
     what: Mapping[str, object],
 ) -> Ready[Found, KeysRelease]:
     """The question in its steps; ``rows`` gives the unit and the key columns."""
-    names = list(types)
+    names, codes = list(types), KeyCodes.of(types, desk.table.frame.implementation)
     plan = _plan(desk, query, mechanism)
 
     def read() -> Found:
         desk.refuse_null_units()
-        return _counts(rows(), names, unit=desk.unit, most=query.max_groups or 1)
+        count = partial(_counts, names=names) if codes is None else codes.counts
+        return count(rows(), unit=desk.unit, most=query.max_groups or 1)
 
     def draw(found: Found, noise: Noise | None) -> Answer:
         told = mechanism.release(found[LENGTH].to_numpy().astype(np.int64), noise=noise)
-        lower = nw.new_series(LOWER, told, backend=found.implementation)
-        kept = found.select(*names).with_columns(lower).filter(nw.col(LOWER) > 0)
-        return {"found": made_of(ordered(kept, names), types, desk)}
+        kept = _published(found, names, told) if codes is None else codes.published(found, told)
+        return {"found": made_of(kept, types, desk)}
 
     def tell(answer: Answer, entry: int | None) -> KeysRelease:
         found: Found = answer["found"]
@@ -260,7 +261,7 @@ def as_keys(rows: Lazy, types: KeyTypes) -> Lazy:
     return kept.filter(*(~nw.col(name).is_null() for name in types))
 
 
-def _counts(rows: Lazy, names: Sequence[str], *, unit: str | None, most: int) -> Found:
+def _counts(rows: Lazy, *, names: Sequence[str], unit: str | None, most: int) -> Found:
     """Units per key that occurs. Secret, as are the keys."""
     pairs = rows
     if unit is not None:
@@ -318,6 +319,12 @@ class _Keys(Ready[Found, KeysRelease]):
         return {"found": made_of(columns, self.types, self.desk)}
 
 
+def _published(found: Found, names: Sequence[str], told: IntArray) -> Mapping[str, Column]:
+    """The keys whose noisy count is told, with it: largest first, then by key."""
+    lower = nw.new_series(LOWER, told, backend=found.implementation)
+    return ordered(found.select(*names).with_columns(lower).filter(nw.col(LOWER) > 0), names)
+
+
 def ordered(kept: Found, names: Sequence[str]) -> Mapping[str, Column]:
     """Largest first, then by key, in columns of its own.
 
@@ -328,7 +335,7 @@ def ordered(kept: Found, names: Sequence[str]) -> Mapping[str, Column]:
     if packed is None:
         turned = kept.sort(LOWER, *names, descending=[True, *[False] * len(names)])
         return {name: plain(turned[name]) for name in kept.columns}
-    order = np.argsort(packed, kind="stable")
+    order = np.argsort(packed)
     return {name: np.asarray(column)[order] for name, column in columns.items()}
 
 
