@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import duckdb
 import narwhals as nw
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -177,3 +178,17 @@ def test_plain_values_in_expressions_are_no_functions(condition):
 def test_columns_that_pandas_cannot_convert_stand_in_no_conditions_way(column):
     data = pa.table({"x": [1, 2], "other": column}).to_pandas(types_mapper=pd.ArrowDtype)
     assert where(data, "x > 1") == where(data, nw.col("x") > 1) == 1
+
+
+@pytest.mark.parametrize("keys", [[["a"], [["b"]]], [{"a": 1}], [pl.Series(["a"])]], ids=str)
+def test_keys_that_are_no_plain_values_are_refused(keys):
+    with pytest.raises(errors.KeysError, match="no plain value"):
+        by_key(pl.DataFrame({"p": ["a"]}), keys)
+
+
+def test_arrays_of_rows_are_keys_of_several_columns():
+    data = pl.DataFrame({"p": ["a", "b"], "q": ["x", "y"]})
+    asked = od.Count(by=["p", "q"], keys=np.array([["a", "x"], ["a", "y"]]), epsilon=1)
+    assert secret(data, asked) == [1, 0]
+    with pytest.raises(errors.KeysError, match="2 parts"):
+        by_key(data, np.array([["a", "b"]]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,12 @@ def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
     if not rows:
         raise KeysError("The list of keys is empty.", hint="Give at least one key.")
     for place, row in enumerate(rows):
+        if not all(isinstance(value, Hashable) for value in row):
+            raise KeysError(
+                f"Key number {place} is {_show(row)}, which is no plain value.",
+                hint="Give text, whole numbers, booleans or dates, in a tuple for several columns.",
+                position=place,
+            )
         if any(_is_null(value) for value in row):
             raise KeysError(
                 f"Key number {place} is {_show(row)}: keys cannot be null.",
@@ -118,7 +124,8 @@ def _require(names: Sequence[str], by: Sequence[str]) -> None:
 
 def _row(value: object, by: Sequence[str]) -> Key:
     """One given key as a tuple as long as the grouping."""
-    row = tuple(_plain(part) for part in value) if isinstance(value, tuple | list) else (value,)
+    several = isinstance(value, tuple | list | np.ndarray)
+    row = tuple(_plain(part) for part in value) if several else (value,)  # type: ignore[attr-defined]
     if len(row) != len(by):
         raise KeysError(
             f"The key {_show(row)} has {len(row)} parts, but the grouping has {len(by)} columns.",
