@@ -176,8 +176,8 @@ def test_many_edges_are_summed_up(tmp_path):
     policy = od.policy.custom(
         kinds=kinds,
         edges=[("tier 0", kind) for kind in kinds[1:]],
-        rules=[(kind, f"x = {i}") for i, kind in enumerate(kinds[1:])],
-        default="tier 0",
+        rules=[(kind, f"x = {i}") for i, kind in enumerate(kinds[:-1])],
+        default=kinds[-1],
     )
     edges = [edge.name for edge in policy.edges]
     with od.Ledger.open(path) as ledger:

@@ -134,6 +134,21 @@ def test_malformed_policies_are_refused_with_a_hint(make):
     assert caught.value.hint
 
 
+def test_whoever_is_unknown_is_never_of_a_kind_that_nothing_protects():
+    """A null counts as true, and one row decides: so a rule that makes units open comes last."""
+    edges = [("private", "private"), ("private", "public")]
+    kinds = ("private", "public", "known")
+    for rules, default in (
+        ([("public", "opted_in")], "private"),
+        ([("known", "x"), ("private", "y")], "public"),
+        ([("private", "y"), ("public", "x")], "private"),
+    ):
+        with pytest.raises(errors.PolicyError, match="nothing protects"):
+            p.custom(kinds=kinds, edges=edges, rules=rules, default=default)
+    rules = [("private", "not opted_in"), ("known", "x")]
+    assert p.custom(kinds=kinds, edges=edges, rules=rules, default="public").rules
+
+
 @pytest.mark.parametrize("weight", [0, -1, "nan", "x"])
 def test_weights_must_be_positive(weight):
     with pytest.raises(errors.ParameterError):

@@ -18,8 +18,8 @@ from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, chec
 class KindPolicy(Policy):
     """Records have kinds; along an edge, a record of one kind may pass as *any* of the other.
 
-    Errors: PolicyError for no edges, repeated or unknown kinds, repeated edges, or rules that
-    name an unknown kind.
+    Errors: PolicyError for no edges, repeated or unknown kinds, repeated edges, rules that name an
+    unknown kind, or a rule for an open kind before a protected one.
     """
 
     _name: str
@@ -39,6 +39,7 @@ class KindPolicy(Policy):
                     hint=f"Its kinds are {', '.join(self._kinds)}.",
                     kind=kind,
                 )
+        _check_order([*(rule.kind for rule in self._rules), self.default_kind], self._edges)
 
     @property
     def name(self) -> str:
@@ -127,6 +128,20 @@ def _check_kinds(kinds: Sequence[str]) -> None:
             f"The kinds {', '.join(map(repr, kinds)) or '(none)'} are repeated or empty.",
             hint='Name each kind once; at least one besides "absent".',
         )
+
+
+def _check_order(kinds: Sequence[str], edges: Sequence[Edge]) -> None:
+    """Refuse rules by which somebody unknown, or open in one row of many, would be open."""
+    protected = {edge.source for edge in edges}
+    for place, kind in enumerate(kinds):
+        later = [other for other in kinds[place:] if other in protected]
+        if kind not in protected and later:
+            raise PolicyError(
+                f"The rule for {kind!r} comes before {later[0]!r}. Units for which it is unknown, "
+                f"or with one such row among many, would be {kind!r}, which nothing protects.",
+                hint=f"Write a rule for {later[0]!r} first, and let {kind!r} be the default.",
+                kind=kind,
+            )
 
 
 def _check_edges(name: str, kinds: Sequence[str], edges: Sequence[Edge]) -> None:
