@@ -1,5 +1,6 @@
 """The paper's tables to the digit, and what is measured against what is foretold."""
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -17,7 +18,7 @@ from onesided.linear import (
     strategy_shifts,
 )
 from onesided.papers import Setup, reproduce
-from onesided.papers.delta_neighbourhood import PAPER, _data, _line, _plane, _tables
+from onesided.papers.delta_neighbourhood import PAPER, _city, _data, _line, _plane, _tables
 from onesided.papers.delta_neighbourhood._tiles import least, least_from_zero, tile_matrix, tiles
 from onesided.policy import neighbourhood
 
@@ -131,7 +132,7 @@ def test_errors_of_the_plane_are_the_same_from_the_same_seed():
 
 def test_the_quick_run_writes_numbers_and_plots(tmp_path, data):
     done = reproduce(PAPER, Setup(data=data, quick=True), tmp_path)
-    assert [one.experiment.name for one in done] == ["tables", "line", "plane"]
+    assert [one.experiment.name for one in done] == ["tables", "line", "plane", "city"]
     for outcome in done:
         if not outcome.skipped:
             assert {path.suffix for path in outcome.files} == {".csv", ".parquet", ".png", ".html"}
@@ -139,4 +140,25 @@ def test_the_quick_run_writes_numbers_and_plots(tmp_path, data):
 
 def test_without_data_only_the_tables_run(tmp_path):
     done = reproduce(PAPER, Setup(data=tmp_path / "nowhere", quick=True), tmp_path)
-    assert [one.skipped for one in done] == [False, True, True]
+    assert [one.skipped for one in done] == [False, True, True, True]
+
+
+def test_a_city_is_read_into_its_boxes_and_its_error_grows_with_the_radius(tmp_path):
+    city = _city.CITIES[0]
+    path = tmp_path / city.file
+    duckdb.sql(
+        "SELECT * FROM (VALUES (40.55, -74.3), (40.56, -74.28), (40.99, -73.71)) AS t(lat, lon)"
+    ).write_parquet(str(path))
+    counts = _city.visits(str(path), city, 8)
+    assert (counts[0, 0], counts[7, 7], counts.sum()) == (2, 1, 3)
+    assert city.grid(8).locate([("40.56", "-74.28"), ("40.99", "-73.71")]).tolist() == [0, 63]
+    assert [job.function.__name__ for job in _city.jobs(Setup(data=tmp_path, quick=True))] == [
+        *["ours"] * 7,
+        *["standard"] * 2,
+    ]
+    rows = _city.ours(strategy="quadtree 4", side=8, repeats=1, seed=1)
+    for name in ("New York", "Tokyo"):
+        mine = [r for r in rows if (r["city"], r["epsilon"]) == (name, "1")]
+        errors = [row["error"] for row in sorted(mine, key=lambda r: r["metres"] or 10**6)]
+        assert errors == sorted(errors)
+        assert mine[-1]["sensitivity"] == 4

@@ -1,10 +1,10 @@
 """What of the publication is reproduced."""
 
 from onesided.papers._model import Paper
-from onesided.papers.delta_neighbourhood import _line, _plane, _tables
+from onesided.papers.delta_neighbourhood import _city, _line, _plane, _tables
 
 PAPER = Paper(
     name="delta-neighbourhood",
     title="Differential privacy under delta-neighbourhood (sections 4 to 5.2 and 5.5)",
-    experiments=(_tables.EXPERIMENT, _line.EXPERIMENT, _plane.EXPERIMENT),
+    experiments=(_tables.EXPERIMENT, _line.EXPERIMENT, _plane.EXPERIMENT, _city.EXPERIMENT),
 )

@@ -54,14 +54,14 @@ def ours(*, side: int, delta: int, metric: str, repeats: int, seed: int) -> list
     moves = moves_of(policy, Grid((side, side), box=not by_sides))
     row: Row = {"part": "ours", "side": side, "delta": delta, "metric": metric}
     rows: list[Row] = []
-    for name, strategy in _strategies(side):
+    for name, strategy in plain_strategies(side):
         shifts = strategy_shifts(strategy, moves)
-        factor = float(error_factors(strategy, _probe(strategy, ranges)).mean())
+        factor = float(error_factors(strategy, probe(strategy, ranges)).mean())
         rows += _rows(row | {"strategy": name}, shifts, factor)
     for weight in _WEIGHTS if delta <= _WIDEST else ():
         strategy = tiles(side, delta, weight)
         shifts = strategy_shifts(strategy, moves)
-        factor = _drawn(side, (delta, weight), ranges, repeats, noise)
+        factor = drawn(side, (delta, weight), ranges, repeats, noise)
         rows += _rows(row | {"strategy": f"tiles, cells x {weight}"}, shifts, factor)
     return rows
 
@@ -77,7 +77,7 @@ def _rows(row: Row, shifts: Mapping[Edge, tuple[Shift, ...]], factor: float) -> 
     return found
 
 
-def _strategies(side: int) -> list[tuple[str, Operator]]:
+def plain_strategies(side: int) -> list[tuple[str, Operator]]:
     """Those with a closed form."""
     return [
         ("identity", kron(Identity(side), Identity(side))),
@@ -86,12 +86,12 @@ def _strategies(side: int) -> list[tuple[str, Operator]]:
     ]
 
 
-def _probe(strategy: Operator, ranges: Ranges) -> Ranges:
+def probe(strategy: Operator, ranges: Ranges) -> Ranges:
     """All queries where a formula has them, else every tenth."""
     return ranges if isinstance(strategy, Kron) else ranges.part(np.arange(0, _QUERIES, 10))
 
 
-def _drawn(
+def drawn(
     side: int,
     laid: tuple[int, int],
     ranges: Ranges,
@@ -114,8 +114,8 @@ def standard(*, path: str, side: int, epsilon: str, repeats: int, seed: int) -> 
     truth, noise = read(path, side=side), NotPrivateSeededNoise(seed)
     ranges = sampled_ranges((side, side), _QUERIES, seed=1)
     rows: list[Row] = []
-    methods = _methods(epsilon, int(truth.sum())) | _at_least_zero(side, epsilon)
-    for name, release in methods.items():
+    every = methods(epsilon, int(truth.sum())) | _at_least_zero(side, epsilon)
+    for name, release in every.items():
         few = min(repeats, 256 // side) if "ours" in name else repeats
         errors = [float(squared(ranges, release(truth, noise), truth).mean()) for _ in range(few)]
         rows.append(
@@ -132,7 +132,7 @@ def standard(*, path: str, side: int, epsilon: str, repeats: int, seed: int) -> 
     return rows
 
 
-def _methods(epsilon: str, records: int) -> dict[str, Callable[[Any, NotPrivateSeededNoise], Any]]:
+def methods(epsilon: str, records: int) -> dict[str, Callable[[Any, NotPrivateSeededNoise], Any]]:
     anyone = bounded()
     plain = Counts.for_policy(anyone, epsilon=epsilon)
     tree = Hierarchical.for_policy(anyone, epsilon=epsilon, branching=4)

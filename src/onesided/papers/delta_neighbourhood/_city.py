@@ -1,0 +1,214 @@
+"""Rectangles of a city: real check-ins, hidden within so many metres on the globe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from onesided.linear import (
+    Grid,
+    Moves,
+    Operator,
+    error_factors,
+    moves_of,
+    sampled_ranges,
+    sensitivity,
+    strategy_shifts,
+)
+from onesided.mechanism import Counts
+from onesided.mechanism._rates import rates_over
+from onesided.noise import IntArray, NotPrivateSeededNoise, TwoSidedGeometric
+from onesided.papers._model import Experiment, Job, Result, Row, Setup
+from onesided.papers._tables import query
+from onesided.papers.delta_neighbourhood._city_result import result as _result
+from onesided.papers.delta_neighbourhood._data import Floats, squared
+from onesided.papers.delta_neighbourhood._plane import drawn, methods, plain_strategies, probe
+from onesided.papers.delta_neighbourhood._tiles import least_from_zero, tile_matrix, tiles
+from onesided.policy import bounded, neighbourhood
+
+_SIDE: Final = 128
+_QUERIES: Final = 2_000
+_EPSILONS: Final = ("0.1", "1")
+# Metres; as far as the whole city where it is None.
+_RADII: Final = (250, 500, 1_000, 2_000, 4_000, None)
+_LAID: Final = ((1, 1), (1, 2), (2, 2), (4, 2))
+# At wider radii tiles lose to single boxes.
+_TILED: Final = 2_000
+_FITTED: Final = {250: (1, 1), 1_000: (4, 2)}
+_BUSY: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class City:
+    """A file of check-ins, and public bounds that hold them all."""
+
+    name: str
+    file: str
+    south_west: tuple[Fraction, Fraction]
+    degrees: tuple[Fraction, Fraction]
+
+    def grid(self, side: int) -> Grid:
+        """Boxes that are about as wide as they are high."""
+        return Grid(
+            (side, side),
+            origin=self.south_west,
+            spacing=tuple(span / side for span in self.degrees),
+            box=True,
+        )
+
+    def edges(self, side: int) -> tuple[Floats, Floats]:
+        """Where boxes start and end, in degrees of latitude and of longitude."""
+        pairs = zip(self.south_west, self.degrees, strict=True)
+        south, west = (np.linspace(float(at), float(at + span), side + 1) for at, span in pairs)
+        return south, west
+
+
+CITIES: Final = (
+    City(
+        "New York",
+        "foursquare_nyc_filtered.parquet",
+        (Fraction("40.55"), Fraction("-74.3")),
+        (Fraction("0.45"), Fraction("0.6")),
+    ),
+    City(
+        "Tokyo",
+        "foursquare_tky_sequences.parquet",
+        (Fraction("35.5"), Fraction("139.45")),
+        (Fraction("0.4"), Fraction("0.5")),
+    ),
+)
+
+
+def ours(*, strategy: str, side: int, repeats: int, seed: int) -> list[Row]:
+    """One strategy's error in both cities at every radius; about no data."""
+    ranges = sampled_ranges((side, side), _QUERIES, seed=1)
+    if strategy.startswith("tiles"):
+        width, weight = map(int, strategy.split()[1:])
+        operator: Operator = tiles(side, width, weight)
+        radii: list[int | None] = [
+            radius for radius in _RADII if radius is not None and radius <= _TILED
+        ]
+        noise = NotPrivateSeededNoise(seed)
+        factor = drawn(side, (width, weight), ranges, repeats, noise)
+    else:
+        operator, radii = dict(plain_strategies(side))[strategy], list(_RADII)
+        factor = float(error_factors(operator, probe(operator, ranges)).mean())
+    rows: list[Row] = []
+    for city in CITIES:
+        for radius in radii:
+            shifts = strategy_shifts(operator, _moves(city, side, radius))
+            for epsilon in _EPSILONS:
+                law = TwoSidedGeometric(*rates_over(shifts, Fraction(epsilon)))
+                rows.append(
+                    {
+                        "part": "ours",
+                        "city": city.name,
+                        "metres": radius or 0,
+                        "strategy": strategy,
+                        "sensitivity": sensitivity(shifts),
+                        "epsilon": epsilon,
+                        "error": factor * law.variance(),
+                    }
+                )
+    return rows
+
+
+def _moves(city: City, side: int, radius: int | None) -> Moves:
+    if radius is None:
+        return moves_of(bounded(), city.grid(side), partition=True)
+    return moves_of(neighbourhood(radius=radius, metric="haversine"), city.grid(side))
+
+
+def standard(
+    *, path: str, city: str, side: int, epsilon: str, repeats: int, seed: int
+) -> list[Row]:
+    """Four methods under standard neighbours, and ours with cells of at least 0; a map of some."""
+    place = next(one for one in CITIES if one.name == city)
+    truth, noise = visits(path, place, side), NotPrivateSeededNoise(seed)
+    ranges = sampled_ranges((side, side), _QUERIES, seed=1)
+    rows: list[Row] = []
+    row = {"part": "data", "city": city, "epsilon": epsilon}
+    for name, release in methods(epsilon, int(truth.sum())).items():
+        found = [release(truth, noise) for _ in range(repeats)]
+        error = float(np.mean([squared(ranges, one, truth).mean() for one in found]))
+        rows.append({**row, "method": name, "repeats": repeats, "error": error})
+        if name in ("identity", "DAWA"):
+            rows += _mapped(place, side, epsilon, name, found[0])
+    for metres in _FITTED:
+        shifts = strategy_shifts(tiles(side, *_FITTED[metres]), _moves(place, side, metres))
+        sums = Counts(*rates_over(shifts, Fraction(epsilon)))
+        one = _at_least_zero(sums, _FITTED[metres], truth, noise)
+        error = float(squared(ranges, one, truth).mean())
+        rows.append({**row, "method": f"ours, {metres} m", "repeats": 1, "error": error})
+        rows += _mapped(place, side, epsilon, f"ours, {metres} m", one)
+    return rows + _mapped(place, side, epsilon, "truth", truth)
+
+
+def visits(path: str, city: City, side: int) -> IntArray:
+    """Check-ins per box, rows from the south."""
+    found = query("SELECT lat, lon FROM read_parquet(?)", path)
+    counts, _, _ = np.histogram2d(found["lat"], found["lon"], bins=city.edges(side))
+    return np.asarray(counts, dtype=np.int64)
+
+
+def _at_least_zero(
+    sums: Counts, laid: tuple[int, int], truth: IntArray, noise: NotPrivateSeededNoise
+) -> Floats:
+    """Boxes of at least 0 from noisy tiles."""
+    matrix = tile_matrix(len(truth), *laid)
+    noisy = sums.noisy(np.rint(matrix @ truth.ravel()).astype(np.int64), noise=noise)
+    found: Floats = least_from_zero(matrix, noisy - sums.distribution.mean())
+    return found
+
+
+def _mapped(city: City, side: int, epsilon: str, method: str, cells: object) -> list[Row]:
+    """The boxes that a method says are busy."""
+    south, west = (edges[:-1] + np.diff(edges) / 2 for edges in city.edges(side))
+    table = np.asarray(cells, dtype=np.float64).reshape(side, side)
+    row = {"part": "map", "city": city.name, "epsilon": epsilon, "method": method}
+    return [
+        {**row, "lat": float(south[r]), "lon": float(west[c]), "visits": float(table[r, c])}
+        for r, c in np.argwhere(table >= _BUSY).tolist()
+    ]
+
+
+def jobs(setup: Setup) -> list[Job]:
+    """Our error needs no data, but is of no use without the others'."""
+    paths = [(city, _find(setup.data, city)) for city in CITIES]
+    there = [(city.name, str(path)) for city, path in paths if path is not None]
+    if not there:
+        return []
+    side, repeats = (16, 1) if setup.quick else (_SIDE, 4)
+    names = [name for name, _ in plain_strategies(side)]
+    names += [f"tiles {width} {weight}" for width, weight in _LAID if 2 * width < side]
+    made = [
+        Job(ours, {"strategy": name, "side": side, "repeats": repeats, "seed": 1}) for name in names
+    ]
+    cases = [(city, path, epsilon) for city, path in there for epsilon in _EPSILONS]
+    for k, (city, path, epsilon) in enumerate(cases, start=1000 * setup.seed):
+        asked = {"path": path, "city": city, "side": side, "epsilon": epsilon, "seed": k}
+        made.append(Job(standard, {**asked, "repeats": repeats}))
+    return made
+
+
+def _find(data: Path, city: City) -> Path | None:
+    places = (data / "checkins" / city.file, data / city.file)
+    return next((path for path in places if path.is_file()), None)
+
+
+def result(rows: list[Row], setup: Setup) -> Result:
+    """By radius, and on the map."""
+    return _result(rows, quick=setup.quick)
+
+
+EXPERIMENT = Experiment(
+    name="city",
+    title="Rectangles of two cities, by metres (check-ins)",
+    needs="checkins",
+    jobs=jobs,
+    result=result,
+)
