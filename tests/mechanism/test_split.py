@@ -339,6 +339,18 @@ def test_noise_that_cannot_be_drawn_is_refused_before_it_is_charged():
     assert shape.look.open == 1
 
 
+@pytest.mark.parametrize("epsilon", ["1e-390", "1e-200", 10**9, "1e390"])
+@pytest.mark.parametrize("method", [Counts, SplitHistogram, OpenShape])
+def test_absurd_epsilons_are_refused_in_words(method, epsilon):
+    with pytest.raises(errors.ParameterError, match="2\\^-40"):
+        method.for_policy(SENSITIVE, epsilon=epsilon)
+
+
+def test_the_largest_rates_of_all_can_be_chosen():
+    made = Counts.for_policy(od.policy.bounded(), epsilon=2048)
+    assert (made.upper_rate, made.lower_rate) == (1024, 1024)
+
+
 def test_parts_follow_from_the_edges():
     assert Parts.of(TIERS) == Parts(frozenset({"strict", "mild"}), frozenset({"open"}))
     assert Parts.of(EXTENDED) == Parts(frozenset({"sensitive"}), frozenset({"open"}))

@@ -96,13 +96,17 @@ def _search(ceiling: Fraction, lower_for: Callable[[Fraction], Fraction]) -> Fra
 
 def _cost(upper: Fraction, lower: Fraction) -> float:
     """The variance of ``G_upper - G_lower``."""
-    return variance(float(upper)) + variance(float(lower))
+    return variance(upper) + variance(lower)
 
 
-def variance(rate: float) -> float:
-    """The variance of a geometric at ``rate``: ``e^-r / (1 - e^-r)^2``, for choosing only."""
-    half = math.sinh(rate / 2) if rate < 700 else math.inf
-    return 1 / (4 * half * half)
+def variance(rate: Fraction | float) -> float:
+    """The variance of a geometric at ``rate``: ``e^-r / (1 - e^-r)^2``, for choosing only.
+
+    Above 0 for any rate, infinite for one below all use: who asks for such is told so by others.
+    """
+    half = math.sinh(float(min(rate, 700)) / 2)
+    square = 4 * half * half
+    return 1 / square if square else math.inf
 
 
 def _in_range(rate: Loss) -> Loss:

@@ -166,7 +166,7 @@ def _best(demands: Demands) -> tuple[Fraction, Loss, Loss]:
     ceiling = demands.most_upper
 
     def spread(rates: tuple[Fraction, Loss, Loss]) -> float:
-        return math.fsum(variance(float(one)) for one in rates if not isinstance(one, Infinite))
+        return math.fsum(variance(one) for one in rates if not isinstance(one, Infinite))
 
     candidates = (
         (upper, demands.lower(upper), demands.open_lower(upper))
