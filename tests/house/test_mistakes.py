@@ -122,6 +122,15 @@ class TestSessions:
             self.session().enclose(by="place", keys=["a"], epsilon=1, delta="1e-3")
         assert "delta_budget=" in caught.value.hint
 
+    def test_a_printed_answer_holds_the_number(self):
+        asked = od.Session(
+            self.frame.with_columns(age=30), policy=od.policy.addition_only(), budget=9
+        )
+        median = asked.median("age", candidates=[20, 40], epsilon=1)
+        assert str(median).startswith(f"Quantile 1/2 over 2 candidates: {median.value:g}. ")
+        total = asked.sum("age", bounds=(0, 10**9), epsilon=1)
+        assert str(total).startswith(f"sum of age: {total.value:,.8g}. ")
+
 
 def test_whole_numbers_of_any_type_are_accepted():
     assert od.policy.presence(max_groups=np.int64(2)).max_groups == 2

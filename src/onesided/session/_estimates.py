@@ -88,7 +88,7 @@ class Estimates:
 
     def __str__(self) -> str:
         if self.estimate.size == 1:
-            return f"{self.what}: {self.value:g}. {self.guarantee}"
+            return f"{self.what}: {self.value:,.8g}. {self.guarantee}"
         return f"{self.what} of {self.estimate.size:,} groups. {self.guarantee}"
 
 

@@ -116,7 +116,9 @@ class QuantileRelease:
 
     def __str__(self) -> str:
         what = f"Quantile {text(self.q)} over {len(self.candidates)} candidates"
-        return f"{what}, {len(self.keys.rows):,} groups. {self.guarantee}"
+        groups = len(self.keys.rows)
+        told = f" of {groups:,} groups" if self.keys.names else f": {self.value:,.8g}"
+        return f"{what}{told}. {self.guarantee}"
 
 
 @dataclass(frozen=True, slots=True)
