@@ -45,6 +45,7 @@ class Count(Grouped):
             mechanism,
             certain=certain_sides(mechanism),
             standard_deviation=deviation(mechanism),
+            bias=_left(mechanism),
             why=reason(mechanism),
             others=self._others(desk, groups),
         )
@@ -92,6 +93,13 @@ class Count(Grouped):
 def deviation(mechanism: Counts | Sums | StairSums | Cumulative) -> float:
     """The standard deviation of the mechanism's noise."""
     return float(mechanism.distribution.variance() ** 0.5)
+
+
+def _left(mechanism: Counts) -> float:
+    """What the correction leaves of the noise's mean in the estimates."""
+    noise = mechanism.distribution
+    taken = {"none": 0.0, "mean": float(noise.mean()), "median": float(noise.median())}
+    return float(noise.mean()) - taken[mechanism.correction]
 
 
 def reason(mechanism: Counts | Sums | StairSums | Cumulative) -> str:

@@ -81,11 +81,13 @@ class Enclosed(Grouped):
 
 def _plan(desk: Desk, groups: Groups, mechanism: TruncatedCounts) -> Plan:
     """The charge on each edge, δ included."""
+    mean, spread = _moments(mechanism)
     pure = groups.plan(
         desk,
         mechanism,
         certain=_BOTH,
-        standard_deviation=_moments(mechanism)[1],
+        standard_deviation=spread,
+        bias=mean - float(np.rint(mean)),
         why=f"noise from 0 to {mechanism.width}, so that both ends are known",
     )
     delta = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,8 +17,8 @@ from onesided.session._desk import Desk
 class Option:
     """One way to answer, before anything is spent.
 
-    name: the mechanism. error: the root mean square error of an answer, in its own unit: the
-    noise's standard deviation, or as tried on a public guess; None where it depends on the data.
+    name: the mechanism. error: the root mean square error of an estimate, in its own unit, where
+    none is clipped, or as tried on a public guess; None where it depends on the data.
     certain: the sides that are never wrong. note: why, or what it is about where that differs.
     """
 
@@ -39,8 +40,9 @@ class Plan:
 
     mechanism: what would draw. charge: the exact loss per edge. certain: the sides ("upper",
     "lower") on which no answer will ever be wrong. standard_deviation: of each answer's noise, in
-    the answer's own unit; None where there is no one number. why: the reason for the mechanism.
-    others: what else could answer at the same ε, and how well.
+    the answer's own unit; None where there is no one number. bias: by how much the estimates are
+    too large on average, such as for noise on one side with its median taken out. why: the reason
+    for the mechanism. others: what else could answer at the same ε, and how well.
     """
 
     mechanism: Any
@@ -49,6 +51,7 @@ class Plan:
     guarantee: Guarantee
     certain: tuple[str, ...] = ()
     standard_deviation: float | None = None
+    bias: float = 0.0
     why: str = ""
     others: tuple[Option, ...] = ()
 
@@ -61,7 +64,9 @@ class Plan:
     def options(self) -> tuple[Option, ...]:
         """What would answer, and then what else could."""
         name = type(self.mechanism).__name__
-        own = Option(name=name, error=self.standard_deviation, certain=self.certain, note=self.why)
+        spread = self.standard_deviation
+        error = None if spread is None else math.hypot(spread, self.bias)
+        own = Option(name=name, error=error, certain=self.certain, note=self.why)
         return own, *self.others
 
     def __str__(self) -> str:
@@ -95,6 +100,7 @@ def priced(
     scope: str = "",
     certain: tuple[str, ...] = (),
     standard_deviation: float | None = None,
+    bias: float = 0.0,
     why: str = "",
     others: tuple[Option, ...] = (),
 ) -> Plan:
@@ -110,6 +116,7 @@ def priced(
         guarantee=promised(desk.policy, charge, about=about, scope=scope),
         certain=certain,
         standard_deviation=standard_deviation,
+        bias=bias,
         why=why,
         others=others,
     )
