@@ -30,12 +30,14 @@ EXAMPLES = [
     "histograms",
     "histograms-more",
     "linear",
+    "local",
     "mechanisms",
     "one-sided-noise",
     "ranges",
     "samples",
     "split-histograms",
     "unknown-keys",
+    "values",
 ]
 
 
