@@ -179,3 +179,58 @@ def test_bad_operators_are_refused(make, words):
 def test_values_of_the_wrong_shape_are_refused(values):
     with pytest.raises(errors.DataError, match="does not fit"):
         linear.Prefix(5) @ values
+
+
+def composed(draw, cells, depth):
+    """Some operator over ``cells`` cells, made of others."""
+    leaves = (
+        linear.Identity(cells), linear.Prefix(cells), linear.Hierarchy(cells, 3),
+        linear.Bins(cells, 3, offset=1), linear.staggered(cells),
+        linear.Dense(draw.integers(-2, 3, (3, cells))),
+        linear.EdgeCounts(np.arange(-1, cells - 1) // 2, draw.choice([-1, 1], cells)),
+    )  # fmt: skip
+    kind = int(draw.integers(5)) if depth else -1
+    if kind == 0 and cells % 2 == 0:
+        parts = (composed(draw, cells // 2, depth - 1), composed(draw, 2, depth - 1))
+        return linear.kron(*(parts if draw.random() < 0.5 else parts[::-1]))
+    if kind == 1:
+        parts = [composed(draw, cells, depth - 1) for _ in range(2)]
+        return linear.Stack(parts, draw.integers(1, 4, 2).tolist())
+    if kind == 2:
+        return linear.Relabelled(composed(draw, 6, depth - 1), draw.integers(0, 6, cells))
+    if kind == 3:
+        return linear.Blocks(composed(draw, 4, depth - 1), np.sort(draw.integers(0, 4, cells)))
+    if kind == 4:
+        part = composed(draw, cells, depth - 1)
+        return part.T @ part
+    return leaves[int(draw.integers(len(leaves)))]
+
+
+def grows(table, row, column):
+    """Whether entries never shrink away from this one, along either axis."""
+    down, right = np.diff(table, axis=0), np.diff(table, axis=1)
+    return (
+        np.all(down[row:] >= 0) and np.all(down[:row] <= 0)
+        and np.all(right[:, column:] >= 0) and np.all(right[:, :column] <= 0)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_operators_are_made_of_columns_differ_as_they_are_written_out(seed):
+    draw = np.random.default_rng(seed)
+    cells = int(draw.choice([4, 8, 12]))
+    operator = composed(draw, cells, 3)
+    full = np.stack([operator.apply(cell) for cell in np.eye(cells, dtype=np.int64)], axis=1)
+    assert np.array_equal(operator.adjoint(np.eye(len(full), dtype=np.int64)), full.T)
+    assert np.abs(full).max() <= operator.largest
+    x, y = (place.ravel() for place in np.meshgrid(np.arange(cells), np.arange(cells)))
+    step = full[:, y] - full[:, x]
+    truth = [np.maximum(way * step, 0).sum(axis=0) for way in (1, -1)]
+    assert np.array_equal(change(operator, x, y), truth)
+    for rows in (1, 2, 4, cells):
+        plane = (rows, cells // rows)
+        if operator.monotone_on(plane):
+            for one in range(cells):
+                for way in truth:
+                    table = way.reshape(cells, cells)[:, one].reshape(plane)
+                    assert grows(table, *divmod(one, plane[1]))
