@@ -40,6 +40,7 @@ def cases() -> Iterator[Case]:
     yield from _squares()
     yield from _cumulative()
     yield from _broken()
+    yield from _broken_stairs()
 
 
 def _single_sums() -> Iterator[Case]:
@@ -221,14 +222,6 @@ def _broken() -> Iterator[Case]:
     yield _mispriced(
         policies.presence(max_groups=2), (-1, 2), squares, flaw=forgotten, squared=True
     )
-    one_sum = StairSums(Staircase(_EPSILON, largest=3))
-    forgotten = "a unit in two sums pays for one, as if for the total"
-    yield _mispriced(policies.addition_only(), (0, 3), one_sum, flaw=forgotten, by=True)
-    low_stairs = StairSums(Staircase(_EPSILON, largest=2))
-    forgotten = "stairs as wide as the bounds are apart, where all of a value goes"
-    yield _mispriced(policies.addition_only(), (1, 3), low_stairs, flaw=forgotten)
-    forgotten = "stairs above, though values below 0 may go"
-    yield _mispriced(policies.addition_only(), (-1, 3), one_sum, flaw=forgotten)
     yield program(
         "quantile",
         _private_candidate,
@@ -254,6 +247,18 @@ def _broken() -> Iterator[Case]:
         seen="in trees of counts",
         tail=1e-9,
     )
+
+
+def _broken_stairs() -> Iterator[Case]:
+    """Stairs that forget how many sums move, how far, or which way."""
+    one_sum = StairSums(Staircase(_EPSILON, largest=3))
+    forgotten = "a unit in two sums pays for one, as if for the total"
+    yield _mispriced(policies.addition_only(), (0, 3), one_sum, flaw=forgotten, by=True)
+    low_stairs = StairSums(Staircase(_EPSILON, largest=2))
+    forgotten = "stairs as wide as the bounds are apart, where all of a value goes"
+    yield _mispriced(policies.addition_only(), (1, 3), low_stairs, flaw=forgotten)
+    forgotten = "stairs above, though values below 0 may go"
+    yield _mispriced(policies.addition_only(), (-1, 3), one_sum, flaw=forgotten)
 
 
 def _private_candidate(data: Data, noise: Noise) -> str:
