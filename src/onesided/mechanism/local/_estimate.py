@@ -61,8 +61,10 @@ class Estimate:
     ) -> tuple[FloatArray, FloatArray]:
         """``(lower, upper)`` ends for each letter's share, each letter on its own.
 
-        By the normal approximation with estimated variances: right for many reports. With
-        ``exact_coverage``, by Hoeffding's inequality: wider, and holds for any number of reports.
+        By the normal approximation with estimated variances: right for many reports, and for
+        letters that some ten of the people hold: of a letter that only its holders report and
+        none did, it says 0 to 0. With ``exact_coverage``, by Hoeffding's inequality: wider, and
+        holds for any number of reports and holders.
         Both are cut to [0, 1], and about the reporting people to what is certain of them.
         """
         missed = 1 - exact(confidence, name="confidence")
