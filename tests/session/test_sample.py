@@ -360,6 +360,19 @@ def test_columns_that_cannot_be_cut_cleanly_are_refused():
         session(bits).sample(epsilon=1)
 
 
+@pytest.mark.parametrize("coded", [False, True])
+def test_arrow_tables_with_lists_have_units_too(coded):
+    # PyArrow joins no table that has lists in it.
+    units = pa.array([f"u{person}" for person in VISITS["person"]])
+    units = units.dictionary_encode() if coded else units
+    lists = [[place] for place in VISITS["place"]]
+    table = pa.table({**VISITS, "person": units, "lists": lists, "s": [{"x": 1}] * 8})
+    made = session(table)
+    found = made.sample(epsilon=ALL).frame
+    assert found["lists"].to_pylist() == [["a"], ["b"], ["a"]]
+    assert made.count(epsilon=ALL, counted="open").estimate.tolist() == [2]
+
+
 def test_duckdb_types_survive():
     con = duckdb.connect()
     data = con.sql(

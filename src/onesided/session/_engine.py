@@ -162,6 +162,11 @@ class Table:
         if unit is None:
             return frame.with_columns(nw.col(rows).alias(name))
         units = distinct(frame.filter(nw.col(rows)).select(unit))
+        if frame.implementation.is_pyarrow() and any(d.is_nested() for d in self.schema.values()):
+            # PyArrow joins no table that has lists or structures in it.
+            kind = _joinable(self.schema[unit])
+            met = nw.col(unit).cast(kind).is_in(units.collect()[unit].cast(kind))
+            return frame.with_columns(met.alias(name))
         units = units.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
         joined = frame.join(units, on=unit, how="left")
         return joined.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
