@@ -1,8 +1,10 @@
+import sys
+
 import numpy as np
 import pytest
 
 from onesided import errors, linear, policy
-from onesided.linear._solve import check_spans, influences
+from onesided.linear._solve import check_spans, conjugate_gradients, influences
 
 LINE = policy.neighbourhood(radius="0.25", sources=[(0,)])
 QUARTERS = linear.Grid(4, origin="0.25", spacing="0.25")
@@ -221,3 +223,19 @@ def test_too_much_work_is_refused_before_it_is_begun():
         linear.error_factors(linear.Hierarchy(10**6), linear.sampled_ranges(10**6, 10**4))
     with pytest.raises(errors.ParameterError, match="too many ranges"):
         linear.by_length(linear.Prefix(10**4))
+
+
+def test_large_strategies_that_determine_all_cells_need_no_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.sparse.linalg", None)
+    strategy = linear.staggered((40, 40))
+    cells = np.random.default_rng(1).integers(0, 9, 1_600)
+    assert linear.least_squares(strategy, strategy.apply(cells)) == pytest.approx(cells, abs=1e-5)
+
+
+def test_conjugate_gradients_say_when_they_lead_nowhere():
+    flat = np.diag([1.0, 0.0])
+    assert conjugate_gradients(lambda x: flat @ x, np.array([1.0, 1.0]), close=1e-10) is None
+    found = conjugate_gradients(lambda x: 2 * x, np.array([1.0, 4.0]), close=1e-10)
+    assert found.tolist() == [0.5, 2]
+    nothing = conjugate_gradients(lambda x: x, np.zeros(2), close=1e-10)
+    assert nothing.tolist() == [0, 0]

@@ -1,8 +1,8 @@
 """Linear algebra without randomness: strategies, workloads, sensitivities, answers, errors.
 
 A strategy is a matrix of whole numbers over cells that is never written out; what a policy's
-moves change of its answers is worked out exactly. SciPy (extra ``linear``) is needed only where a
-strategy has no closed form, and for cells of at least 0.
+moves change of its answers is worked out exactly. SciPy (extra ``linear``) is needed only for cells
+of at least 0, by gradient descent, and where a large strategy may not determine every cell.
 """
 
 from onesided.linear._choose import candidates

@@ -1,4 +1,4 @@
-"""Least squares: closed forms where a strategy has one, SciPy's solvers where not."""
+"""Least squares: closed forms where a strategy has one, conjugate gradients where not."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _bounded(strategy: Operator, answers: Array) -> Array:
 
     def loss(cells: Array) -> tuple[float, Array]:
         gap = strategy.apply(cells) - answers
-        return float(gap @ gap) / 2, strategy.adjoint(gap)
+        return _squared(gap, gap) / 2, strategy.adjoint(gap)
 
     found = _scipy("optimize").minimize(
         loss,
