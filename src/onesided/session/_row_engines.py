@@ -270,7 +270,7 @@ class PandasRows(HeldRows):
 
     def check(self) -> None:
         for name, dtype in self.native.dtypes.items():
-            if "dictionary<" in str(dtype):
+            if "dictionary<" in str(dtype) or "run_end" in str(dtype):
                 raise _unclean(str(name), str(dtype), "pandas' own category type")
 
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
