@@ -373,6 +373,11 @@ def test_arrow_tables_with_lists_have_units_too(coded):
     assert made.count(epsilon=ALL, counted="open").estimate.tolist() == [2]
 
 
+def test_a_pandas_frame_that_runs_backwards_is_read():
+    made = session(pd.DataFrame({"person": [1, 2, 3], "age": [20.0, 3, 40]})[::-1])
+    assert made.sample(epsilon=ALL).frame["person"].tolist() == [3, 1]
+
+
 def test_duckdb_types_survive():
     con = duckdb.connect()
     data = con.sql(

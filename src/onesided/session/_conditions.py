@@ -166,7 +166,13 @@ def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
         return nw.from_native(native.select(duckdb.StarExpression(), condition))  # type: ignore[no-any-return]
     with duckdb.connect() as connection:
         pandas = frame.implementation.is_pandas_like()
-        table = connection.from_df(native) if pandas else connection.from_arrow(native)
+        try:
+            table = connection.from_df(native) if pandas else connection.from_arrow(native)
+        except duckdb.Error:
+            if not pandas:
+                raise
+            # DuckDB reads no column backwards, as frame[::-1] holds them; a copy runs forwards.
+            table = connection.from_df(native.copy())
         answer = table.select(condition)
         kind = nw.Boolean if str(answer.types[0]) == "BOOLEAN" else nw.String
         values = [row[0] for row in answer.fetchall()]
