@@ -192,3 +192,12 @@ def test_arrays_of_rows_are_keys_of_several_columns():
     assert secret(data, asked) == [1, 0]
     with pytest.raises(errors.KeysError, match="2 parts"):
         by_key(data, np.array([["a", "b"]]))
+
+
+@pytest.mark.parametrize("bins", [[-10, 0, 10], [-(2**70), 0, 2**70]], ids=["large", "larger"])
+def test_numbers_that_an_engine_cannot_compare_are_refused_in_our_words(bins):
+    data = pa.table({"p": pa.array([2**64 - 1, 5], pa.uint64())})
+    session = od.Session(data, policy=od.policy.addition_only(), budget=1)
+    with pytest.raises(errors.DataError, match="p_bin cannot be computed"):
+        session.histogram("p", bins=bins, epsilon=1)
+    assert not any(session.spent.values())

@@ -72,9 +72,19 @@ class Table:
                 )
 
     def derive(self, columns: Mapping[str, nw.Expr]) -> Table:
-        """The same table with columns computed row by row."""
+        """The same table with columns computed row by row.
+
+        Errors: DataError where the engine, if it computes at once, cannot.
+        """
         table = copy(self)
-        table._frame = self._frame.with_columns(*(e.alias(n) for n, e in columns.items()))  # noqa: SLF001 - its own copy
+        try:
+            table._frame = self._frame.with_columns(*(e.alias(n) for n, e in columns.items()))  # noqa: SLF001 - its own copy
+        except Exception as error:
+            raise DataError(
+                f"{', '.join(columns)} cannot be computed: {first_line(error)}",
+                hint="Cast the column to 64-bit whole numbers or to floats. Nothing was drawn and "
+                "nothing was recorded.",
+            ) from error
         table.schema = dict(table._frame.collect_schema())  # noqa: SLF001
         return table
 
