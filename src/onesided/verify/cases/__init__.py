@@ -12,12 +12,14 @@ mechanisms and fails for one that has no line here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
 from onesided.verify._case import Case
 
 
+@cache  # each process builds it once, not once for each line it checks
 def catalogue() -> tuple[Case, ...]:
     """Every line, the sound ones first; always in the same order."""
     lines = [case for module in _modules() for case in import_module(module).cases()]
