@@ -69,3 +69,21 @@ def test_the_plan_says_that_both_sides_are_certain():
     plan = session().plan(od.session.Enclosed(**ASK, delta="1e-4"))
     assert plan.certain == ("upper", "lower")
     assert plan.standard_deviation == pytest.approx(1.98, abs=0.02)
+
+
+def test_a_plan_knows_what_is_left_of_delta():
+    asked, question = session(delta_budget="0.0004"), od.session.Enclosed(**ASK, delta="4e-4")
+    assert asked.plan(question).affordable
+    assert "and δ" in str(asked.plan(question))
+    asked.ask(question)
+    assert not asked.plan(question).affordable
+    assert "More than is left." in str(asked.plan(question))
+    with pytest.raises(errors.BudgetExceededError):
+        asked.ask(question)
+
+
+def test_a_delta_of_many_digits_is_charged_at_most_as_asked():
+    """Rounded up to a few digits it would be more than a budget of just as much."""
+    asked = session(delta_budget="0.000123456789")
+    answer = asked.enclose(**ASK, delta="0.000123456789")
+    assert max(answer.guarantee.delta.values()) <= Fraction("0.000123456789")

@@ -45,7 +45,7 @@ class Count(Grouped):
             mechanism,
             certain=certain_sides(mechanism),
             standard_deviation=deviation(mechanism),
-            bias=_left(mechanism),
+            bias=left(mechanism, self.correction),
             why=reason(mechanism),
             others=self._others(desk, groups),
         )
@@ -95,11 +95,12 @@ def deviation(mechanism: Counts | Sums | StairSums | Cumulative) -> float:
     return float(mechanism.distribution.variance() ** 0.5)
 
 
-def _left(mechanism: Counts) -> float:
+def left(mechanism: Counts | Sums | StairSums, correction: Correction = "median") -> float:
     """What the correction leaves of the noise's mean in the estimates."""
     noise = mechanism.distribution
     taken = {"none": 0.0, "mean": float(noise.mean()), "median": float(noise.median())}
-    return float(noise.mean()) - taken[mechanism.correction]
+    much = float(noise.mean()) - taken[correction]
+    return -much if isinstance(mechanism, StairSums) and mechanism.below else much
 
 
 def reason(mechanism: Counts | Sums | StairSums | Cumulative) -> str:

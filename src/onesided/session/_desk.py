@@ -27,6 +27,7 @@ class Desk:
     unit: str | None
     table: Table
     remaining: Mapping[str, Fraction]
+    delta_remaining: Mapping[str, Fraction]
 
     @property
     def schema(self) -> Mapping[str, nw.dtypes.DType]:

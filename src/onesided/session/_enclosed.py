@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from onesided._numbers import Infinite, Number, text
+from onesided._numbers import Infinite, Number, positive, text
 from onesided.errors import UnprotectableError
 from onesided.mechanism._truncated import TruncatedCounts
 from onesided.noise import IntArray, Noise
@@ -53,7 +53,7 @@ class Enclosed(Grouped):
             max_groups=groups.query.max_groups,
             counted=groups.query.counted,
         )
-        plan = _plan(desk, groups, mechanism)
+        plan = _plan(desk, groups, mechanism, most=positive(self.delta, name="delta"))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(counts, noise=noise)}
@@ -79,8 +79,8 @@ class Enclosed(Grouped):
         )
 
 
-def _plan(desk: Desk, groups: Groups, mechanism: TruncatedCounts) -> Plan:
-    """The charge on each edge, δ included."""
+def _plan(desk: Desk, groups: Groups, mechanism: TruncatedCounts, *, most: Fraction) -> Plan:
+    """The charge on each edge, δ included: rounded up, but not beyond what was asked for."""
     mean, spread = _moments(mechanism)
     pure = groups.plan(
         desk,
@@ -90,10 +90,10 @@ def _plan(desk: Desk, groups: Groups, mechanism: TruncatedCounts) -> Plan:
         bias=mean - float(np.rint(mean)),
         why=f"noise from 0 to {mechanism.width}, so that both ends are known",
     )
-    delta = {
-        edge.name: _short(max(mechanism.delta(shift) for shift in many))
-        for edge, many in desk.policy.shifts(groups.query).items()
-    }
+    delta = {}
+    for edge, many in desk.policy.shifts(groups.query).items():
+        exact = max(mechanism.delta(shift) for shift in many)
+        delta[edge.name] = max(exact, min(_short(exact), most))
     return replace(pure, guarantee=replace(pure.guarantee, delta=delta))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -38,7 +38,8 @@ class Option:
 class Plan:
     """What a question would cost and give, before anything is spent; ``print`` shows a table.
 
-    mechanism: what would draw. charge: the exact loss per edge. certain: the sides ("upper",
+    mechanism: what would draw. charge: the exact loss per edge; a δ stands in the guarantee.
+    certain: the sides ("upper",
     "lower") on which no answer will ever be wrong. standard_deviation: of each answer's noise, in
     the answer's own unit; None where there is no one number. bias: by how much the estimates are
     too large on average, such as for noise on one side with its median taken out. why: the reason
@@ -54,11 +55,15 @@ class Plan:
     bias: float = 0.0
     why: str = ""
     others: tuple[Option, ...] = ()
+    delta_remaining: Mapping[str, Fraction] = field(default_factory=dict)
 
     @property
     def affordable(self) -> bool:
-        """Whether every edge has that much left."""
-        return all(loss <= self.remaining[edge] for edge, loss in self.charge.items())
+        """Whether every edge has that much left, of ε and of δ."""
+        delta = self.guarantee.delta.items()
+        return all(loss <= self.remaining[edge] for edge, loss in self.charge.items()) and all(
+            loss <= self.delta_remaining.get(edge, 0) for edge, loss in delta
+        )
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -71,12 +76,17 @@ class Plan:
 
     def __str__(self) -> str:
         edges = ", ".join(
-            f"{edge}: {text(loss)} of {text(self.remaining[edge])} left"
+            f"{edge}: {text(loss)} of {text(self.remaining[edge])} left{self._delta(edge)}"
             for edge, loss in self.charge.items()
         )
         too_much = "" if self.affordable else " More than is left."
         head = ("mechanism", "error (r.m.s.)", "certain side", "")
         return f"Charge -- {edges}.{too_much}\n{_table((head, *(o.row for o in self.options)))}"
+
+    def _delta(self, edge: str) -> str:
+        delta = self.guarantee.delta.get(edge, Fraction(0))
+        left = self.delta_remaining.get(edge, Fraction(0))
+        return f" and δ {text(delta)} of {text(left)}" if delta else ""
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
@@ -113,6 +123,7 @@ def priced(
         mechanism=mechanism,
         charge=charge,
         remaining=desk.remaining,
+        delta_remaining=desk.delta_remaining,
         guarantee=promised(desk.policy, charge, about=about, scope=scope),
         certain=certain,
         standard_deviation=standard_deviation,

@@ -201,7 +201,13 @@ class Session:
         return question.prepare(self._desk())
 
     def _desk(self) -> Desk:
-        return Desk(policy=self.policy, unit=self.unit, table=self._table, remaining=self.remaining)
+        return Desk(
+            policy=self.policy,
+            unit=self.unit,
+            table=self._table,
+            remaining=self._account.remaining,
+            delta_remaining=self._account.delta_remaining,
+        )
 
     def inspect(self, question: Grouped) -> Curator:
         """Facts about the real data that help the curator choose bounds. NOT for publication."""

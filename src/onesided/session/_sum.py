@@ -13,7 +13,7 @@ from onesided.mechanism._counts import CONFIDENCE
 from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
-from onesided.session._count import certain_sides, deviation, reason
+from onesided.session._count import certain_sides, deviation, left, reason
 from onesided.session._desk import Desk
 from onesided.session._estimates import Estimates, Floats, in_units
 from onesided.session._groups import Grouped, Groups
@@ -139,8 +139,9 @@ class Sum(Valued):
             scope="the values as rounded and clipped",
             certain=certain,
             standard_deviation=float(value.step) * deviation(mechanism),
+            bias=float(value.step) * left(mechanism),
             why=reason(mechanism),
-            others=chosen.other(float(value.step) * deviation(chosen.slopes), certain),
+            others=chosen.other(float(value.step), certain),
         )
 
     def _numbers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,11 +13,12 @@ from onesided.errors import ParameterError
 from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._sums import Sums
 from onesided.policy import Edge, Policy, Shift
+from onesided.session._count import deviation, left
 from onesided.session._groups import Groups
 from onesided.session._plan import Option
 from onesided.session._question import Answer
 
-# Stairs are worth a second kind of noise if their variance is smaller by a thousandth.
+# Stairs are worth a second kind of noise if their error is smaller by a thousandth.
 _WORTH: Final = 0.999
 _FIRST: Final = "first_stair"
 
@@ -59,11 +61,10 @@ class SumNoise:
 
     @property
     def mechanism(self) -> Sums | StairSums:
-        """The noise that varies less."""
+        """The noise with the smaller error, what the median leaves of its mean included."""
         if self.stairs is None:
             return self.slopes
-        slopes, stairs = self.slopes.distribution.variance(), self.stairs.distribution.variance()
-        return self.stairs if stairs < _WORTH * slopes else self.slopes
+        return self.stairs if error(self.stairs) < _WORTH * error(self.slopes) else self.slopes
 
     @property
     def stored(self) -> Answer:
@@ -78,12 +79,17 @@ class SumNoise:
             return self.slopes
         return replace(self.stairs, stairs=replace(self.stairs.stairs, first=first))
 
-    def other(self, spread: float, certain: tuple[str, ...]) -> tuple[Option, ...]:
-        """The slopes that were passed over, at their standard deviation ``spread``."""
+    def other(self, step: float, certain: tuple[str, ...]) -> tuple[Option, ...]:
+        """The slopes that were passed over."""
         if self.mechanism is self.slopes:
             return ()
         note = "geometric noise, which charges the same"
-        return (Option(name="Sums", error=spread, certain=certain, note=note),)
+        return (Option(name="Sums", error=step * error(self.slopes), certain=certain, note=note),)
+
+
+def error(mechanism: Sums | StairSums) -> float:
+    """The root mean square error of an estimate, in steps."""
+    return math.hypot(deviation(mechanism), left(mechanism))
 
 
 def _sums_moved(policy: Policy, groups: Groups) -> int:
