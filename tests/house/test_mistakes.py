@@ -111,6 +111,29 @@ class TestSessions:
         with pytest.raises(ParameterError, match="got 0"):
             self.session(policy).count(by="place", keys=["a"], max_groups=0, epsilon=1)
 
+    @pytest.mark.parametrize("given", [3, {"place": 1}.values()])
+    def test_columns_are_names(self, given):
+        with pytest.raises(ParameterError, match="by must be a name"):
+            self.session().count(by=given, keys=["a"], epsilon=1)
+        with pytest.raises(ParameterError, match="counted must be a name"):
+            self.session().count(counted=3, epsilon=1)
+
+    def test_bins_of_no_groups_are_refused_too(self):
+        asked = self.session(od.policy.addition_only())
+        with pytest.raises(ParameterError, match="got 0"):
+            asked.histogram("person", bins=2, bounds=(0, 2), max_groups=0, epsilon=1)
+
+    @pytest.mark.parametrize("rule", ["agee < 18", "place <", "place"])
+    def test_a_policy_that_the_table_cannot_answer_is_refused_before_its_account_is_opened(
+        self, rule, tmp_path
+    ):
+        path = tmp_path / "ledger.db"
+        with pytest.raises(DataError, match=r"cannot be used|not true or false"):
+            od.Session(
+                self.frame, unit="person", policy=od.policy.sensitive(rule), budget=1, ledger=path
+            )
+        assert not path.exists()
+
     def test_an_engines_words_are_cut_to_their_first_line(self):
         with pytest.raises(DataError) as caught:
             self.session().count(by="place", keys=["a"], epsilon=1, where="town = 'x'")

@@ -119,7 +119,7 @@ def test_spark_itself_says_whether_a_column_looks_at_one_row(spark):
     for column in (sql.col("age") > 3, sql.expr("age in (1, 2) and place like 'a%'")):
         _spark.require_rowwise(data, data.withColumn("c", column), "it")
     # "any" is a word of comparisons elsewhere and adds up rows in Spark.
-    with pytest.raises(errors.DataError, match="cannot be used"):
+    with pytest.raises(errors.PolicyError, match="'any'"):
         session(data, od.policy.addition_only()).count(epsilon=1, where="any(age > 3)")
 
 

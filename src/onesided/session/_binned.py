@@ -12,7 +12,7 @@ from onesided._numbers import text
 from onesided.errors import DataError, ParameterError
 from onesided.session._bins import Bins, require_numbers
 from onesided.session._desk import Desk
-from onesided.session._groups import Grouped
+from onesided.session._groups import Grouped, names_of
 from onesided.session._keys import Key, public_keys
 from onesided.session._value import Missing
 
@@ -64,12 +64,12 @@ def with_bins(
     table = desk.table.derive(
         {bin_name(name): one.expression(name, desk.schema[name]) for name, one in bins.items()}
     )
-    by = (question.by,) if isinstance(question.by, str) else tuple(question.by)
+    by = names_of(question.by, name="by")
     groups: tuple[Key, ...] = public_keys(question.keys, by).rows if by else ((),)
     shared = {part.name: getattr(question, part.name) for part in fields(Grouped)}
     if desk.unit is not None and not by and "keep" not in desk.policy.excess_modes:
         # One value per unit is what bins of a column mean, unless something else is said.
-        shared["max_groups"] = question.max_groups or 1
+        shared["max_groups"] = 1 if question.max_groups is None else question.max_groups
         shared["on_excess"] = question.on_excess or "error"
     over = {**shared, "by": (*by, *map(bin_name, bins)), "keys": _cells(groups, bins)}
     edges = {

@@ -71,6 +71,19 @@ class Table:
                     column=name,
                 )
 
+    def require_conditions(self, rules: Sequence[Rule]) -> None:
+        """Refuse rules that these columns cannot answer. Looks at no row.
+
+        Found here, and not when a kind is first asked for, nothing was charged for a policy that
+        nobody meant. pandas alone can tell by rows only what its columns of objects hold.
+        Errors: as :func:`with_condition`.
+        """
+        if self._frame.implementation.is_pandas_like():
+            return
+        for rule in rules:
+            for predicate in rule.predicates:
+                with_condition(self._frame.head(0), predicate, _HOLDS)
+
     def derive(self, columns: Mapping[str, nw.Expr]) -> Table:
         """The same table with columns computed row by row.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
@@ -59,7 +59,7 @@ class Grouped:
 
     def groups(self, desk: Desk) -> Groups:
         """The public half of the question, checked."""
-        by = (self.by,) if isinstance(self.by, str) else tuple(self.by)
+        by = names_of(self.by, name="by")
         desk.table.require(*by)
         refuse_clashes(by, desk.unit)
         desk.refuse_collated(*by)
@@ -228,11 +228,23 @@ def _group_count(question: Grouped, desk: Desk, by: tuple[str, ...]) -> tuple[Gr
     return GroupCount(max_groups=most, counted=kinds, truncated=excess == "truncate"), excess
 
 
+def names_of(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:
+    """One name, several or none. Errors: ParameterError for anything else."""
+    names = (given,) if isinstance(given, str) else () if given is None else given
+    if not isinstance(names, Iterable) or not all(isinstance(one, str) for one in names):
+        raise ParameterError(
+            f"{name} must be a name or a list of names, got {given!r}.",
+            hint=f'Write {name}="one" or {name}=["one", "another"].',
+            value=given,
+        )
+    return tuple(names)
+
+
 def kinds_of(counted: str | Sequence[str] | None, policy: Policy) -> frozenset[str] | None:
     """The kinds to count. Errors: ParameterError for kinds the table cannot tell apart."""
     if counted is None:
         return None
-    kinds = frozenset([counted] if isinstance(counted, str) else counted)
+    kinds = frozenset(names_of(counted, name="counted"))
     told = {rule.kind for rule in policy.rules} | {policy.default_kind}
     if not policy.rules or not kinds or kinds - told:
         raise ParameterError(

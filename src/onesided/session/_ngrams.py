@@ -13,7 +13,7 @@ from onesided.errors import DataError, ParameterError
 from onesided.session._desk import Desk, condition
 from onesided.session._engine import LENGTH, Lazy, missing
 from onesided.session._first_groups import has_windows
-from onesided.session._groups import refuse_clashes
+from onesided.session._groups import names_of, refuse_clashes
 from onesided.session._question import Ready
 from onesided.session._unknown import (
     Found,
@@ -59,7 +59,7 @@ class Ngrams:
                 "n-grams are of the rows of one unit, and this session's unit is the row.",
                 hint="Give the session unit=, the column that says whose row it is.",
             )
-        order = (self.order,) if isinstance(self.order, str) else tuple(self.order)
+        order = names_of(self.order, name="order")
         desk.table.require(self.by, *order)
         steps = whole(self.n, name="n", least=1, most=MOST)
         names = tuple(f"{self.by}_{place}" for place in range(1, steps + 1))

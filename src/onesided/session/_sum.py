@@ -16,7 +16,7 @@ from onesided.noise import IntArray, Noise
 from onesided.session._count import certain_sides, deviation, left, reason
 from onesided.session._desk import Desk
 from onesided.session._estimates import Estimates, Floats, in_units
-from onesided.session._groups import Grouped, Groups
+from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._moments import moments
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Ready
@@ -47,7 +47,7 @@ class Valued(Grouped):
     def value(self, desk: Desk) -> Value:
         """The column, its bounds and its grid, checked."""
         desk.table.require(self.column)
-        if self.column in ((self.by,) if isinstance(self.by, str) else self.by):
+        if self.column in names_of(self.by, name="by"):
             raise ParameterError(
                 f"The question is about values of {self.column!r} and groups by it as well.",
                 hint="Group by another column, or count by this one.",

@@ -24,7 +24,7 @@ from onesided.session import _spark
 from onesided.session._desk import Desk, condition
 from onesided.session._engine import LENGTH, Lazy, distinct
 from onesided.session._first_groups import first_groups
-from onesided.session._groups import kinds_of, refuse_clashes
+from onesided.session._groups import kinds_of, names_of, refuse_clashes
 from onesided.session._key_codes import LOWER, KeyCodes
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Ready
@@ -65,7 +65,7 @@ class Discover:
 
     def prepare(self, desk: Desk) -> Ready[Found, KeysRelease]:
         """Check and price the question. Looks at no row."""
-        by = (self.by,) if isinstance(self.by, str) else tuple(self.by)
+        by = names_of(self.by, name="by")
         if not by:
             raise ParameterError(
                 "Without a grouping column there are no keys to find.",
