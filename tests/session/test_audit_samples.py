@@ -60,12 +60,15 @@ def test_words_in_nested_lists_are_refused() -> None:
             od.Session(made, policy=od.policy.sensitive("a < 0"), budget=9).sample(epsilon=1)
 
 
-def test_the_order_of_rows_does_not_tell_how_many_were_left_out() -> None:
+@pytest.mark.parametrize(
+    "person", ["(i // 2)::INTEGER", "(i // 2 - 9)::BIGINT * 10**12::BIGINT", "'p' || (i // 2)"]
+)
+def test_the_order_of_rows_does_not_tell_how_many_were_left_out(person: str) -> None:
     # DuckDB's joins give stretches of 122,880 rows as threads come by them.
     con, rows = duckdb.connect(config={"threads": 4}), 300_000
     for left_out in (0, 1_000):
         con.execute(
-            f"CREATE OR REPLACE TABLE t AS SELECT (i // 2)::INTEGER AS person, i AS step, "
+            f"CREATE OR REPLACE TABLE t AS SELECT {person} AS person, i AS step, "
             f"CASE WHEN i < {left_out} THEN 3 ELSE 30 END AS age FROM range({rows}) r(i)"
         )
         for data in (con.table("t"), con.sql("SELECT * FROM t WHERE step <> 7 AND step % 1 = 0")):
@@ -73,8 +76,21 @@ def test_the_order_of_rows_does_not_tell_how_many_were_left_out() -> None:
                 data, unit="person", policy=od.policy.sensitive("age < 18"), budget=99
             )
             found = asked.sample(epsilon=60).frame.fetchnumpy()["step"]
-            assert found.size >= rows - left_out - 2
+            assert rows - left_out - 2 <= found.size <= rows - left_out
             assert (np.diff(found) > 0).all()
+            assert found[0] == left_out
+
+
+@pytest.mark.parametrize("kind", ["TINYINT", "UBIGINT", "BIGINT"])
+def test_units_at_the_ends_of_their_type_are_told_apart(kind: str) -> None:
+    ends = {"TINYINT": (-128, 127), "UBIGINT": (0, 2**64 - 1), "BIGINT": (-(2**63), 2**63 - 1)}
+    low, high = ends[kind]
+    units = [low, low + 1, high - 1, high]
+    for open_ones in ([low], [high], [low + 1, high - 1], [low, high], units, []):
+        rows = ", ".join(f"(CAST({u} AS {kind}), {30 if u in open_ones else 3})" for u in units)
+        data = CONNECTION.sql(f"SELECT * FROM (VALUES {rows}) t(person, age)")
+        asked = od.Session(data, unit="person", policy=od.policy.sensitive("age < 18"), budget=99)
+        assert [row[0] for row in asked.sample(epsilon=60).frame.fetchall()] == open_ones
 
 
 def carried(frame) -> bytes:

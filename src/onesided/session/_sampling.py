@@ -18,7 +18,8 @@ from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
 from onesided.session import _spark_sample
 from onesided.session._desk import Desk
-from onesided.session._row_engines import Kinds, rows_of
+from onesided.session._row_engines import rows_of
+from onesided.session._rows import Kinds
 
 Samples: TypeAlias = Mapping[str, RecordSample]
 

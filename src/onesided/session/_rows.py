@@ -1,0 +1,109 @@
+"""The rows of a table, for samples that are true records: what every engine must be able to do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.errors import DataError
+from onesided.noise import BoolArray
+from onesided.session._desk import Desk
+from onesided.session._engine import KIND, Lazy
+
+# Rows in one step: few enough for a small memory, enough to keep an engine busy.
+BATCH: Final = 2**20
+# Per row of a batch, the place of its kind among those asked for, or -1; None if all are of one.
+Kinds = NDArray[Any] | None
+
+
+class Rows(ABC):
+    """The rows of one table. What :meth:`finish` returns is made of the kept rows alone.
+
+    A data frame holds more than rows. Left as they are, an index, chunks or stored metadata would
+    tell where rows are missing, lists of categories would name values of suppressed rows, and
+    shared buffers of text would hold them in full.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.native: Any = nw.to_native(desk.table.frame)
+
+    def check(self) -> None:  # noqa: B027 - most engines have nothing to refuse
+        """Refuse columns that cannot be cut out cleanly, before anything is charged."""
+
+    @abstractmethod
+    def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
+        """Every row of these kinds once, as (batch, its height, kinds); others may come along."""
+
+    @abstractmethod
+    def keep(self, batch: Any, mask: BoolArray) -> Any:
+        """The rows of a batch where ``mask`` is true."""
+
+    @abstractmethod
+    def of_units(self, unit: str, chosen: nw.Series[Any]) -> Any:
+        """All rows of the chosen units."""
+
+    @abstractmethod
+    def finish(self, parts: Sequence[Any]) -> Any:
+        """The parts as one table of the caller's own type, in memory."""
+
+    def coded(self, frame: Lazy, kinds: Sequence[str]) -> Lazy:
+        """Rows with the place of their kind in ``kinds`` beside them, below 0 for others."""
+        table, policy = self.desk.table, self.desk.policy
+        codes = {kind: place for place, kind in enumerate(kinds)}
+        return table.with_kind(frame, None, policy.rules, policy.default_kind, codes=codes)
+
+
+class ScannedRows(Rows):
+    """Rows that pass by: their kinds are found on the way."""
+
+    @abstractmethod
+    def in_shells(self, aside: Mapping[str, str]) -> Any:
+        """The table, and each of these columns once more as a struct of one field."""
+
+    def of_kinds(self, kinds: Sequence[str]) -> Lazy:
+        """Rows of these kinds as they are; their kind beside them if there are several.
+
+        Conditions see NaN as null, so floats are set aside, in a shell, and put back.
+        """
+        table, policy = self.desk.table, self.desk.policy
+        if not policy.rules:
+            return table.frame
+        aside = {
+            name: f"onesided_{place}"
+            for place, (name, dtype) in enumerate(table.schema.items())
+            if dtype.is_float()
+        }
+        frame = table.frame
+        if aside:
+            frame = nw.from_native(self.in_shells(aside))
+        frame = self.coded(frame, kinds).filter(nw.col(KIND) >= 0)
+        columns = [
+            nw.col(aside[name]).struct.field(name).alias(name) if name in aside else nw.col(name)
+            for name in table.schema
+        ]
+        return frame.select(*columns, *([nw.col(KIND)] if len(kinds) > 1 else []))
+
+
+class HeldRows(Rows):
+    """Rows in memory: their kinds are found beside them."""
+
+    def all_kinds(self, kinds: Sequence[str]) -> Kinds:
+        """The place in ``kinds`` of every row's kind, for a table in memory, in its order."""
+        if not self.desk.policy.rules:
+            return None
+        frame = self.coded(self.desk.table.frame, kinds).select(KIND).collect()
+        return np.asarray(frame[KIND].to_numpy(), dtype=np.int8)
+
+
+def unclean(column: str, kind: str, other: str) -> DataError:
+    return DataError(
+        f"Column {column!r} holds {kind}, out of which rows cannot be cut cleanly.",
+        hint=f"Cast it to {other}. Nothing was drawn and nothing was recorded.",
+        column=column,
+    )

@@ -1,0 +1,131 @@
+"""Samples of DuckDB relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.noise import BoolArray
+from onesided.session._engine import KIND
+from onesided.session._rows import BATCH, Kinds, ScannedRows, unclean
+
+# A byte for each number up to so many times the units takes less memory than their rows.
+_DENSE: Final = 64
+_PLACE: Final = "onesided_place"
+
+
+class DuckDBRows(ScannedRows):
+    """A DuckDB relation: rows pass by in Arrow batches, and the kept ones are held in memory.
+
+    An ENUM becomes text: DuckDB makes such types of pandas' categories, with all their words.
+    """
+
+    def check(self) -> None:
+        for name, dtype in zip(self.native.columns, self.native.types, strict=True):
+            kind = str(dtype)
+            if kind == "BIT":
+                raise unclean(name, kind, "VARCHAR")
+            if "ENUM(" in kind and dtype.id != "enum":
+                raise unclean(name, "ENUM in a nested type", "VARCHAR")
+
+    def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
+        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
+
+        for batch in _reader(nw.to_native(self.of_kinds(kinds))):
+            part = pa.Table.from_batches([batch])
+            if KIND in part.column_names:
+                found = part[KIND].to_numpy()
+                yield part.drop_columns([KIND]), part.num_rows, found
+            else:
+                yield part, part.num_rows, None
+
+    def in_shells(self, aside: Mapping[str, str]) -> Any:
+        parts = ", ".join(f"{{{_quoted(n)}: {_quoted(n)}}} AS {s}" for n, s in aside.items())
+        return self.native.query("onesided_rows", f"SELECT *, {parts} FROM onesided_rows")  # noqa: S608
+
+    def keep(self, batch: Any, mask: BoolArray) -> Any:
+        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
+
+        return batch.filter(pa.array(mask))
+
+    def of_units(self, unit: str, chosen: nw.Series[Any]) -> Any:
+        units = nw.to_native(chosen)
+        return self._looked_up(unit, units) if _dense(units) else self._joined(unit, units)
+
+    def _looked_up(self, unit: str, chosen: Any) -> Any:
+        """Rows as they pass by in the table's order, looked up in a table of a byte a number."""
+        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        wanted, parts = _wrapped(chosen), []
+        # Differences wrap at 2^64, so whatever is below the least is far above it.
+        least = wanted[np.argmin(chosen.to_numpy())]
+        held = np.zeros(int((wanted - least).max()) + 1, dtype=np.bool_)
+        held[wanted - least] = True
+        for batch in _reader(self.native):
+            part = pa.Table.from_batches([batch])
+            known = part.filter(pc.is_valid(part[unit])) if part[unit].null_count else part
+            place = _wrapped(known[unit]) - least
+            inside = place < held.size
+            inside[inside] = held[place[inside]]
+            parts.append(self.keep(known, inside))
+        return pa.concat_tables(parts) if parts else _reader(self.native.limit(0)).read_all()
+
+    def _joined(self, unit: str, chosen: Any) -> Any:
+        """Rows joined by the engine, and then put in the table's order.
+
+        A join gives rows as its threads come by them, each a stretch of the table: where one ends
+        would tell how many rows were left out before it.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
+
+        onesided_chosen = pa.table({unit: chosen})  # noqa: F841 - found by its name
+        rows = self.native.query(
+            "onesided_rows",
+            f"SELECT * EXCLUDE ({_PLACE}) FROM (SELECT *, row_number() OVER () AS {_PLACE} "  # noqa: S608
+            f"FROM onesided_rows) SEMI JOIN onesided_chosen USING ({_quoted(unit)}) "
+            f"ORDER BY {_PLACE}",
+        )
+        return _reader(rows).read_all()
+
+    def finish(self, parts: Sequence[Any]) -> Any:
+        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
+
+        empty = _reader(self.native.limit(0)).read_all()
+        onesided_sample = pa.concat_tables([empty, *parts]).combine_chunks()  # noqa: F841
+        kinds = ("VARCHAR" if t.id == "enum" else t for t in self.native.types)
+        columns = zip(self.native.columns, kinds, strict=True)
+        wanted = ", ".join(f"CAST({_quoted(c)} AS {kind}) AS {_quoted(c)}" for c, kind in columns)
+        text = f"SELECT {wanted} FROM onesided_sample"  # noqa: S608 - quoted, and of its own schema
+        return self.native.query("onesided_rows", text)
+
+
+def _wrapped(column: Any) -> NDArray[np.uint64]:
+    """Whole numbers of any width, those below 0 as 2^64 more."""
+    numbers: NDArray[Any] = column.to_numpy()
+    unsigned = numbers.dtype.kind == "u"
+    return numbers.astype(np.uint64) if unsigned else numbers.astype(np.int64).view(np.uint64)
+
+
+def _dense(units: Any) -> bool:
+    """Whether these are whole numbers close enough for a table with a byte for each."""
+    import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if not pa.types.is_integer(units.type) or not len(units):
+        return False
+    ends = pc.min_max(units).as_py()
+    return bool(ends["max"] - ends["min"] < _DENSE * len(units))
+
+
+def _reader(relation: Any) -> Any:
+    newer = hasattr(relation, "to_arrow_reader")
+    return relation.to_arrow_reader(BATCH) if newer else relation.fetch_record_batch(BATCH)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
