@@ -198,6 +198,8 @@ BAD = {
         p.custom(kinds=["a & b", "a"], edges=[("a", "a & b"), ("a & b", "a")])
         & p.custom(kinds=["c", "b & c"], edges=[("c", "b & c"), ("b & c", "c")])
     ),
+    "letters run together": lambda: p.local("yes"),
+    "no letters": lambda: p.local(None),
     "empty letter": lambda: p.local(["", "b"]),
     "one letter": lambda: p.local(["a"]),
     "nothing sensitive": lambda: p.attributes({"x": []}),
@@ -223,6 +225,17 @@ def test_malformed_policies_are_refused_with_a_hint(make):
     with pytest.raises(errors.PolicyError) as caught:
         make()
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("edges", [{("a", "b"): "1/2"}, [{"a", "b"}], "ab", None, [None]])
+def test_no_weight_and_no_direction_of_an_edge_is_lost(edges):
+    """A mapping was read without its weights, a set of two values in no particular order."""
+    with pytest.raises(errors.PolicyError, match="source, target") as caught:
+        p.graph(edges, directed=True)
+    assert repr(edges) in caught.value.reason or repr(edges[0]) in caught.value.reason
+    if edges is not None:
+        with pytest.raises(errors.PolicyError, match="source, target"):
+            p.local(["a", "b"], edges=edges)
 
 
 @pytest.mark.parametrize("radius", [0, -1, "nan", float("inf"), "far"])

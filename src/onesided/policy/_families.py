@@ -10,7 +10,7 @@ from onesided._numbers import INFINITE, Infinite, Loss, Number, from_text, posit
 from onesided.errors import PolicyError
 from onesided.policy._kinds import KindPolicy
 from onesided.policy._predicate import Predicate, Rule
-from onesided.policy._shift import ABSENT, Edge
+from onesided.policy._shift import ABSENT, Edge, listed_edges
 
 RECORD: Final = "record"
 SENSITIVE: Final = "sensitive"
@@ -191,19 +191,24 @@ def custom(
     return KindPolicy(
         "custom",
         tuple(kinds),
-        tuple(_edge(edge) for edge in edges),
-        tuple(Rule(kind, Predicate.of(condition)) for kind, condition in rules),
+        tuple(_edge(edge) for edge in listed_edges(edges, example='("sensitive", "open")')),
+        tuple(_rule(rule) for rule in rules),
         default,
     )
 
 
 def _edge(parts: Sequence[object]) -> Edge:
     """An edge from its parts; the weight may be left out."""
-    if isinstance(parts, str) or len(parts) not in (2, 3):
-        raise PolicyError(
-            f"An edge must be (source, target) or (source, target, weight), got {parts!r}.",
-            hint='For example ("sensitive", "open").',
-        )
     source, target, *rest = parts
     weight: Number = rest[0] if rest else 1  # type: ignore[assignment]
     return Edge(str(source), str(target), Fraction(positive(weight, name="weight of an edge")))
+
+
+def _rule(parts: object) -> Rule:
+    """A rule from its kind and its condition."""
+    if isinstance(parts, tuple | list) and len(parts) == 2:
+        return Rule(parts[0], Predicate.of(parts[1]))
+    raise PolicyError(
+        f"A rule must be (kind, predicate), got {parts!r}.",
+        hint='For example rules=[("sensitive", "age < 18")].',
+    )

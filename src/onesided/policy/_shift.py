@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onesided._numbers import positive, whole
 from onesided.errors import PolicyError
@@ -116,3 +117,26 @@ def check_counted(policy: Policy, query: GroupCount) -> None:
             f"The policy {policy.name!r} has no kind {min(unknown)!r} to count.",
             hint=f"Its kinds are {', '.join(policy.kinds)}.",
         )
+
+
+def listed_edges(edges: object, *, example: str) -> Iterator[Sequence[Any]]:
+    """The parts of each edge in turn: source, target and, if given, weight.
+
+    A mapping from edges to weights is refused, for its weights would be lost on the way, and so
+    is a set of two values, which has no direction. Errors: PolicyError.
+    """
+    if isinstance(edges, Mapping | str) or not isinstance(edges, Iterable):
+        raise PolicyError(
+            f"Edges must be a list of (source, target) or (source, target, weight), got {edges!r}.",
+            hint=f"For example [{example}].",
+        )
+    for parts in edges:
+        ordered = isinstance(parts, tuple | list) or (
+            hasattr(parts, "__len__") and not isinstance(parts, str | AbstractSet | Mapping)
+        )
+        if not ordered or len(parts) not in (2, 3):
+            raise PolicyError(
+                f"An edge must be (source, target) or (source, target, weight), got {parts!r}.",
+                hint=f"For example {example}.",
+            )
+        yield parts

@@ -11,7 +11,15 @@ from typing import Final, TypeAlias
 from onesided._numbers import INFINITE, Loss, positive
 from onesided.errors import PolicyError
 from onesided.policy._base import Policy
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, one_value_shifts
+from onesided.policy._shift import (
+    ABSENT,
+    Edge,
+    GroupCount,
+    Record,
+    Shift,
+    listed_edges,
+    one_value_shifts,
+)
 
 Value: TypeAlias = str | int
 VALUE: Final = "value"
@@ -38,7 +46,7 @@ class Arrows:
         """From ``(source, target)`` or ``(source, target, weight)``; both ways unless directed."""
         weights: dict[tuple[Value, Value], Fraction] = {}
         shared: dict[object, Fraction] = {1: _ONE}
-        for parts in edges:
+        for parts in listed_edges(edges, example='("home", "office")'):
             source, target, weight = _arrow(parts, shared)
             for pair in ((source, target),) if directed else ((source, target), (target, source)):
                 if weights.setdefault(pair, weight) != weight:
@@ -236,6 +244,11 @@ def local(
     other. With neither, every letter may pass as every other (ordinary local privacy).
     Errors: PolicyError for letters outside the alphabet, or for both ``edges`` and ``sensitive``.
     """
+    if isinstance(alphabet, str) or not isinstance(alphabet, Iterable):
+        raise PolicyError(
+            f"An alphabet must be a list of letters, got {alphabet!r}.",
+            hint='For example ["yes", "no"].',
+        )
     letters = [_letter(letter) for letter in alphabet]
     if len(letters) < 2:
         raise PolicyError(
@@ -272,11 +285,6 @@ def _arrow(
     parts: Sequence[object], shared: dict[object, Fraction]
 ) -> tuple[Value, Value, Fraction]:
     """An arrow from its parts; the weight may be left out. Equal weights become one object."""
-    if isinstance(parts, str) or len(parts) not in (2, 3):
-        raise PolicyError(
-            f"An edge must be (source, target) or (source, target, weight), got {parts!r}.",
-            hint='For example ("home", "office").',
-        )
     source, target, *rest = parts
     ends = (_value(source), _value(target))
     if ends[0] == ends[1]:
