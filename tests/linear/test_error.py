@@ -239,3 +239,42 @@ def test_conjugate_gradients_say_when_they_lead_nowhere():
     assert found.tolist() == [0.5, 2]
     nothing = conjugate_gradients(lambda x: x, np.zeros(2), close=1e-10)
     assert nothing.tolist() == [0, 0]
+
+
+def test_no_errors_are_predicted_for_queries_that_cannot_be_answered():
+    """The pseudo-inverse gives numbers there too, and too small ones."""
+    pairs, asked = linear.Bins(4, 2), linear.Prefix(4)
+    for predict in (
+        lambda: linear.error_factors(pairs, asked),
+        lambda: linear.expected_error(pairs, asked, 1.0),
+        lambda: linear.by_length(pairs),
+    ):
+        with pytest.raises(errors.ParameterError, match="does not span"):
+            predict()
+    assert linear.error_factors(pairs, linear.Bins(4, 4)).tolist() == pytest.approx([2])
+
+
+BAD_SHAPES = {
+    "another grid": lambda: linear.error_factors(linear.Prefix(3), linear.all_ranges(4)),
+    "too few answers": lambda: linear.least_squares(linear.Prefix(3), [1, 2]),
+    "too few answers of no sign": lambda: linear.non_negative(linear.Identity(3), [1, 2]),
+    "no query": lambda: linear.sampled_ranges(4, 0),
+    "less than no query": lambda: linear.sampled_ranges(4, -1),
+    "no factor": linear.kron,
+    "three axes": lambda: linear.summed_area((2, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("make", BAD_SHAPES.values(), ids=BAD_SHAPES)
+def test_shapes_that_do_not_fit_are_refused_with_a_hint(make):
+    with pytest.raises(errors.ParameterError) as caught:
+        make()
+    assert caught.value.hint
+
+
+def test_parents_must_be_cells_and_a_line_is_one_row():
+    with pytest.raises(errors.PolicyError, match="parent of cell 0 is 9"):
+        linear.EdgeCounts(np.array([9, -1]))
+    counts = np.arange(5)
+    for of_a_grid in (linear.row_prefix, linear.summed_area):
+        assert (of_a_grid(5) @ counts).tolist() == [0, 1, 3, 6, 10]

@@ -169,6 +169,8 @@ class Relabelled(Operator):
 
 def kron(*parts: Operator) -> Operator:
     """The Kronecker product of one or more operators, the first along the slowest axis."""
+    if not parts:
+        raise ParameterError("Nothing to multiply.", hint="Give one operator per axis.")
     product = parts[0]
     for part in parts[1:]:
         product = Kron(product, part)

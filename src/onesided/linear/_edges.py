@@ -24,7 +24,7 @@ class EdgeCounts(Operator):
     counts in which a person adds or removes one, so that any mechanism for such counts may be run
     on them; :meth:`solve` turns answers back into cells.
     Source: Haney, Machanavajjhala, Ding 2015, policies that are trees.
-    Errors: PolicyError where the parents form a circle.
+    Errors: PolicyError where the parents form a circle, or are no cells.
     """
 
     def __init__(self, parents: Array, signs: Array | None = None) -> None:
@@ -166,6 +166,13 @@ def _parents(cells: int, arrows: set[tuple[int, int]]) -> Array:
 def _tour(parents: Array) -> tuple[Array, Array, Array]:
     """Cells so that those below an edge stand together: the order, depths, and where each ends."""
     size = parents.size
+    beyond = np.flatnonzero(parents >= size)
+    if beyond.size:
+        cell = int(beyond[0])
+        raise PolicyError(
+            f"The parent of cell {cell} is {int(parents[cell])}, but there are {size} cells.",
+            hint="Cells count from 0; -1 marks a root.",
+        )
     children: list[list[int]] = [[] for _ in range(size)]
     for cell, parent in enumerate(parents.tolist()):
         if parent >= 0:

@@ -10,7 +10,7 @@ from onesided.errors import ParameterError
 from onesided.linear._combine import Kron
 from onesided.linear._line import Identity, Prefix, Suffix
 from onesided.linear._operator import Array, Operator
-from onesided.linear._solve import influences
+from onesided.linear._solve import check_spans, influences
 from onesided.linear._workload import Ranges
 
 # Numbers that one look at errors may work through: some minutes on one core.
@@ -38,8 +38,15 @@ def error_factors(strategy: Operator, workload: Operator) -> Array:
     With every row's noise independent and of one variance v, the least-squares answer has
     exactly the variance v times this, and no bias once the noise's mean is taken out; eq. (5) of
     delta-neighbourhood sums it up. Post-processing such as non-negativity changes both.
-    Errors: ParameterError where this is too much work: choose some of the queries.
+    Errors: ParameterError where the strategy does not span the workload, or is over other cells,
+    and where this is too much work: choose some of the queries.
     """
+    check_spans(strategy, workload)
+    return factors(strategy, workload)
+
+
+def factors(strategy: Operator, workload: Operator) -> Array:
+    """:func:`error_factors` of a strategy that is known to span the workload."""
     if isinstance(workload, Ranges):
         short = _of_ranges(strategy, workload)
         if short is not None:
@@ -71,20 +78,22 @@ def expected_error(
     strategy: Operator, workload: Operator, variance: float, weights: Array | None = None
 ) -> float:
     """The (weighted) sum of all queries' expected squared errors, at ``variance`` per noise."""
-    factors = error_factors(strategy, workload)
-    return float(variance * (factors.sum() if weights is None else factors @ np.asarray(weights)))
+    found = error_factors(strategy, workload)
+    return float(variance * (found.sum() if weights is None else found @ np.asarray(weights)))
 
 
 def by_length(strategy: Operator) -> LengthError:
     """The mean error factor of all ranges of a line, for each length.
 
-    Errors: ParameterError above 8,192 cells, where sampled ranges serve.
+    Errors: ParameterError above 8,192 cells, where sampled ranges serve, and where the strategy
+    does not determine every cell.
     """
     cells = strategy.shape[1]
     if cells > _MOST_CELLS:
         raise ParameterError(
             f"{cells:,} cells have too many ranges to average.", hint="Use sampled_ranges."
         )
+    check_spans(strategy, Identity(cells))
     inverse = influences(strategy, np.eye(cells))
     # With S the table of sums of the inverse, a range l .. h has S_hh - S_lh - S_hl + S_ll.
     table = np.zeros((cells + 1, cells + 1))
@@ -147,4 +156,4 @@ def _along(part: Operator, lows: Array, highs: Array) -> Array:
     """Factors along one axis, worked out once for each range that occurs."""
     ends, place = np.unique(np.stack([lows, highs], axis=1), axis=0, return_inverse=True)
     single = Ranges(part.shape[1], ends[:, 0], ends[:, 1])
-    return error_factors(part, single)[place.ravel()]
+    return factors(part, single)[place.ravel()]

@@ -18,15 +18,15 @@ from onesided.linear._operator import Array, Meets, Operator
 _MOST_BLOCKS: Final = 2_048
 
 
-def row_prefix(shape: Sequence[int]) -> Operator:
+def row_prefix(shape: int | Sequence[int]) -> Operator:
     """Prefix sums along each row of a grid."""
-    rows, columns = shape
+    rows, columns = Grid(shape).plane
     return Kron(Identity(rows), Prefix(columns))
 
 
-def summed_area(shape: Sequence[int]) -> Operator:
+def summed_area(shape: int | Sequence[int]) -> Operator:
     """The summed-area table: each entry the sum of all cells above and to the left."""
-    rows, columns = shape
+    rows, columns = Grid(shape).plane
     return Kron(Prefix(rows), Prefix(columns))
 
 

@@ -19,14 +19,17 @@ _APART: Final = 1e-6
 
 
 def least_squares(strategy: Operator, noisy: Array) -> Array:
-    """The cells that fit the noisy answers best: ``A+ noisy``, in floats."""
-    found = strategy.solve(noisy)
+    """The cells that fit the noisy answers best: ``A+ noisy``, in floats.
+
+    Errors: ParameterError unless there is one answer per row.
+    """
+    answers = _one_per_row(strategy, noisy)
+    found = strategy.solve(answers)
     if found is not None:
         return found
     if strategy.shape[1] <= _SMALL:
         matrix = strategy.dense().astype(float)
-        return np.asarray(np.linalg.lstsq(matrix, np.asarray(noisy, dtype=float), rcond=None)[0])
-    answers = np.asarray(noisy, dtype=float)
+        return np.asarray(np.linalg.lstsq(matrix, answers, rcond=None)[0])
     if strategy.determined:
         return _by_gradients(strategy, strategy.adjoint(answers))
     return _iterate(strategy, answers)
@@ -38,8 +41,9 @@ def non_negative(strategy: Operator, noisy: Array) -> Array:
     Prefix sums of such cells are those that never fall: isotonic regression (Hay et al. 2010;
     delta-neighbourhood, section 5.5). Others by SciPy: exact active sets when small, L-BFGS-B
     when large.
+    Errors: ParameterError unless there is one answer per row.
     """
-    answers = np.asarray(noisy, dtype=float)
+    answers = _one_per_row(strategy, noisy)
     if isinstance(strategy, Identity):
         return np.asarray(np.maximum(answers, 0))
     if isinstance(strategy, Prefix | Suffix):
@@ -98,6 +102,17 @@ def check_spans(strategy: Operator, workload: Operator) -> None:
                 hint="Add the cells themselves, for example with Stack([Identity(n), ...]).",
                 missed=missed,
             )
+
+
+def _one_per_row(strategy: Operator, noisy: object) -> Array:
+    """Answers as floats. Errors: ParameterError."""
+    answers: Array = np.asarray(noisy, dtype=float)
+    if answers.shape[:1] != strategy.shape[:1]:
+        raise ParameterError(
+            f"The strategy has {strategy.shape[0]:,} rows, got answers of shape {answers.shape}.",
+            hint="Give one answer per row of the strategy, in the order of its rows.",
+        )
+    return answers
 
 
 def _iterate(operator: Operator, values: Array) -> Array:

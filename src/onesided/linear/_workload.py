@@ -106,6 +106,7 @@ def all_ranges(n: int) -> Ranges:
 
 def sampled_ranges(grid: int | Sequence[int], count: int, *, seed: int = 0) -> Ranges:
     """``count`` ranges or rectangles, each end uniform: public, and the same for equal seeds."""
+    whole(count, name="count", least=1)
     sides = (grid,) if isinstance(grid, int) else tuple(grid)
     draw = np.random.default_rng(seed)
     ends = [draw.integers(0, [s + 1 for s in sides], (count, len(sides))) for _ in range(2)]

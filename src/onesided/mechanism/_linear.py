@@ -17,7 +17,7 @@ from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.linear._choose import candidates
 from onesided.linear._combine import Kron
-from onesided.linear._error import cost, error_factors
+from onesided.linear._error import cost, error_factors, factors
 from onesided.linear._grid import Grid
 from onesided.linear._moves import Layout, Moves, moves_of
 from onesided.linear._operator import Dense, Operator
@@ -187,7 +187,7 @@ class Linear:
         """
         if cost(self.strategy, self.workload) > _QUICK:
             return None
-        return error_factors(self.strategy, self.workload) * self.distribution.variance()
+        return factors(self.strategy, self.workload) * self.distribution.variance()
 
 
 def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> Operator:
