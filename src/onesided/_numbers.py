@@ -23,6 +23,8 @@ MIN_RATE: Final = Fraction(1, 2**40)
 MAX_RATE: Final = Fraction(2**10)
 MAX_COUNT: Final = 2**62
 _MAX_EXPONENT: Final = 400
+_PLAIN: Final = 12  # a third reads better than 0.3333
+_LONG: Final = 12
 
 Number: TypeAlias = int | Fraction | Decimal | str | float
 
@@ -167,8 +169,9 @@ def rate(value: object, *, name: str) -> Loss:
     number = positive(value, name=name)
     if MIN_RATE <= number <= MAX_RATE:
         return number
+    given = shown(value, up=True) if isinstance(value, Fraction) else repr(value)
     raise ParameterError(
-        f"{name} must lie between 2^-40 and 2^10, got {value!r}.",
+        f"{name} must lie between 2^-40 and 2^10, got {given}.",
         hint="A rate below 2^-40 adds noise larger than any count; "
         "above 2^10 use onesided.INFINITE if no noise is meant.",
         value=value,
@@ -214,6 +217,33 @@ def round_down(number: Loss) -> float:
 def text(number: Loss) -> str:
     """Exact and readable: ``"1"``, ``"1/2"`` or ``"INFINITE"``; :func:`from_text` reads it back."""
     return "INFINITE" if isinstance(number, Infinite) else str(number)
+
+
+def plain(number: Fraction) -> str:
+    """Exact: a decimal if six digits are enough, as they are for 1e-6, and else a fraction."""
+    with decimal.localcontext() as context:
+        context.prec = 6
+        near = context.divide(number.numerator, number.denominator)
+    return _decimal(near) if near == number else str(number)
+
+
+def shown(number: Fraction, *, up: bool) -> str:
+    """Short, and never kinder than the truth: exact where that is short, else rounded as marked.
+
+    Marked by ``"≤ "`` (rounded up, for what is spent) or ``"≥ "`` (down, for what is left).
+    """
+    exactly = plain(number)
+    if len(exactly) <= _LONG and ("/" not in exactly or number.denominator <= _PLAIN):
+        return exactly
+    with decimal.localcontext() as context:
+        context.prec = 4
+        context.rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+        near = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{'≤' if up else '≥'} {_decimal(near)}"
+
+
+def _decimal(number: Decimal) -> str:
+    return f"{number.normalize():{'f' if -5 < number.adjusted() < 9 else 'e'}}"
 
 
 def from_text(value: str) -> Loss:

@@ -16,11 +16,13 @@ from onesided._numbers import (
     from_text,
     log_up,
     non_negative,
+    plain,
     positive,
     probability,
     rate,
     round_down,
     round_up,
+    shown,
     text,
     whole,
 )
@@ -90,6 +92,31 @@ def test_infinite_is_above_everything_and_vanishes_times_zero():
 def test_rounding_never_crosses_the_truth(number):
     assert Fraction(round_down(number)) <= number <= Fraction(round_up(number))
     assert from_text(text(number)) == number
+
+
+@given(st.fractions(min_value=0), st.booleans())
+def test_amounts_in_words_are_never_kinder_than_the_truth(number, up):
+    assert Fraction(plain(number)) == number
+    said = shown(number, up=up)
+    mark, value = said[:2], Fraction(said.removeprefix("≤ ").removeprefix("≥ "))
+    if mark == "≤ ":
+        assert up
+        assert number < value <= number * Fraction(1001, 1000)
+    elif mark == "≥ ":
+        assert not up
+        assert number * Fraction(999, 1000) <= value < number
+    else:
+        assert value == number
+
+
+def test_amounts_in_words_are_short():
+    assert plain(Fraction(33, 3125000)) == shown(Fraction(33, 3125000), up=True) == "1.056e-5"
+    assert shown(Fraction(5257, 10**10), up=True) == "5.257e-7"
+    assert shown(Fraction(1, 3**20), up=True) == "≤ 2.868e-10"
+    assert shown(Fraction(1, 3**20), up=False) == "≥ 2.867e-10"
+    assert shown(Fraction(1, 3), up=True) == "1/3"
+    with pytest.raises(errors.ParameterError, match="got 1e\\+400"):
+        rate(Fraction(10**400), name="rate")
 
 
 def test_infinite_survives_text_and_rounding():

@@ -75,7 +75,7 @@ def test_delta_has_its_own_budget(place, open_ledger, open_account):
     assert account.delta_spent == {OPEN_EDGE: Fraction(9, 10**7), OTHER_EDGE: 0}
     assert account.delta_remaining[OPEN_EDGE] == Fraction(1, 10**7)
     with pytest.raises(
-        errors.BudgetExceededError, match="asked δ = 1/5000000, 1/10000000 left"
+        errors.BudgetExceededError, match="asked δ = 2e-7, 1e-7 left of 1e-6"
     ) as caught:
         account.spend({OPEN_EDGE: "1/10"}, delta={OPEN_EDGE: "2e-7"}, label="b")
     assert caught.value.values["unit"] == "delta"

@@ -197,3 +197,14 @@ def test_guarantees_compare_edge_by_edge():
     assert not p.Guarantee("x", {"a": Fraction(1)}, {}).implies(small)
     assert small.headline == 2
     assert "a: ε = 1, b: ε = 2 (pure, δ = 0)" in str(small)
+
+
+def test_a_delta_is_told_as_a_decimal_that_is_never_too_small():
+    def told(delta):
+        return p.Guarantee("x", {"a": Fraction(1)}, {"a": delta})
+
+    assert "a: ε = 1, δ = 1.056e-5." in str(told(Fraction(33, 3125000)))
+    assert "δ ≤ 2.868e-10." in str(told(Fraction(1, 3**20)))
+    (edge,) = told(Fraction(1, 3**20)).as_dict()["edges"].values()
+    assert edge["delta"] == f"1/{3**20}"
+    assert Fraction(edge["delta_decimal"]) >= Fraction(1, 3**20)

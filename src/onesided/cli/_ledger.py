@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from textwrap import shorten
 from typing import Annotated, Final, TypeAlias
@@ -18,7 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from onesided._numbers import round_down, round_up, text
+from onesided._numbers import round_down, round_up, shown, text
 from onesided.errors import ParameterError, PolicyError
 from onesided.ledger import Balance, Entry, Ledger, balances
 from onesided.policy import Guarantee
@@ -36,7 +35,6 @@ Location = Annotated[str, typer.Argument(help="A ledger file, or a database URL.
 _SPENT, _USED_UP, _NARROW = "#0072B2", "#D55E00", 100
 _MOST_EDGES: Final = 20
 _MOST_LINES: Final = 6
-_PLAIN: Final = 12  # a third reads better than 0.3333
 
 
 @app.command()
@@ -223,9 +221,9 @@ def _state(spent: Fraction, limit: Fraction) -> str:
     if not limit:
         return "no budget: nothing may be charged"
     if spent >= limit:
-        return f"{_amount(spent, up=True)} of {_amount(limit, up=False)} spent, used up"
-    share, left = min(-(-100 * spent // limit), 99), _amount(limit - spent, up=False)
-    return f"{_amount(spent, up=True)} of {_amount(limit, up=False)} spent ({share} %), {left} left"
+        return f"{shown(spent, up=True)} of {shown(limit, up=False)} spent, used up"
+    share, left = min(-(-100 * spent // limit), 99), shown(limit - spent, up=False)
+    return f"{shown(spent, up=True)} of {shown(limit, up=False)} spent ({share} %), {left} left"
 
 
 def _joint(joint: Guarantee | str) -> RenderableType:
@@ -235,8 +233,8 @@ def _joint(joint: Guarantee | str) -> RenderableType:
     edges = sorted(joint.epsilon, key=lambda edge: joint.epsilon[edge], reverse=True)
     for edge in edges[:_MOST_EDGES]:
         loss, delta = joint.epsilon[edge], joint.delta[edge]
-        extra = f", δ = {_amount(delta, up=True)}" if delta else ""
-        said = _amount(loss, up=True) if isinstance(loss, Fraction) else "unlimited"
+        extra = f", δ = {shown(delta, up=True)}" if delta else ""
+        said = shown(loss, up=True) if isinstance(loss, Fraction) else "unlimited"
         table.add_row(_clean(edge), f"ε = {said}{extra}")
     if len(edges) > _MOST_EDGES:
         table.add_row(f"and {_many(len(edges) - _MOST_EDGES, 'edge')}", "of no larger ε")
@@ -297,8 +295,8 @@ def _charged(entry: Entry, account: Balance, *, narrow: bool) -> list[str]:
 
 
 def _spent(charged: Fraction, total: Fraction, limit: Fraction, sign: str) -> str:
-    left = _amount(limit - total, up=False)
-    return f"{sign} {_amount(charged, up=True)}, {left} left" if charged else ""
+    left = shown(limit - total, up=False)
+    return f"{sign} {shown(charged, up=True)}, {left} left" if charged else ""
 
 
 def _plain(entry: Entry, accounts: Accounts) -> dict[str, object]:
@@ -379,20 +377,3 @@ def _when(entry: Entry) -> str:
 
 def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _amount(value: Fraction, *, up: bool) -> str:
-    """Short and never kinder than the truth: exact where that is short, else rounded as marked."""
-    if value.denominator <= _PLAIN and 10**6 % value.denominator:
-        return text(value)
-    with localcontext() as context:
-        context.prec = 6
-        if (exact := context.divide(value.numerator, value.denominator)) == value:
-            return _decimal(exact)
-        context.prec, context.rounding = 4, ROUND_CEILING if up else ROUND_FLOOR
-        near = Decimal(value.numerator) / Decimal(value.denominator)
-    return f"{'≤' if up else '≥'} {_decimal(near)}"
-
-
-def _decimal(number: Decimal) -> str:
-    return f"{number.normalize():{'f' if -5 < number.adjusted() < 9 else 'e'}}"

@@ -13,7 +13,16 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from onesided._numbers import Infinite, Loss, Number, exact, non_negative, probability, text
+from onesided._numbers import (
+    Infinite,
+    Loss,
+    Number,
+    exact,
+    non_negative,
+    plain,
+    probability,
+    text,
+)
 from onesided.errors import BudgetExceededError, ParameterError
 from onesided.ledger._rows import canonical, plain_text
 
@@ -209,15 +218,16 @@ def _refusal(
 ) -> BudgetExceededError:
     """Says what was asked, what is left and what to ask for, on each edge that falls short."""
     said = "; ".join(
-        f"asked {unit}{text(asked)}, {text(left)} left of {text(limit)} on edge {edge!r}"
+        f"asked {unit}{_told(asked, unit)}, {_told(left, unit)} left of {_told(limit, unit)} "
+        f"on edge {edge!r}"
         for unit, edge, asked, left, limit in short
     )
     so_far = f"{releases} release{'' if releases == 1 else 's'} so far"
     unit, edge, asked, left, limit = min(short, key=lambda item: item[3] / item[2])
     if left > 0 and len(short) == 1:
-        advice = f"ask for at most {unit}{text(left)}."
+        advice = f"ask for at most {unit}{_told(left, unit)}."
     elif left > 0:
-        each = ", ".join(f"{u}{text(rest)} on edge {name!r}" for u, name, _, rest, _ in short)
+        each = ", ".join(f"{u}{_told(rest, u)} on edge {name!r}" for u, name, _, rest, _ in short)
         advice = f"ask for at most {each}."
     else:
         advice = f"the budget of edge {edge!r} is used up; nothing more can be released on it."
@@ -235,6 +245,11 @@ def _refusal(
         # The whole charge fits after multiplying it by this share.
         share=left / asked,
     )
+
+
+def _told(amount: Fraction, unit: str) -> str:
+    """Exact; of a δ as a decimal where that is short."""
+    return plain(amount) if unit else text(amount)
 
 
 def _refuse_unwieldy(total: Amounts) -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from onesided._numbers import INFINITE, Infinite, Loss, round_up, text
+from onesided._numbers import INFINITE, Infinite, Loss, round_up, shown, text
 
 if TYPE_CHECKING:
     from onesided.policy._base import Policy
@@ -69,6 +69,7 @@ class Guarantee:
                     "epsilon": text(loss),
                     "epsilon_decimal": None if isinstance(loss, Infinite) else round_up(loss),
                     "delta": text(self.delta.get(edge, Fraction(0))),
+                    "delta_decimal": round_up(self.delta.get(edge, Fraction(0))),
                 }
                 for edge, loss in self.epsilon.items()
             },
@@ -77,6 +78,7 @@ class Guarantee:
     def __str__(self) -> str:
         parts = ", ".join(f"{edge}: ε = {text(loss)}" for edge, loss in self.epsilon.items())
         worst = max(self.delta.values(), default=Fraction(0))
-        delta = f", δ = {text(worst)}" if worst else " (pure, δ = 0)"
+        said = shown(worst, up=True)
+        delta = f", δ {'' if said[0] == '≤' else '= '}{said}" if worst else " (pure, δ = 0)"
         about = f" {self.about}" if self.about else ""
         return f"Under the policy '{self.policy}' -- {parts}{delta}.{about}"

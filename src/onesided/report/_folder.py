@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import round_up, text
+from onesided._numbers import round_up, shown, text
 from onesided.errors import MissingDependencyError, OutputError
 from onesided.ledger import Entry
 from onesided.policy import Policy
@@ -214,7 +214,7 @@ def page(publication: Publication) -> Page:
         facts=_facts(publication),
         sentences=tuple(publication.policy.explain(epsilon=_epsilon(publication)).splitlines()),
         edges=tuple(
-            (edge, text(loss), text(release.guarantee.delta[edge]))
+            (edge, text(loss), shown(release.guarantee.delta[edge], up=True))
             for edge, loss in release.guarantee.epsilon.items()
         ),
         ledger=tuple(_ledger_row(entry) for entry in publication.entries),

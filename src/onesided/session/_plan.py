@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from onesided._numbers import Loss, text
+from onesided._numbers import Loss, shown, text
 from onesided.policy import Edge, Guarantee, Policy, Shift
 from onesided.session._desk import Desk
 
@@ -86,7 +86,7 @@ class Plan:
     def _delta(self, edge: str) -> str:
         delta = self.guarantee.delta.get(edge, Fraction(0))
         left = self.delta_remaining.get(edge, Fraction(0))
-        return f" and δ {text(delta)} of {text(left)}" if delta else ""
+        return f" and δ {shown(delta, up=True)} of {shown(left, up=False)}" if delta else ""
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
