@@ -157,7 +157,7 @@ def whole(value: object, *, name: str, least: int = 0, most: int = MAX_COUNT) ->
     end = "2^62" if most == MAX_COUNT else most
     raise ParameterError(
         f"{name} must be a whole number from {least} to {end}, got {value!r}.",
-        hint=f"Give a whole number of at least {least}.",
+        hint=f"Give a whole number from {least} to {end}.",
         value=value,
     )
 

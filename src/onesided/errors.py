@@ -24,6 +24,12 @@ and ``values`` (the numbers, for programs).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import TypeVar
+
+Made = TypeVar("Made")
+
 
 class OnesidedError(Exception):
     """Base of all errors raised on purpose; ``str()`` gives the reason and the next step."""
@@ -45,6 +51,25 @@ def first_line(error: BaseException) -> str:
     """What another library's error says, without its plans and carets; its class if nothing."""
     lines = str(error).strip().splitlines()
     return lines[0].strip() if lines else type(error).__name__
+
+
+def called(function: Callable[..., Made], /, *args: object, **kwargs: object) -> Made:
+    """``function`` of these arguments. Errors: ParameterError where they do not fit it."""
+    takes = signature(function)
+    try:
+        takes.bind(*args, **kwargs)
+    except TypeError as error:
+        each = takes.parameters.values()
+        named = [one for one in each if one.kind is not Parameter.VAR_KEYWORD]
+        needed = ", ".join(one.name for one in named if one.default is Parameter.empty)
+        others = ", ".join(one.name for one in named if one.default is not Parameter.empty)
+        name = getattr(function, "__qualname__", str(function))
+        raise ParameterError(
+            f"{name}: {error}.",
+            hint=f"It needs {needed or 'nothing'}; it can take {others or 'nothing else'}. "
+            f"help({name}) says what they are.",
+        ) from None
+    return function(*args, **kwargs)
 
 
 def _rebuild(

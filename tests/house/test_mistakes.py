@@ -10,6 +10,7 @@ import onesided as od
 from onesided.errors import DataError, OnesidedError, ParameterError, PolicyError, first_line
 
 PRESENCE = od.policy.presence(max_groups=1)
+OSDP = od.policy.sensitive("age < 18")
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,23 @@ PRESENCE = od.policy.presence(max_groups=1)
         (lambda: od.linear.Dense([[1, 0], [1]]), DataError, "differ in length"),
         (lambda: od.mechanism.zeros("dawa"), ParameterError, "got 'dawa'"),
         (lambda: od.mechanism.zeros(od.mechanism.Counts), ParameterError, "two phases"),
+        (
+            lambda: od.mechanism.zeros(od.mechanism.Ahp).for_policy(
+                OSDP, epsilon=1, query=od.policy.GroupCount()
+            ),
+            ParameterError,
+            "Ahp.for_policy: got an unexpected keyword argument 'query'",
+        ),
+        (
+            lambda: od.mechanism.zeros(od.mechanism.Dawa).for_policy(OSDP, epsilon=1, query="all"),
+            ParameterError,
+            "got 'all'",
+        ),
+        (
+            lambda: od.mechanism.zeros(od.mechanism.AGrid).for_policy(OSDP, epsilon=1),
+            ParameterError,
+            "'records'",
+        ),
         (lambda: od.policy.tiers("strict"), PolicyError, "got 'strict'"),
         (lambda: od.policy.attributes("diagnosis"), PolicyError, "got 'diagnosis'"),
         (lambda: od.policy.local(["yes"]), PolicyError, "at least two letters"),
@@ -117,6 +135,33 @@ class TestSessions:
             self.session().count(by=given, keys=["a"], epsilon=1)
         with pytest.raises(ParameterError, match="counted must be a name"):
             self.session().count(counted=3, epsilon=1)
+
+    @pytest.mark.parametrize(
+        ("ask", "says"),
+        [
+            (lambda s: s.above(5, by="place", keys=["a"], epsilon=1), "'max_answers'"),
+            (lambda s: s.at_most(5, by="place", keys=["a"]), "'epsilon'"),
+            (lambda s: s.count(by="place", key=["a"], epsilon=1), "'key'"),
+            (lambda s: s.sum("person", epsilon=1), "'bounds'"),
+            (lambda s: s.median("person", epsilon=1), "'candidates'"),
+        ],
+    )
+    def test_an_argument_that_is_missing_or_unknown_is_named_with_those_there_are(self, ask, says):
+        asked = self.session()
+        with pytest.raises(ParameterError, match=says) as caught:
+            ask(asked)
+        assert "It needs" in caught.value.hint
+        assert "by, keys" in caught.value.hint
+        assert not asked.spent["present -> not present"]
+
+    def test_who_names_a_bound_per_person_and_no_person_is_told(self):
+        two = od.policy.presence(max_groups=2)
+        asked = {"by": "place", "keys": ["a"], "epsilon": 1}
+        rows = od.Session(self.frame, policy=two, budget=1).count(**asked)
+        assert "give the session unit=" in str(rows.guarantee)
+        assert "unit=" not in str(self.session(two).count(**asked).guarantee)
+        single = od.Session(self.frame, policy=PRESENCE, budget=1).count(**asked)
+        assert "unit=" not in str(single.guarantee)
 
     def test_bins_of_no_groups_are_refused_too(self):
         asked = self.session(od.policy.addition_only())

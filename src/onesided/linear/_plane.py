@@ -33,7 +33,7 @@ def summed_area(shape: int | Sequence[int]) -> Operator:
 class Quadtree(Operator):
     """Squares of side 1, b, b^2, ... up to the whole grid; rows from the total to the cells."""
 
-    def __init__(self, shape: Sequence[int], branching: int = 2) -> None:
+    def __init__(self, shape: int | Sequence[int], branching: int = 2) -> None:
         self.grid = Grid(shape).plane
         self.branching = whole(branching, name="branching", least=2, most=2**20)
         widths = [1]

@@ -29,6 +29,10 @@ RESULT_COLUMNS: Final = (
     "upper_certain",
     "certified",
 )
+_ROWS: Final = (
+    "Each row is protected on its own, at a loss for every row of a person: to protect persons, "
+    "give the session unit=."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +143,14 @@ class Groups:
     def plan(self, desk: Desk, mechanism: Any, **facts: Any) -> Plan:
         """What ``mechanism`` on these counts costs on each edge."""
         bounded = f"the bounded data (at most {self.query.max_groups} groups per unit)"
+        # Who names a bound on a person's groups thinks of persons.
+        policy, alone = desk.policy, desk.unit is None
+        persons = alone and isinstance(policy, Presence) and policy.max_groups > 1
         return priced(
             desk,
             mechanism,
             desk.policy.shifts(self.query),
-            about=self.sentence,
+            about=f"{self.sentence} {_ROWS}" if persons else self.sentence,
             scope=bounded if self.query.truncated else "",
             **facts,
         )

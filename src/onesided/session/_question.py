@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, P
 
 import numpy as np
 
-from onesided.errors import LedgerFormatError
+from onesided.errors import LedgerFormatError, called
 from onesided.noise import Noise
 from onesided.session._desk import Desk
 from onesided.session._plan import Plan
@@ -86,7 +86,7 @@ def asks(question: Callable[P, Question[Told]]) -> Callable[Concatenate[Session,
     """A session's method that asks a question of this class; its arguments are the question's."""
 
     def ask(session: Session, /, *args: P.args, **kwargs: P.kwargs) -> Told:
-        return session.ask(question(*args, **kwargs))
+        return session.ask(called(question, *args, **kwargs))
 
     ask.__doc__ = question.__doc__
     ask.__wrapped__ = question  # type: ignore[attr-defined] # so that help() shows the arguments

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from onesided._numbers import Number, positive
-from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
+from onesided.errors import ParameterError, PolicyError, PolicyMismatchError, called
 from onesided.ledger import Account, Ledger
 from onesided.noise import Noise
 from onesided.policy import Policy, Presence
@@ -146,19 +146,19 @@ class Session:
 
         threshold: one for all, or one for each key, in the keys' order or by key.
         """
-        return self.ask(Threshold(threshold, max_answers=None, **question))
+        return self.ask(called(Threshold, threshold, max_answers=None, **question))
 
     def median(self, column: str, **question: Any) -> QuantileRelease:
         """The candidate with half of the units' values at or below it; see :class:`Quantile`."""
-        return self.ask(Quantile(column, Fraction(1, 2), **question))
+        return self.ask(called(Quantile, column, Fraction(1, 2), **question))
 
     def minimum(self, column: str, **question: Any) -> QuantileRelease:
         """The smallest value's candidate; see :class:`Quantile`."""
-        return self.ask(Quantile(column, 0, **question))
+        return self.ask(called(Quantile, column, 0, **question))
 
     def maximum(self, column: str, **question: Any) -> QuantileRelease:
         """The largest value's candidate; see :class:`Quantile`."""
-        return self.ask(Quantile(column, 1, **question))
+        return self.ask(called(Quantile, column, 1, **question))
 
     def plan(self, question: Question[Any]) -> Plan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""

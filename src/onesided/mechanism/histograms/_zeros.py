@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._numbers import INFINITE, Loss, Number, positive, rate
-from onesided.errors import DataError, ParameterError, UnprotectableError
+from onesided.errors import DataError, ParameterError, UnprotectableError, called
 from onesided.mechanism.histograms._two_phase import (
     FloatArray,
     Partition,
@@ -124,14 +124,21 @@ class Zeros:
 
         options: for the algorithm's own ``for_policy``; a ``query`` among them says how open
             units are counted too, and in how many groups.
-        Errors: UnprotectableError if a move lowers an open count.
+        Errors: UnprotectableError if a move lowers an open count; ParameterError for options that
+        the algorithm does not have.
         """
         whole = positive(epsilon, name="epsilon")
-        count: GroupCount = options.get("query") or GroupCount()
+        given = options.get("query")
+        count = GroupCount() if given is None else given
+        if not isinstance(count, GroupCount):
+            raise ParameterError(
+                f"query must be a GroupCount, got {given!r}.",
+                hint="For example onesided.policy.GroupCount(max_groups=2).",
+            )
         query = replace(count, counted=frozenset(open_kinds))
         zero_rate = _rises_rate(policy, query, whole * self.share)
         build: Any = self.algorithm
-        inner = build.for_policy(policy, epsilon=whole * (1 - self.share), **options)
+        inner = called(build.for_policy, policy, epsilon=whole * (1 - self.share), **options)
         return Zeroed(inner, open_rate=zero_rate)
 
 
