@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onesided._numbers import INFINITE, Loss, Number, rate, whole
-from onesided.errors import DataError
-from onesided.mechanism._base import counts_of
 from onesided.mechanism._paid import Move, moves_of
-from onesided.mechanism._sparse_vector import Thresholds, _thresholds, decide
+from onesided.mechanism._sparse_vector import Thresholds, _checked, _thresholds, decide
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Policy, Shift
 
@@ -238,18 +236,6 @@ def _split(moves: Sequence[Move], c: int, *, each: Fraction) -> tuple[Loss, Loss
         for move in moves
     )
     return (INFINITE, bare) if bare >= shared else (threshold_rate, shared)
-
-
-def _checked(values: ArrayLike, thresholds: Thresholds) -> tuple[IntArray, IntArray]:
-    """Counts and a threshold for each."""
-    counts = counts_of(values)
-    levels = np.asarray(thresholds, dtype=np.int64)
-    if levels.ndim and levels.size != counts.size:
-        raise DataError(
-            f"There are {levels.size} thresholds for {counts.size} counts.",
-            hint="Give one threshold, or one for each count.",
-        )
-    return counts, np.broadcast_to(levels, counts.shape)
 
 
 def _half(query_rate: Loss) -> Loss:

@@ -115,16 +115,10 @@ class SparseVector:
         Errors: DataError unless ``values`` is a one-dimensional array of counts, as many as there
         are thresholds if each has its own.
         """
-        counts = counts_of(values)
-        thresholds = np.asarray(self.thresholds, dtype=np.int64)
-        if thresholds.ndim and thresholds.size != counts.size:
-            raise DataError(
-                f"There are {thresholds.size} thresholds for {counts.size} counts.",
-                hint="Give one threshold, or one for each count.",
-            )
+        counts, levels = _checked(values, self.thresholds)
         source = SecureNoise() if noise is None else noise
         noisy = counts + source.geometric(self.upper_rate, counts.size)
-        return decide(noisy, thresholds, left=self.max_answers)
+        return decide(noisy, levels, left=self.max_answers)
 
     def stream(self, *, noise: Noise | None = None) -> SparseStream:
         """Ask one query at a time; see :class:`SparseStream`."""
@@ -228,3 +222,15 @@ def _thresholds(given: object) -> Thresholds:
     if isinstance(given, Sequence) and not isinstance(given, str):
         return tuple(whole(one, name="threshold") for one in given)
     return whole(given, name="threshold")
+
+
+def _checked(values: ArrayLike, thresholds: Thresholds) -> tuple[IntArray, IntArray]:
+    """Counts and a threshold for each."""
+    counts = counts_of(values)
+    levels = np.asarray(thresholds, dtype=np.int64)
+    if levels.ndim and levels.size != counts.size:
+        raise DataError(
+            f"There are {levels.size} thresholds for {counts.size} counts.",
+            hint="Give one threshold, or one for each count.",
+        )
+    return counts, np.broadcast_to(levels, counts.shape)
