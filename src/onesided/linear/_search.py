@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -51,8 +51,6 @@ def every_binary_strategy(moves: Moves, workload: Operator) -> Iterator[BinarySt
 
 def best_repeated(moves: Moves, workload: Operator, most: int) -> BinaryStrategy:
     """The best 0/1 strategy of at most ``most`` rows, repeated rows allowed."""
-    from itertools import combinations_with_replacement  # noqa: PLC0415 - only here
-
     cells = whole(moves.cells, name="cells", least=1, most=_MOST_BINARY)
     steps, asked = _steps(moves), workload.dense().astype(float)
     rows = np.array(list(product((0, 1), repeat=cells)))[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
@@ -122,8 +123,6 @@ class WatchedBits:
 @contextmanager
 def watched_counts() -> Iterator[None]:
     """While open, the true counts that reach any mechanism are watched as well."""
-    import sys  # noqa: PLC0415 - only to find the mechanisms' modules
-
     original: Callable[[Any], Any] = _base.counts_of
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
