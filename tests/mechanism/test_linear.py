@@ -111,6 +111,9 @@ def test_what_no_move_changes_is_told_without_noise_and_said_to_be_public():
         islands, strategy=linear.Prefix(5), workload=linear.Prefix(5), epsilon=1
     )
     assert "2 groups" in apart.notes[1]
+    island = policy.graph([(0, 1), ("absent", 2)])
+    one = Linear.for_policy(island, strategy=linear.Prefix(3), workload=linear.Prefix(3), epsilon=1)
+    assert "one group of cells" in one.notes[1]
     open_line = policy.neighbourhood(radius=1, sources=[(0,)])
     whole = Linear.for_policy(
         open_line, strategy=linear.Suffix(5), workload=linear.Suffix(5), epsilon=1

@@ -95,8 +95,35 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
                 f"The policy names {len(policy.places)} places, but the cells were only counted.",
                 hint="Give the places' names in the order of the cells, or a Grid.",
             )
-        return _of_places(policy, names) if named else _of_grid(policy, grid)
+        if not named:
+            return _of_grid(policy, grid)
+        most = max(len(names), len(policy.places))
+        if most > _MOST_NAMED:
+            raise ParameterError(
+                f"{most:,} named places are too many to compare pair by pair.",
+                hint="Lay the cells out as a Grid.",
+            )
+        return placed_moves(policy, names)
     return _of_kinds(policy, grid, partition=partition)
+
+
+def notes_of(moves: Moves) -> tuple[str, ...]:
+    """What the policy leaves open, in sentences."""
+    labels = moves.components()
+    public = int(np.unique(labels[labels >= 0]).size)
+    notes = [
+        "Cells that one move joins are hidden from each other at the stated loss; cells that k "
+        "moves join, at k times as much."
+    ]
+    if public > 1 or (public and (labels < 0).any()):
+        groups = f"each of {public} groups" if public > 1 else "one group"
+        notes.append(
+            "Cells that no moves join are public relative to each other: under this policy "
+            f"everyone may learn how many are in {groups} of cells."
+        )
+    elif public:
+        notes.append("Nobody comes or goes under this policy: the total is public.")
+    return tuple(notes)
 
 
 def _read(cells: Layout, *, values: bool) -> tuple[Grid, list[int | str]]:
@@ -140,19 +167,8 @@ def _of_graph(policy: Graph, names: list[int | str]) -> Moves:
             "No value of the graph is one of the cells.",
             hint="Name the cells as the graph's values, in order.",
         )
-    sweeps: list[tuple[Edge, Sweep]] = []
-    borders: list[tuple[Edge, Border]] = []
-    for key, pairs in inside.items():
-        edge = _edge_of(policy, *known[key])
-        starts, ends_at = np.array(pairs, dtype=np.int64).T
-        within = (starts >= 0) & (ends_at >= 0)
-        if within.any():
-            sweeps.append((edge, Listed(starts[within], ends_at[within])))
-        if (ends_at < 0).any():
-            borders.append((edge, Border(np.unique(starts[ends_at < 0]), enter=False)))
-        if (starts < 0).any():
-            borders.append((edge, Border(np.unique(ends_at[starts < 0]), enter=True)))
-    return Moves(len(names), policy.edges, tuple(sweeps), tuple(borders))
+    pairs = {_edge_of(policy, *known[key]): found for key, found in inside.items()}
+    return listed_moves(len(names), policy, pairs)
 
 
 def _edge_of(policy: Policy, source: object, target: object) -> Edge:
@@ -178,19 +194,24 @@ def _of_grid(policy: Neighbourhood, grid: Grid) -> Moves:
     return Moves(grid.cells, policy.edges, ((near, sweep),), tuple(borders))
 
 
-def _of_places(policy: Neighbourhood, names: list[int | str]) -> Moves:
-    """Places by name, pair by pair. A place of the policy that is no cell is elsewhere."""
+def placed_moves(policy: Neighbourhood, names: Sequence[object]) -> Moves:
+    """Places by name, pair by pair. A place of the policy that is no cell is elsewhere.
+
+    Errors: PolicyError for cells without a place.
+    """
     known = [name for name, _ in policy.places]
-    if max(len(names), len(known)) > _MOST_NAMED:
-        raise ParameterError(
-            f"{max(len(names), len(known)):,} named places are too many to compare pair by pair.",
-            hint="Lay the cells out as a Grid.",
-        )
     place: dict[object, int] = {str(name): k for k, name in enumerate(names)}
     policy.records([str(name) for name in names], max_groups=1)  # refuses cells without a place
     pairs: dict[Edge, list[tuple[int, int]]] = defaultdict(list)
     for real, other, edge in policy.moves(policy.records(known, max_groups=1)):
         pairs[edge].append((_cell_of(real, place), _cell_of(other, place)))
+    return listed_moves(len(names), policy, pairs)
+
+
+def listed_moves(
+    cells: int, policy: Policy, pairs: Mapping[Edge, Sequence[tuple[int, int]]]
+) -> Moves:
+    """Moves given one by one, from cell to cell, those within a cell too; -1 is not in any cell."""
     sweeps: list[tuple[Edge, Sweep]] = []
     borders: list[tuple[Edge, Border]] = []
     for edge, some in pairs.items():
@@ -202,7 +223,7 @@ def _of_places(policy: Neighbourhood, names: list[int | str]) -> Moves:
             crossed = np.unique(kept[(kept >= 0) & (gone < 0)])
             if crossed.size:
                 borders.append((edge, Border(crossed, enter=enter)))
-    return Moves(len(names), policy.edges, tuple(sweeps), tuple(borders))
+    return Moves(cells, policy.edges, tuple(sweeps), tuple(borders))
 
 
 def _cell_of(record: Record, place: Mapping[object, int]) -> int:

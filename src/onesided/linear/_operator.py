@@ -183,7 +183,7 @@ class Dense(Operator):
                 f"{array.dtype} with shape {array.shape}.",
                 hint="Scale fractions up to whole numbers, so that its sensitivity is exact.",
             )
-        if np.any(np.abs(array.astype(object)) > 2**31):
+        if max(-int(array.min()), int(array.max())) > 2**31:
             raise ParameterError(
                 "A matrix has an entry above 2^31.", hint="Scale it down to smaller numbers."
             )

@@ -14,7 +14,7 @@ from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.linear._combine import kron
 from onesided.linear._line import Bins, Identity
-from onesided.linear._operator import Array, Operator
+from onesided.linear._operator import Array, Dense, Operator
 
 _MOST_RANGES: Final = 2**24
 
@@ -89,6 +89,19 @@ class Ranges(Operator):
             )
             for pick in product((0, 1), repeat=len(self.grid))
         ]
+
+
+def thinned(workload: Operator, most: int) -> Operator:
+    """At most so many of the queries, evenly spread."""
+    queries = workload.shape[0]
+    if queries <= most:
+        return workload
+    chosen = np.unique(np.linspace(0, queries - 1, most).astype(np.int64))
+    if isinstance(workload, Ranges):
+        return workload.part(chosen)
+    picked = np.zeros((queries, chosen.size), dtype=np.int64)
+    picked[chosen, np.arange(chosen.size)] = 1
+    return Dense(workload.adjoint(picked).T)
 
 
 def all_ranges(n: int) -> Ranges:

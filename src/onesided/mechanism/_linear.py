@@ -19,13 +19,13 @@ from onesided.linear._choose import candidates
 from onesided.linear._combine import Kron
 from onesided.linear._error import cost, error_factors, factors
 from onesided.linear._grid import Grid
-from onesided.linear._moves import Layout, Moves, moves_of
+from onesided.linear._moves import Layout, Moves, moves_of, notes_of
 from onesided.linear._operator import Dense, Operator
 from onesided.linear._sensitivity import strategy_shifts
 from onesided.linear._solve import check_spans, least_squares, non_negative
-from onesided.linear._workload import Ranges
+from onesided.linear._workload import Ranges, thinned
 from onesided.mechanism._base import counts_of
-from onesided.mechanism._rates import _Bound, choose
+from onesided.mechanism._rates import rates_over
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Neighbourhood, Policy, Shift
 
@@ -120,7 +120,7 @@ class Linear:
         loss = positive(epsilon, name="epsilon")
         chosen = best(moves, asked, loss, layout) if strategy is None else _operator(strategy)
         shifts = strategy_shifts(chosen, moves)
-        upper, lower = _rates(shifts, loss)
+        upper, lower = rates_over(shifts, loss)
         return cls(
             chosen,
             asked,
@@ -128,7 +128,7 @@ class Linear:
             lower,
             non_negative=non_negative,
             shifts=shifts,
-            notes=_notes(moves),
+            notes=notes_of(moves),
         )
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> LinearAnswers:
@@ -199,11 +199,11 @@ def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> 
     grid = cells if isinstance(cells, Grid) else _grid(cells, moves.cells)
     every = [make() for make in candidates(grid).values()]
     closed = [strategy for strategy in every if strategy.solvable]
-    winner = _least(closed, moves, _sample(workload, _PROBED), epsilon)
+    winner = _least(closed, moves, thinned(workload, _PROBED), epsilon)
     rest = [strategy for strategy in every if not strategy.solvable]
     if rest or winner is None:
         finalists = rest if winner is None else [winner, *rest]
-        winner = _least(finalists, moves, _sample(workload, _PROBED_SLOWLY), epsilon)
+        winner = _least(finalists, moves, thinned(workload, _PROBED_SLOWLY), epsilon)
     if winner is None:
         raise ParameterError(
             "No standard strategy can be worked out for this many cells and this policy.",
@@ -218,19 +218,12 @@ def _least(
     found: list[tuple[float, Operator]] = []
     for strategy in strategies:
         try:
-            upper, lower = _rates(strategy_shifts(strategy, moves), epsilon)
+            upper, lower = rates_over(strategy_shifts(strategy, moves), epsilon)
             spread = TwoSidedGeometric(upper, lower).variance()
             found.append((float(np.sum(error_factors(strategy, probe))) * spread, strategy))
         except OnesidedError:
             continue
     return min(found, key=lambda pair: pair[0])[1] if found else None
-
-
-def _rates(shifts: Mapping[Edge, tuple[Shift, ...]], epsilon: Fraction) -> tuple[Loss, Loss]:
-    upper, lower = choose(
-        _Bound(shift, epsilon * edge.weight) for edge, many in shifts.items() for shift in many
-    )
-    return upper, lower
 
 
 def _operator(given: Operator | ArrayLike) -> Operator:
@@ -253,32 +246,3 @@ def _grid(cells: Layout, many: int) -> Grid:
     """A grid of ``many`` cells: a line, unless a shape was given."""
     shaped = not isinstance(cells, int) and not any(isinstance(c, str) for c in cells)  # type: ignore[union-attr]
     return Grid(cells) if shaped and math.prod(cells) == many else Grid(many)  # type: ignore[arg-type]
-
-
-def _sample(workload: Operator, most: int) -> Operator:
-    """Some of the queries, evenly spread."""
-    queries = workload.shape[0]
-    chosen = np.unique(np.linspace(0, queries - 1, min(queries, most)).astype(np.int64))
-    if isinstance(workload, Ranges):
-        return workload.part(chosen)
-    picked = np.zeros((queries, chosen.size), dtype=np.int64)
-    picked[chosen, np.arange(chosen.size)] = 1
-    return Dense(workload.adjoint(picked).T)
-
-
-def _notes(moves: Moves) -> tuple[str, ...]:
-    """What the policy leaves open, in sentences."""
-    labels = moves.components()
-    public = int(np.unique(labels[labels >= 0]).size)
-    notes = [
-        "Cells that one move joins are hidden from each other at the stated loss; cells that k "
-        "moves join, at k times as much."
-    ]
-    if public and (public > 1 or (labels < 0).any()):
-        notes.append(
-            f"No moves join the cells of {public} group{'s' if public > 1 else ''} to the others "
-            "or to absence, so the policy lets everyone learn how many people are in each group."
-        )
-    elif public:
-        notes.append("Nobody comes or goes under this policy: the total is public.")
-    return tuple(notes)

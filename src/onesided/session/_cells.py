@@ -13,7 +13,7 @@ those cells longer outwards and changes no distance between cells.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from onesided.errors import ParameterError, PolicyError
 from onesided.linear import Border, Grid, Moves, moves_of
+from onesided.linear._moves import listed_moves, placed_moves
 from onesided.linear._sweeps import Cells, Listed, Sweep, Window
 from onesided.policy import ABSENT, Edge, Graph, Neighbourhood, Policy, Record
 from onesided.session._bins import Bins
@@ -114,19 +115,7 @@ def moves_of_places(policy: Policy, names: Sequence[object]) -> Moves:
         )
     if not isinstance(policy, Neighbourhood):
         return moves_of(policy, names if isinstance(policy, Graph) else len(names))  # type: ignore[arg-type]
-    place = {str(name): k for k, name in enumerate(names)}
-    every = [known for known, _ in policy.places]
-    policy.records([*place, *every], max_groups=1)  # refuses groups without a place
-    pairs: dict[Edge, list[tuple[int, int]]] = defaultdict(list)
-    for real, other, edge in policy.moves(policy.records(every, max_groups=1)):
-        pairs[edge].append((_place_of(real, place), _place_of(other, place)))
-    return _listed(len(names), policy, pairs)
-
-
-def _place_of(record: Record, place: Mapping[str, int]) -> int:
-    if record.kind == ABSENT:
-        return -1
-    return place.get(next(iter(record.value)), -1)  # type: ignore[call-overload]
+    return placed_moves(policy, names)
 
 
 def _of_values(policy: Graph, axes: Sequence[Axis], *, clamped: bool) -> Moves:
@@ -144,7 +133,7 @@ def _of_values(policy: Graph, axes: Sequence[Axis], *, clamped: bool) -> Moves:
         edge = policy.edge_between(*(_record(value) for value in (source, target)))
         if edge is not None:
             pairs[edge].append((ends[0], ends[1]))
-    return _listed(axis.cells, policy, pairs)
+    return listed_moves(axis.cells, policy, pairs)
 
 
 def _record(value: object) -> Record:
@@ -156,22 +145,6 @@ def _cell_of(axis: Axis, value: object, *, clamped: bool) -> int:
         return -1
     inside = axis.edges[0] <= value < axis.edges[-1]
     return axis.cell(value) if inside or clamped else -1
-
-
-def _listed(cells: int, policy: Policy, pairs: Mapping[Edge, Sequence[tuple[int, int]]]) -> Moves:
-    """Moves given one by one, those within a cell too; -1 is not in any cell."""
-    sweeps: list[tuple[Edge, Sweep]] = []
-    borders: list[tuple[Edge, Border]] = []
-    for edge, some in pairs.items():
-        starts, ends = np.array(some, dtype=np.int64).T
-        within = (starts >= 0) & (ends >= 0)
-        if within.any():
-            sweeps.append((edge, Listed(starts[within], ends[within])))
-        for enter, gone, kept in ((False, ends, starts), (True, starts, ends)):
-            crossed = np.unique(kept[(gone < 0) & (kept >= 0)])
-            if crossed.size:
-                borders.append((edge, Border(crossed, enter=enter)))
-    return Moves(cells, policy.edges, tuple(sweeps), tuple(borders))
 
 
 def _of_points(policy: Neighbourhood, axes: Sequence[Axis]) -> Moves:

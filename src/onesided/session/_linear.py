@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from onesided._numbers import Infinite, Number, positive, text
 from onesided.errors import ParameterError
-from onesided.linear import Dense, Grid, Identity, Kron, Moves, Operator
+from onesided.linear import Dense, Grid, Identity, Kron, Operator
+from onesided.linear._moves import notes_of
 from onesided.mechanism._counts import CONFIDENCE, confident
 from onesided.mechanism._linear import Linear as Mechanism
 from onesided.mechanism._tails import stray
@@ -271,24 +272,6 @@ def _teller(
         )
 
     return tell
-
-
-def notes_of(moves: Moves) -> tuple[str, ...]:
-    """What the policy leaves open, in sentences."""
-    labels = moves.components()
-    public = int(np.unique(labels[labels >= 0]).size)
-    notes = [
-        "Cells that one move joins are hidden from each other at the stated loss; cells that k "
-        "moves join, at k times as much."
-    ]
-    if public > 1 or (public and (labels < 0).any()):
-        notes.append(
-            f"Cells that no moves join are public relative to each other: under this policy "
-            f"everyone may learn how many are in each of {public} groups of cells."
-        )
-    elif public:
-        notes.append("Nobody comes or goes under this policy: the total is public.")
-    return tuple(notes)
 
 
 def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Floats, Floats, bool]:

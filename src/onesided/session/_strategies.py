@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from onesided.linear import (
     strategy_shifts,
 )
 from onesided.linear._choose import candidates
+from onesided.linear._workload import thinned
 from onesided.mechanism._rates import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Edge, Graph, Policy, Shift
@@ -125,18 +126,7 @@ def _told(found: Sequence[Choice]) -> Choice:
     lengths = error_by_length(best)
     by = ", ".join(f"{length}: {error:.3g}" for length, error in lengths)
     why = f"{best.name} has the least predicted error; {_noise(best)}"
-    return Choice(
-        name=best.name,
-        strategy=best.strategy,
-        workload=best.workload,
-        moves=best.moves,
-        shifts=best.shifts,
-        upper_rate=best.upper_rate,
-        lower_rate=best.lower_rate,
-        error=best.error,
-        why=f"{why}; by cells in a range, {by}" if by else why,
-        others=others,
-    )
+    return replace(best, why=f"{why}; by cells in a range, {by}" if by else why, others=others)
 
 
 def _noise(choice: Choice) -> str:
@@ -165,7 +155,9 @@ def _sized(
     spread = TwoSidedGeometric(upper, lower).variance()
     error = 0.0
     if not (isinstance(upper, Infinite) and isinstance(lower, Infinite)):
-        error = math.sqrt(float(np.mean(error_factors(strategy, _sample(workload)))) * spread)
+        error = math.sqrt(
+            float(np.mean(error_factors(strategy, thinned(workload, _PROBED)))) * spread
+        )
     return Choice(
         name=name,
         strategy=strategy,
@@ -176,16 +168,3 @@ def _sized(
         lower_rate=lower,
         error=error,
     )
-
-
-def _sample(workload: Operator) -> Operator:
-    """Some of the queries, evenly spread."""
-    queries = workload.shape[0]
-    chosen = np.unique(np.linspace(0, queries - 1, min(queries, _PROBED)).astype(np.int64))
-    if chosen.size == queries:
-        return workload
-    if isinstance(workload, Ranges):
-        return workload.part(chosen)
-    picked = np.zeros((queries, chosen.size), dtype=np.int64)
-    picked[chosen, np.arange(chosen.size)] = 1
-    return Dense(workload.adjoint(picked).T)
