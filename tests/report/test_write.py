@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from onesided.errors import MissingDependencyError, OutputError
-from onesided.report import _render as render_module
 from onesided.report import write
-from onesided.report._render import TABLE_LIMIT, as_script_json, render
+from onesided.report._render import TABLE_LIMIT, render
+from onesided.report._template import as_script_json, plural, resource
 
 
 class Elements(html.parser.HTMLParser):
@@ -50,7 +50,7 @@ def test_no_element_loads_anything(make_page, hostile):
 
 def test_style_and_script_of_ours_name_no_address():
     for name in ("report.css", "report.js", "report.html"):
-        text = render_module._resource(name)
+        text = resource(name)
         assert "http://" not in text
         assert "https://" not in text
         assert "url(" not in text
@@ -154,11 +154,11 @@ def test_every_part_may_be_absent(make_page, changes):
 
 
 @pytest.mark.parametrize(
-    ("noun", "plural"),
+    ("noun", "expected"),
     [("place", "places"), ("city", "cities"), ("day", "days"), ("class", "classes")],
 )
-def test_plurals(noun, plural):
-    assert render_module._plural(noun) == plural
+def test_plurals(noun, expected):
+    assert plural(noun) == expected
 
 
 def test_writing_replaces_in_one_step_and_leaves_no_crumbs(make_page, tmp_path, monkeypatch):

@@ -17,13 +17,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.errors import MissingDependencyError, OutputError
+from onesided.errors import OutputError
 from onesided.monitor._answer import MonitorRelease
 from onesided.monitor._guarantees import Guarantees
-from onesided.report._figures import MAP_LIMIT, _map_axis, _scale_bar, needs_webgl
-from onesided.report._render import _hash, _plural, _replace, as_script_json
-from onesided.report._render import _resource as _report_resource
+from onesided.report._figures import MAP_LIMIT, map_layout, needs_webgl
+from onesided.report._template import fill, plural, replace_file, resource
 
+_OURS: Final = "onesided.monitor"
 _MOST_FRAMES: Final = 500
 _MOST_MARKS: Final = 4_000_000  # statuses in one page
 _FIRST_ROWS: Final = 20
@@ -81,7 +81,7 @@ class Folder:
         }
         for name, text in texts.items():
             try:
-                _replace(self.path / name, text)
+                replace_file(self.path / name, text)
             except OSError as error:
                 raise _unwritable(self.path / name, error) from error
 
@@ -182,32 +182,19 @@ def _geojson(release: MonitorRelease, look: Look) -> str:
 
 
 def _page(release: MonitorRelease, folder: Folder) -> str:
-    try:
-        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - optional, and slow
-        from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional, and slow
-    except ImportError as error:
-        raise MissingDependencyError(
-            "the monitor's page needs plotly and jinja2", hint="pip install 'onesided[cli]'"
-        ) from error
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    script, plotly, drawn = _resource("page.js"), get_plotlyjs(), _map(folder.look)
-    data = {
-        "places": [str(place) for place in release.places],
-        "frames": list(folder.frames),
-        "map": drawn,
-        "thresholds": _threshold(release),
-    }
-    return environment.from_string(_resource("page.html")).render(
-        **_words(release, folder),
-        data=Markup(as_script_json(data)),  # noqa: S704 - escaped there
-        css=Markup(_report_resource("report.css") + _resource("page.css")),  # noqa: S704 - ours
-        script=Markup(script),  # noqa: S704 - ours
-        plotly=Markup(plotly),  # noqa: S704 - plotly's own bundle
-        script_hashes=[_hash(script), _hash(plotly)],
+    drawn = _map(folder.look)
+    return fill(
+        resource("page.html", package=_OURS),
+        data={
+            "places": [str(place) for place in release.places],
+            "frames": list(folder.frames),
+            "map": drawn,
+            "thresholds": _threshold(release),
+        },
+        css=resource("report.css") + resource("page.css", package=_OURS),
+        script=resource("page.js", package=_OURS),
         webgl=bool(drawn and drawn["webgl"]),
+        **_words(release, folder),
     )
 
 
@@ -217,7 +204,7 @@ def _words(release: MonitorRelease, folder: Folder) -> dict[str, Any]:
     return {
         "title": look.title,
         "noun": look.noun,
-        "things": _plural(look.noun),
+        "things": plural(look.noun),
         "threshold": threshold if isinstance(threshold, int) else "their own limit of",
         "window": look.window,
         "total": release.rules.size,
@@ -251,17 +238,6 @@ def _map(look: Look) -> dict[str, Any] | None:
         return None
     rows = rows[:: math.ceil(rows.size / MAP_LIMIT)]
     latitude, longitude = look.latitude[rows], look.longitude[rows]
-    stretch = max(math.cos(math.radians(float(latitude.mean()))), 0.01)
-    upright = {**_map_axis(latitude, least=0.002), "scaleanchor": "x", "scaleratio": 1 / stretch}
-    layout = {
-        "xaxis": _map_axis(longitude, least=0.002 / stretch),
-        "yaxis": upright,
-        "dragmode": "pan",
-        "hovermode": "closest",
-        "showlegend": False,
-        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
-        **_scale_bar(latitude, longitude, stretch=stretch),
-    }
     return {
         "rows": rows.tolist(),
         "at": {str(row): place for place, row in enumerate(rows.tolist())},
@@ -269,11 +245,5 @@ def _map(look: Look) -> dict[str, Any] | None:
         "y": latitude.round(6).tolist(),
         "size": round(min(9.0, max(3.0, 7.5 * math.sqrt(2500 / rows.size))), 1),
         "webgl": needs_webgl(rows.size),
-        "layout": layout,
+        "layout": map_layout(latitude, longitude),
     }
-
-
-def _resource(name: str) -> str:
-    from importlib.resources import files  # noqa: PLC0415 - only a page needs it
-
-    return (files("onesided.monitor") / name).read_text(encoding="utf-8")

@@ -35,21 +35,23 @@ def map_figure(page: Page) -> dict[str, Any] | None:
         return None
     rows = rows[:: math.ceil(rows.size / MAP_LIMIT)]
     latitude, longitude = page.latitude[rows], page.longitude[rows]
+    layout = map_layout(latitude, longitude)
+    return {"data": [_map_trace(page, rows)], "layout": layout}
+
+
+def map_layout(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) -> dict[str, Any]:
+    """Axes that hold the points, as long as each other on the ground, and a bar of their scale."""
     stretch = max(math.cos(math.radians(float(latitude.mean()))), 0.01)
-    layout = {
+    upright = {**_map_axis(latitude, least=0.002), "scaleanchor": "x", "scaleratio": 1 / stretch}
+    return {
         "xaxis": _map_axis(longitude, least=0.002 / stretch),
-        "yaxis": {
-            **_map_axis(latitude, least=0.002),
-            "scaleanchor": "x",
-            "scaleratio": 1 / stretch,
-        },
+        "yaxis": upright,
         "dragmode": "pan",
         "hovermode": "closest",
         "showlegend": False,
         "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
         **_scale_bar(latitude, longitude, stretch=stretch),
     }
-    return {"data": [_map_trace(page, rows)], "layout": layout}
 
 
 def _map_axis(values: NDArray[np.float64], *, least: float) -> dict[str, Any]:

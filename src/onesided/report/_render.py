@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import math
-import os
-import tempfile
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onesided.errors import MissingDependencyError, OutputError
+from onesided.errors import OutputError
 from onesided.report._figures import (
     MAP_LIMIT,
     bounds_figure,
@@ -23,6 +17,7 @@ from onesided.report._figures import (
     plain,
     sureness,
 )
+from onesided.report._template import fill, plural, replace_file, resource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,24 +38,11 @@ def write(page: Page, path: str | Path) -> None:
     text = render(page)
     path = Path(path)
     try:
-        _replace(path, text)
+        replace_file(path, text)
     except OSError as error:
         raise OutputError(
             f"cannot write the report {path}: {error}", hint="choose a folder you may write to"
         ) from error
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside the target, then rename: readers see the old page or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)  # mkstemp makes private files; a report is there to be read
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def render(page: Page) -> str:
@@ -69,54 +51,19 @@ def render(page: Page) -> str:
     Raises:
         MissingDependencyError: plotly or jinja2 is not installed.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  # optional, and slow
-        from markupsafe import Markup  # noqa: PLC0415  # comes with jinja2
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415  # optional, and slow
-    except ImportError as error:
-        raise MissingDependencyError(
-            "the report page needs plotly and jinja2", hint="pip install 'onesided[cli]'"
-        ) from error
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    script, plotly = _resource("report.js"), get_plotlyjs()
     figures = {"map": map_figure(page), "bounds": bounds_figure(page)}
     table = _table(page)
-    return environment.from_string(_resource("report.html")).render(
+    return fill(
+        resource("report.html"),
+        data={"figures": figures, "table": table},
+        css=resource("report.css"),
+        script=resource("report.js"),
         page=page,
         columns=table["columns"],
         first_rows=_first_rows(table),
         has=figures,
-        data=Markup(as_script_json({"figures": figures, "table": table})),  # noqa: S704  # escaped there
-        css=Markup(_resource("report.css")),  # noqa: S704  # ours
-        script=Markup(script),  # noqa: S704  # ours
-        plotly=Markup(plotly),  # noqa: S704  # plotly's own bundle
-        script_hashes=[_hash(script), _hash(plotly)],
         **_counts(page),
     )
-
-
-def as_script_json(value: object) -> str:
-    """JSON that may stand inside a script element whatever strings it holds.
-
-    No ``<``, ``>`` or ``&`` is left, so that neither ``</script>`` nor ``<!--`` can appear, and
-    only ASCII, so that no line separator can end a statement.
-    """
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _hash(script: str) -> str:
-    """The script's name in the page's content security policy; nothing else may run."""
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
-    return "sha256-" + base64.b64encode(digest).decode("ascii")
-
-
-def _resource(name: str) -> str:
-    return (files("onesided.report") / name).read_text(encoding="utf-8")
 
 
 def _counts(page: Page) -> dict[str, Any]:
@@ -128,7 +75,7 @@ def _counts(page: Page) -> dict[str, Any]:
     side = getattr(page, page.main_side).astype(float)
     return {
         "total": total,
-        "things": _plural(page.key_name),
+        "things": plural(page.key_name),
         "certified": certified,
         # Rounded down: the page never shows more certified than there are.
         "percent": 0 if not certified else certified * 100 // total,
@@ -143,13 +90,6 @@ def _counts(page: Page) -> dict[str, Any]:
             "lower": sureness(page, certain=page.lower_certain),
         },
     }
-
-
-def _plural(noun: str) -> str:
-    """The regular English plural: places, cities, classes, days."""
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        return noun[:-1] + "ies"
-    return noun + ("es" if noun.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
 def _table(page: Page) -> dict[str, Any]:

@@ -1,0 +1,85 @@
+"""Self-contained pages: a template, its words and its scripts in one file, replaced in one step."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from onesided.errors import MissingDependencyError
+
+
+def fill(template: str, *, data: object, css: str, script: str, **words: Any) -> str:
+    """The template with its words, which are escaped, its style and its two scripts, which are not.
+
+    data: what the script reads, as JSON. Only plotly's bundle and ``script`` may run in the page.
+    Errors: MissingDependencyError without plotly or jinja2.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - optional, and slow
+        from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
+        from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional, and slow
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the page needs plotly and jinja2", hint="pip install 'onesided[cli]'"
+        ) from error
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    plotly = get_plotlyjs()
+    return environment.from_string(template).render(
+        **words,
+        data=Markup(as_script_json(data)),  # noqa: S704 - escaped there
+        css=Markup(css),  # noqa: S704 - ours
+        script=Markup(script),  # noqa: S704 - ours
+        plotly=Markup(plotly),  # noqa: S704 - plotly's own bundle
+        script_hashes=[_hash(script), _hash(plotly)],
+    )
+
+
+def resource(name: str, *, package: str = "onesided.report") -> str:
+    """The text of a file that comes with the package."""
+    return (files(package) / name).read_text(encoding="utf-8")
+
+
+def as_script_json(value: object) -> str:
+    """JSON that may stand inside a script element whatever strings it holds.
+
+    No ``<``, ``>`` or ``&`` is left, so that neither ``</script>`` nor ``<!--`` can appear, and
+    only ASCII, so that no line separator can end a statement.
+    """
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def plural(noun: str) -> str:
+    """The regular English plural: places, cities, classes, days."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write beside the target, then rename: readers see the old file or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)  # mkstemp makes private files; a page is there to be read
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _hash(script: str) -> str:
+    """The script's name in the page's content security policy; nothing else may run."""
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return "sha256-" + base64.b64encode(digest).decode("ascii")
