@@ -73,3 +73,23 @@ def test_the_page_on_values_runs_as_it_stands():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{printed}True True\nFalse False\n"
+
+
+QUESTIONS = {
+    "count": lambda s: s.count(epsilon=1),
+    "sum": lambda s: s.sum("v", bounds=(0, 10), epsilon=1),
+    "mean": lambda s: s.mean("v", bounds=(0, 10), epsilon=1),
+    "quantile": lambda s: s.quantile("v", candidates=[2, 5], epsilon=1),
+    "histogram": lambda s: s.histogram("v", bins=[0, 5, 11], epsilon=1),
+    "ranges": lambda s: s.ranges("v", "all", bins=[0, 5, 11], epsilon=1),
+    "sample": lambda s: s.sample(epsilon=1),
+}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+def test_removal_only_never_comes_without_its_warning(ask):
+    columns = {"v": [1, 3, 10]}
+    told = str(ask(session(columns, od.policy.removal_only())).guarantee)
+    assert told.count("a fraction of the table in the clear satisfies it") == 1
+    if ask is not QUESTIONS["sample"]:
+        assert "in the clear" not in str(ask(session(columns)).guarantee)

@@ -6,11 +6,17 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from onesided._numbers import Loss, shown, text
 from onesided.policy import Edge, Guarantee, Policy, Shift
+from onesided.policy._shift import ABSENT
 from onesided.session._desk import Desk
+
+IN_THE_CLEAR: Final = (
+    "No record that is there is protected by this policy, only the absence of those that are "
+    "not: a fraction of the table in the clear satisfies it. Prefer another policy."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,5 +142,11 @@ def priced(
 def promised(
     policy: Policy, charge: Mapping[str, Loss], *, about: str = "", scope: str = ""
 ) -> Guarantee:
-    """The guarantee of a pure release at this charge."""
-    return Guarantee(policy.name, charge, dict.fromkeys(charge, Fraction(0)), about, scope, policy)
+    """The guarantee of a pure release at this charge, with a warning if it is worth little."""
+    told = f"{about} {IN_THE_CLEAR}".strip() if in_the_clear(policy) else about
+    return Guarantee(policy.name, charge, dict.fromkeys(charge, Fraction(0)), told, scope, policy)
+
+
+def in_the_clear(policy: Policy) -> bool:
+    """Whether no record that is there is protected, as under removal-only."""
+    return all(policy.ends(edge)[0] == ABSENT for edge in policy.edges)

@@ -25,10 +25,6 @@ from onesided.session._sampling import Cut, Draw, Samples, look
 
 _VALUE: Final = "onesided_value"
 _SQUARE: Final = "onesided_square"
-IN_THE_CLEAR: Final = (
-    "No record that is there is protected by this policy, only the absence of those that are "
-    "not: a fraction of the table in the clear satisfies it. Prefer another policy."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,11 +201,6 @@ class SampleRelease:
         return f"True records of {many:,} units.{empty} {self.guarantee}"
 
 
-def in_the_clear(policy: Policy) -> bool:
-    """Whether no record that is there is protected, as under removal-only."""
-    return all(policy.ends(edge)[0] == ABSENT for edge in policy.edges)
-
-
 def _tellable(samples: Samples, policy: Policy) -> Samples:
     """The open kinds that the rules of the policy can find in a table.
 
@@ -242,8 +233,6 @@ def _plan(desk: Desk, samples: Samples) -> Plan:
             charge[edge.name] += max(sample.loss(shift) for shift in many)
     chances = ", ".join(f"{kind}: {one.keep_text}" for kind, one in samples.items())
     about = f"True records of open units, whole or not at all; kept with probability {chances}."
-    if in_the_clear(desk.policy):
-        about = f"{about} {IN_THE_CLEAR}"
     return Plan(
         mechanism=samples,
         charge=charge,
