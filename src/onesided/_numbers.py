@@ -146,6 +146,16 @@ def probability(value: object, *, name: str) -> Fraction:
     )
 
 
+def strict_share(value: object, *, name: str, hint: str = 'Give for example "1/4".') -> Fraction:
+    """``value`` as an exact fraction strictly between 0 and 1."""
+    number = exact(value, name=name)
+    if 0 < number < 1:
+        return number
+    raise ParameterError(
+        f"{name} must lie strictly between 0 and 1, got {value!r}.", hint=hint, value=value
+    )
+
+
 def whole(value: object, *, name: str, least: int = 0, most: int = MAX_COUNT) -> int:
     """``value`` as an int in [least, most]."""
     try:

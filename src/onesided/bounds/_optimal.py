@@ -24,7 +24,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
-from onesided._numbers import Number, exact, probability, whole
+from onesided._numbers import Number, exact, strict_share, whole
 from onesided.errors import ParameterError
 
 Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
@@ -60,14 +60,8 @@ def post_processing(matrix: Sequence[Sequence[Number]], *, ratio: Number) -> Mat
 
 
 def _ratio(value: Number) -> Fraction:
-    p = probability(value, name="ratio")
-    if 0 < p < 1:
-        return p
-    raise ParameterError(
-        f"ratio must lie strictly between 0 and 1, got {value!r}.",
-        hint="It is e^-ε, for example 1/2 for ε = ln 2.",
-        value=value,
-    )
+    hint = "It is e^-ε, for example 1/2 for ε = ln 2."
+    return strict_share(value, name="ratio", hint=hint)
 
 
 def _rows(matrix: Sequence[Sequence[Number]]) -> Matrix:

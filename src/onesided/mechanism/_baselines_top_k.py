@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Loss, Number, positive, probability, rate, whole
-from onesided.errors import DataError, ParameterError
+from onesided._numbers import Loss, Number, positive, rate, strict_share, whole
+from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._baselines import combine_leads
 from onesided.mechanism._paid import largest_rate, moves_of
@@ -150,12 +150,7 @@ class MeasuredTopK:
         counted: Iterable[str] | None = None,
     ) -> MeasuredTopK:
         """Spend ``share`` of ``epsilon`` on selecting and the rest on measuring."""
-        part = probability(share, name="share")
-        if part in {0, 1}:
-            raise ParameterError(
-                f"share must lie strictly between 0 and 1, got {share!r}.",
-                hint="Use 1/2, as in the paper.",
-            )
+        part = strict_share(share, name="share", hint="Use 1/2, as in the paper.")
         budget = positive(epsilon, name="epsilon")
         select = GapTopK.for_policy(
             policy, k=k, epsilon=budget * part, max_groups=max_groups, counted=counted

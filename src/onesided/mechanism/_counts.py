@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import INFINITE, Loss, Number, exact, positive, rate
+from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._rates import rates_for
@@ -157,10 +157,4 @@ def bounds_at(noise: TwoSidedGeometric, noisy: IntArray, confidence: Number) -> 
 
 def confident(confidence: Number) -> Fraction:
     """A confidence as an exact share strictly between 0 and 1."""
-    share = exact(confidence, name="confidence")
-    if not 0 < share < 1:
-        raise ParameterError(
-            f"confidence must lie strictly between 0 and 1, got {confidence}.",
-            hint='Use for example "0.95".',
-        )
-    return share
+    return strict_share(confidence, name="confidence", hint='Use for example "0.95".')

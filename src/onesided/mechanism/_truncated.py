@@ -17,8 +17,8 @@ from onesided._numbers import (
     Loss,
     Number,
     exp_neg_bounds,
-    positive,
     rate,
+    strict_share,
     whole,
 )
 from onesided.errors import ParameterError
@@ -83,13 +83,8 @@ class TruncatedCounts:
         of them, so the width grows with the number of groups as the rate falls.
         Errors: UnprotectableError if some move raises a count; ParameterError for δ outside (0, 1).
         """
-        share = positive(delta, name="delta")
-        if share >= 1:
-            raise ParameterError(
-                f"delta must lie strictly between 0 and 1, got {delta!r}.",
-                hint="Use less than one in the number of people, for example 1e-6.",
-                value=delta,
-            )
+        hint = "Use less than one in the number of people, for example 1e-6."
+        share = strict_share(delta, name="delta", hint=hint)
         moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         upper = paid_rate(policy, moves, answers=None, what="a truncated count")
         widest = max((move.shift.fall for move in moves), default=0)

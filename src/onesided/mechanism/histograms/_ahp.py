@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Loss, Number, positive
+from onesided._numbers import Loss, Number, positive, strict_share
 from onesided.errors import ParameterError
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._clusters import clusters
-from onesided.mechanism.histograms._two_phase import Partition, TwoPhase, share_of
+from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Shift
 
@@ -99,7 +99,7 @@ def phases(
     policy: Policy, epsilon: Number, counted: Iterable[str] | None, share: Number
 ) -> tuple[Counts, Counts]:
     """The least noise of both phases: ``share`` of ε for the first, the rest for the second."""
-    budget, part = positive(epsilon, name="epsilon"), share_of(share, name="share")
+    budget, part = positive(epsilon, name="epsilon"), strict_share(share, name="share")
     query = GroupCount(counted=None if counted is None else frozenset(counted))
     first = Counts(*rates_for(policy, query, budget * part))
     return first, Counts(*rates_for(policy, query, budget * (1 - part)))

@@ -10,14 +10,14 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import INFINITE, Loss, Number, positive, rate
+from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import DataError, NoiseError, ParameterError
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead
 from onesided.mechanism.histograms._hierarchical import TreeTotals, tree_rate
 from onesided.mechanism.histograms._interval_costs import deviations
-from onesided.mechanism.histograms._two_phase import Partition, TwoPhase, share_of
+from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 from onesided.mechanism.histograms._z_order import z_order
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy, Shift
@@ -121,7 +121,10 @@ class Dawa(TwoPhase):
         query: how units are counted; None is one group per unit, or presence's own bound.
         """
         count = GroupCount() if query is None else query
-        whole, share = positive(epsilon, name="epsilon"), share_of(learn_share, name="learn_share")
+        whole, share = (
+            positive(epsilon, name="epsilon"),
+            strict_share(learn_share, name="learn_share"),
+        )
         upper, lower = rates_for(policy, count, whole * (1 - share))
         return cls(
             both_ways_rate(policy, count, whole * share),

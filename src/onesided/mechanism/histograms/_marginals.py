@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Loss, Number, positive, regular, whole
+from onesided._numbers import Loss, Number, positive, regular, strict_share, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._ahp import plain
 from onesided.mechanism.histograms._tree_model import Edges, TreeModel
-from onesided.mechanism.histograms._two_phase import histogram_of, share_of
+from onesided.mechanism.histograms._two_phase import histogram_of
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import GroupCount, Policy, Shift
 
@@ -78,7 +78,7 @@ class Marginals:
     ) -> Marginals:
         """The least noise that keeps ``(epsilon, policy)``; ``share`` of ε goes to phase 1."""
         known = _sizes(sizes)
-        budget, part = positive(epsilon, name="epsilon"), share_of(share, name="share")
+        budget, part = positive(epsilon, name="epsilon"), strict_share(share, name="share")
         query = GroupCount(counted=None if counted is None else frozenset(counted))
         pairs, edges = math.comb(len(known), 2), len(known) - 1
         first = Counts(*rates_for(policy, query, budget * part / pairs))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Loss, Number, exact, regular
-from onesided.errors import DataError, ParameterError
+from onesided._numbers import Loss, regular
+from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Shift
@@ -156,18 +155,3 @@ def histogram_of(values: ArrayLike, *, dimensions: tuple[int, ...] = (1, 2)) -> 
             hint="Counts of people are far below it; check the table for overflow.",
         )
     return counts.reshape(array.shape)
-
-
-def share_of(value: Number, *, name: str) -> Fraction:
-    """``value`` as an exact fraction strictly between 0 and 1.
-
-    Errors: ParameterError for 0, 1, NaN and anything else.
-    """
-    share = exact(value, name=name)
-    if 0 < share < 1:
-        return share
-    raise ParameterError(
-        f"{name} must lie strictly between 0 and 1, got {value!r}.",
-        hint='Give for example "1/4".',
-        value=value,
-    )

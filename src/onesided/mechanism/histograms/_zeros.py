@@ -10,14 +10,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import INFINITE, Loss, Number, positive, rate
+from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import DataError, ParameterError, UnprotectableError, called
 from onesided.mechanism.histograms._two_phase import (
     FloatArray,
     Partition,
     TwoPhase,
     histogram_of,
-    share_of,
 )
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import Edge, GroupCount, Policy, Shift
@@ -152,7 +151,7 @@ def zeros(algorithm: type[TwoPhase], *, share: Number = ZERO_SHARE) -> Zeros:
             f"The recipe needs an algorithm in two phases, got {algorithm!r}.",
             hint="Give the class itself: Dawa, Ahp, AGrid or Hierarchical.",
         )
-    return Zeros(algorithm, share_of(share, name="share"))
+    return Zeros(algorithm, strict_share(share, name="share"))
 
 
 def spread_over(

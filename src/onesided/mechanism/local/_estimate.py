@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Number, exact
+from onesided._numbers import Number, strict_share
 from onesided.errors import ParameterError
 from onesided.noise import IntArray
 
@@ -67,12 +67,8 @@ class Estimate:
         holds for any number of reports and holders.
         Both are cut to [0, 1], and about the reporting people to what is certain of them.
         """
-        missed = 1 - exact(confidence, name="confidence")
-        if not 0 < missed < 1:
-            raise ParameterError(
-                f"confidence must lie strictly between 0 and 1, got {confidence!r}.",
-                hint='Use for example "0.95".',
-            )
+        hint = 'Use for example "0.95".'
+        missed = 1 - strict_share(confidence, name="confidence", hint=hint)
         if exact_coverage:
             # Whole numbers of any size have a logarithm; a fraction this small may be no float.
             logarithm = math.log(2 * missed.denominator) - math.log(missed.numerator)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onesided._numbers import INFINITE, Loss, Number, probability
+from onesided._numbers import INFINITE, Loss, Number, strict_share
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism.local._alphabet import chosen_of, letters_of
 from onesided.mechanism.local._marks import Marked
@@ -39,13 +39,7 @@ class RandomisedResponse(Marked):
         self, alphabet: Iterable[str], decoys: Iterable[str], truth: Number | Fraction
     ) -> None:
         letters = letters_of(alphabet)
-        chance = probability(truth, name="truth")
-        if not 0 < chance < 1:
-            raise ParameterError(
-                f"truth must lie strictly between 0 and 1, got {truth!r}.",
-                hint="0 tells nothing and 1 hides nothing.",
-                value=truth,
-            )
+        chance = strict_share(truth, name="truth", hint="0 tells nothing and 1 hides nothing.")
         object.__setattr__(self, "alphabet", letters)
         object.__setattr__(self, "decoys", chosen_of(decoys, letters, name="decoy"))
         object.__setattr__(self, "truth", chance)
