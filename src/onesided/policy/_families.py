@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import Final
 
-from onesided._numbers import INFINITE, Infinite, Loss, Number, from_text, positive, text
+from onesided._numbers import INFINITE, Infinite, Loss, from_text, positive, text
 from onesided.errors import PolicyError
 from onesided.policy._kinds import KindPolicy
 from onesided.policy._predicate import Predicate, Rule
@@ -200,8 +199,8 @@ def custom(
 def _edge(parts: Sequence[object]) -> Edge:
     """An edge from its parts; the weight may be left out."""
     source, target, *rest = parts
-    weight: Number = rest[0] if rest else 1  # type: ignore[assignment]
-    return Edge(str(source), str(target), Fraction(positive(weight, name="weight of an edge")))
+    weight = positive(rest[0] if rest else 1, name="weight of an edge")
+    return Edge(str(source), str(target), weight)
 
 
 def _rule(parts: object) -> Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -213,18 +213,12 @@ def together(*releases: tuple[Policy, Mapping[str, Loss]]) -> Guarantee:
     for policy, losses in releases:
         _check_names(policy, losses)
         joint = policy if joint is None else joint & policy
-        for part, name, loss in _spread(policy, losses):
-            own = totals.setdefault(part, {})
+        own = totals.setdefault(policy.identity, {})
+        for name, loss in losses.items():
             own[name] = own.get(name, Fraction(0)) + loss
     if joint is None:
         raise PolicyError("There are no releases.", hint="Give (policy, {edge name: loss}) pairs.")
     return Guarantee(joint.name, _sums(joint, totals), {}, made_for=joint)
-
-
-def _spread(policy: Policy, losses: Mapping[str, Loss]) -> Iterator[tuple[str, str, Loss]]:
-    """A policy's losses by identity and edge."""
-    for name, loss in losses.items():
-        yield policy.identity, name, loss
 
 
 def _sums(joint: Policy, totals: Mapping[str, Mapping[str, Loss]]) -> dict[str, Loss]:

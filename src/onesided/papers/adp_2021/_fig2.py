@@ -17,6 +17,7 @@ from onesided.papers.adp_2021._sweep import (
     K,
     Setting,
     at,
+    base_row,
     datasets,
     each,
     rows_of,
@@ -30,14 +31,7 @@ def measure(*, file: ClickFile, setting: Setting, quick: bool, seed: int) -> lis
     data, noise = file.read(), NotPrivateSeededNoise(seed)
     counts, k, epsilon = data.counts, setting.k, setting.epsilon
     repeats = repetitions(counts.size, quick=quick)
-    base: Row = {
-        "dataset": file.label,
-        "group": file.group,
-        "items": int(counts.size),
-        "longest_record": data.longest,
-        **setting._asdict(),
-        "repetitions": repeats,
-    }
+    base = base_row(file, setting, repeats)
     anyone, few = policies.unbounded(), policies.presence(max_groups=data.longest)
     groups = int(counts.size)
     top = TopK.for_policy(policies.presence(max_groups=groups), k=k, epsilon=epsilon)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from onesided.papers._clicks import find_clicks
+from onesided.papers._clicks import ClickFile, find_clicks
 from onesided.papers._model import Curve, Figure, Job, Look, Panel, Row, Setup
 from onesided.papers._repeat import measured
 from onesided.papers.adp_2021._selection import Errors
@@ -74,6 +74,19 @@ def sweep_jobs(setup: Setup, function: Callable[..., list[Row]]) -> list[Job]:
             }
             jobs.append(Job(function, arguments))
     return jobs
+
+
+def base_row(file: ClickFile, setting: Setting, repeats: int) -> Row:
+    """What all rows of one data set at one setting say."""
+    data = file.read()
+    return {
+        "dataset": file.label,
+        "group": file.group,
+        "items": int(data.counts.size),
+        "longest_record": data.longest,
+        **setting._asdict(),
+        "repetitions": repeats,
+    }
 
 
 def rows_of(base: Row, method: str, errors: Errors) -> list[Row]:
