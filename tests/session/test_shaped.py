@@ -81,6 +81,19 @@ def test_the_same_id_reads_the_answer_and_another_method_is_another_question():
             asked.histogram("age", **ASK, method=other, id="ages")
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        od.session.Histogram("age", **ASK, method="dawaz"),
+        od.session.Mean("pay", bounds=(0, 100), step=1, epsilon=1),
+        od.session.Sample(epsilon=1),
+    ],
+)
+def test_a_plan_says_what_is_left_of_delta_whatever_is_asked(question):
+    plan = session(delta_budget="1e-6").plan(question)
+    assert set(plan.delta_remaining.values()) == {Fraction("1e-6")}
+
+
 def test_a_plan_lists_what_fits_the_policy():
     names = [
         [option.name for option in session(policy).plan(_question()).options]

@@ -237,5 +237,6 @@ def _plan(desk: Desk, samples: Samples) -> Plan:
         mechanism=samples,
         charge=charge,
         remaining=desk.remaining,
+        delta_remaining=desk.delta_remaining,
         guarantee=promised(desk.policy, charge, about=about),
     )

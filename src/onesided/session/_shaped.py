@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import INFINITE, Number
-from onesided.errors import DataError, ParameterError
+from onesided.errors import DataError, ParameterError, PolicyError
 from onesided.mechanism.histograms import (
     AGrid,
     Ahp,
@@ -188,7 +188,7 @@ def options(binned: Binned, groups: Groups, shape: Shape, bins: Mapping[str, Bin
             _refuse_unfit(groups, bins, method)
             _refuse_apart(groups, binned.desk.policy, method)
             mechanism = replace(shape, method=method).mechanism(binned.desk.policy)
-        except ValueError:
+        except (ParameterError, PolicyError):
             continue  # this policy has no such histogram
         tried = replace(shape, method=method)
         sizes = tuple(one.number for one in bins.values())
@@ -253,6 +253,7 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
         mechanism=mechanism,
         charge=charge,
         remaining=binned.desk.remaining,
+        delta_remaining=binned.desk.delta_remaining,
         guarantee=promised(policy, charge, about=groups.sentence),
         certain=option.certain,
         standard_deviation=option.error,
