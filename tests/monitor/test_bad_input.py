@@ -48,6 +48,8 @@ class NoNoise:
         ({"window": -3}, ParameterError),
         ({"window": "soon"}, ParameterError),
         ({"window": dt.timedelta(0)}, ParameterError),
+        ({"ahead": -1}, ParameterError),
+        ({"ahead": 1.5}, ParameterError),
         ({"charges": 0}, ParameterError),
         ({"max_answers": 3}, ParameterError),
         ({"keys": []}, KeysError),

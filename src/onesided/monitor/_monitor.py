@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from onesided._numbers import Number, positive
+from onesided._numbers import Number, positive, whole
 from onesided.errors import (
     DataError,
     LedgerError,
@@ -281,7 +281,7 @@ class Monitor:
 def _ahead(ahead: object, *, dated: bool) -> int:
     if dated:
         return duration(ahead, name="ahead")
-    return ahead if isinstance(ahead, int) and not isinstance(ahead, bool) else 0
+    return 0 if isinstance(ahead, str) else whole(ahead, name="ahead")
 
 
 def _open(state: object) -> Journal:
