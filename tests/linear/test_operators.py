@@ -167,6 +167,13 @@ def test_monotone_strategies_are_told_by_their_farthest_pairs_alone():
         (lambda: linear.all_ranges(10**5), "too many"),
         (lambda: linear.marginals((2, 2), {2}), "axes"),
         (lambda: linear.EdgeCounts(np.array([1, 0])), "circle"),
+        (lambda: linear.EdgeCounts(np.array([-2, 0])), "parent of cell 0 is -2"),
+        (lambda: linear.EdgeCounts(np.array([-1, 0.5])), "whole numbers"),
+        (lambda: linear.EdgeCounts(np.array([-1, 0]), np.array([1, 1000])), "1 or -1"),
+        (lambda: linear.EdgeCounts(np.array([-1, 0]), np.array([1, 0])), "1 or -1"),
+        (lambda: linear.EdgeCounts(np.array([-1, 0]), np.array([1, 0.5])), "whole numbers"),
+        (lambda: linear.EdgeCounts(np.array([-1, 0]), np.array([1])), "as many signs"),
+        (lambda: linear.Relabelled(linear.Identity(2), np.array([0, 1.5])), "whole numbers"),
     ],
 )
 def test_bad_operators_are_refused(make, words):

@@ -10,7 +10,7 @@ import numpy as np
 
 from onesided._numbers import whole
 from onesided.errors import ParameterError
-from onesided.linear._operator import Array, Meets, Operator
+from onesided.linear._operator import Array, Meets, Operator, listed_cells
 
 
 class Stack(Operator):
@@ -133,9 +133,7 @@ class Relabelled(Operator):
 
     def __init__(self, operator: Operator, labels: Array) -> None:
         self.operator = operator
-        self.labels = np.array(labels, dtype=np.int64)
-        if self.labels.ndim != 1 or not self.labels.size:
-            raise ParameterError("Labels must be a list of columns.", hint="One for each cell.")
+        self.labels = listed_cells(labels, name="Labels")
         if self.labels.min() < 0 or self.labels.max() >= operator.shape[1]:
             raise ParameterError(
                 f"Labels must lie in 0 .. {operator.shape[1] - 1}.",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from onesided.errors import PolicyError
+from onesided.errors import ParameterError, PolicyError
 from onesided.linear._moves import Border, Layout, moves_of
-from onesided.linear._operator import Array, Meets, Operator
+from onesided.linear._operator import Array, Meets, Operator, listed_cells
 from onesided.policy import Policy
 
 
@@ -24,12 +24,21 @@ class EdgeCounts(Operator):
     counts in which a person adds or removes one, so that any mechanism for such counts may be run
     on them; :meth:`solve` turns answers back into cells.
     Source: Haney, Machanavajjhala, Ding 2015, policies that are trees.
-    Errors: PolicyError where the parents form a circle, or are no cells.
+    Errors: PolicyError where the parents form a circle, or are no cells; ParameterError for signs
+    that are not 1 or -1, one for each cell.
     """
 
     def __init__(self, parents: Array, signs: Array | None = None) -> None:
-        self.parents = np.array(parents, dtype=np.int64)
-        self.signs = np.ones_like(self.parents) if signs is None else np.array(signs)
+        self.parents = listed_cells(parents, name="Parents")
+        given = np.ones_like(self.parents) if signs is None else signs
+        self.signs = listed_cells(given, name="Signs")
+        # A move changes its row by the sign: with others than these by more than it is priced for.
+        if self.signs.size != self.parents.size or not np.isin(self.signs, (-1, 1)).all():
+            raise ParameterError(
+                f"{self.parents.size} cells need as many signs, each 1 or -1.",
+                hint="Scale a strategy by the weights of a Stack.",
+                signs=signs,
+            )
         self.order, self.depths, self.ends = _tour(self.parents)
 
     @property
@@ -166,7 +175,7 @@ def _parents(cells: int, arrows: set[tuple[int, int]]) -> Array:
 def _tour(parents: Array) -> tuple[Array, Array, Array]:
     """Cells so that those below an edge stand together: the order, depths, and where each ends."""
     size = parents.size
-    beyond = np.flatnonzero(parents >= size)
+    beyond = np.flatnonzero((parents < -1) | (parents >= size))
     if beyond.size:
         cell = int(beyond[0])
         raise PolicyError(

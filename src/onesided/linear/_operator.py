@@ -118,6 +118,22 @@ class Operator(ABC):
         return self.columns(np.arange(self.shape[1]))
 
 
+def listed_cells(given: object, *, name: str) -> Array:
+    """One whole number for each cell, never to be changed.
+
+    Errors: ParameterError for anything else, DataError for rows that differ in length.
+    """
+    array = regular(given)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
+        raise ParameterError(
+            f"{name} must be a list of whole numbers, got {array.dtype} with shape {array.shape}.",
+            hint="Give one for each cell.",
+        )
+    cells = array.astype(np.int64)
+    cells.setflags(write=False)
+    return cells
+
+
 def change(operator: Operator, x: Array, y: Array) -> tuple[Array, Array]:
     """``(rise, fall)`` for each pair: how much the rows rise and fall from column x to column y."""
     both = operator.meets(x, y)
