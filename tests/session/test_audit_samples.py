@@ -230,3 +230,15 @@ def test_conditions_read_pandas_tables_with_moments_of_arrow() -> None:
     data = pd.DataFrame({"at": moments, "age": [30]})
     asked = od.Session(data, policy=od.policy.sensitive("age < 18"), budget=99)
     assert asked.sample(epsilon=60).units == {"open": 1}
+
+
+@pytest.mark.parametrize("times", ["{}::TIMETZ", "[{}::TIMETZ]"])
+def test_people_told_apart_by_a_time_zone_are_refused(times: str) -> None:
+    # Arrow lost the zone, and rows of the protected 10:00+00 came with the open 10:00+01.
+    hours = [times.format(f"'10:00:00+{zone}'") for zone in ("00", "01")]
+    data = duckdb.sql(f"SELECT {hours[0]} AS t, 3 AS age UNION ALL SELECT {hours[1]}, 30")
+    for unit in ("t", None):
+        asked = od.Session(data, unit=unit, policy=od.policy.sensitive("age < 18"), budget=99)
+        with pytest.raises(DataError, match="TIME WITH TIME ZONE"):
+            asked.sample(epsilon=60)
+        assert asked.spent == dict.fromkeys(asked.spent, 0)
