@@ -486,11 +486,14 @@ def test_places_on_the_globe_across_the_date_line_and_by_the_poles():
     assert len(rows[8]) == 12 * 11
 
 
-def test_narrow_floats_need_edges_that_they_hold():
-    frame = pl.DataFrame({"x": [0.5]}, schema={"x": pl.Float32})
-    asked = od.Session(frame, policy=NEAR(radius=1), budget=1)
-    with pytest.raises(ParameterError, match="32-bit"):
-        asked.plan(Ranges("x", "cells", bins=10, bounds=(0, 1), epsilon=1))
+@pytest.mark.parametrize("kind", [kind for kind in ("Float32", "Float16") if hasattr(pl, kind)])
+def test_narrow_floats_need_edges_that_they_hold(kind):
+    # Of 16 bits, 0.02998 and 100 are less than 100 apart, below 0.03 and at what 100.03 becomes.
+    frame = pl.DataFrame({"x": [0.5]}, schema={"x": getattr(pl, kind)})
+    asked = od.Session(frame, policy=NEAR(radius=100), budget=1)
+    for edges in ([0, "0.03", "100.03", 200], [0, 1, 10**39]):
+        with pytest.raises(ParameterError, match=kind):
+            asked.plan(Ranges("x", "cells", bins=edges, epsilon=1))
     assert asked.plan(Ranges("x", "cells", bins=8, bounds=(0, 1), epsilon=1)).affordable
 
 

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -26,6 +27,9 @@ from onesided.linear._moves import listed_moves, placed_moves
 from onesided.linear._sweeps import Cells, Listed, Sweep, Window
 from onesided.policy import ABSENT, Edge, Graph, Neighbourhood, Policy, Record
 from onesided.session._bins import Bins
+
+# Some engines round an edge to such a column's type, some do not.
+_SHORT: Final[Mapping[str, Any]] = {"Float16": np.float16, "Float32": np.float32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +46,17 @@ class Axis:
 
     @classmethod
     def of(cls, column: str, bins: Bins, dtype: nw.dtypes.DType) -> Axis:
-        """Errors: ParameterError for 32-bit floats with edges that these cannot hold."""
+        """Errors: ParameterError for short floats with edges that these cannot hold."""
         if dtype.is_integer():
             up = (Fraction(-(-edge.numerator // edge.denominator)) for edge in bins.edges)
             return cls(column, tuple(up), whole=True)
         rounded = tuple(Fraction(float(edge)) for edge in bins.edges)
-        if dtype == nw.Float32() and any(float(np.float32(float(e))) != e for e in rounded):
+        short = _SHORT.get(str(dtype))
+        with np.errstate(over="ignore"):
+            lost = short is not None and any(float(short(float(e))) != e for e in rounded)
+        if lost:
             raise ParameterError(
-                f"Column {column!r} holds 32-bit floats, and the bins' edges are none.",
+                f"Column {column!r} holds {dtype}, and the bins' edges are none.",
                 hint="Cast it to 64-bit floats, or use edges such as multiples of 1/8: how far "
                 "values can move between bins depends on where the edges are exactly.",
                 column=column,
