@@ -262,6 +262,34 @@ def test_the_curator_is_told_how_many_values_are_clipped_or_missing(engine):
     assert asked.spent == {"record -> absent": 0, "absent -> record": 0}
 
 
+def test_the_curator_is_told_what_no_bin_holds_and_who_is_in_several(engine):
+    """Bins are chosen by them, so the numbers that were 0 for every histogram misled."""
+    table = {"person": [1, 1, 2, 3, 4, 5], "v": [-5.0, 3.0, 200.0, None, 50.0, 0.0]}
+    asked = session(engine(table), od.policy.addition_only())
+    ask = {"bins": [0, 10, 100], "epsilon": 1}
+    for question in (
+        od.session.Histogram("v", **ask),
+        od.session.Histogram({"v": ask["bins"]}, epsilon=1, method="dawa"),
+        od.session.Ranges("v", "all", **ask),
+        od.session.Ranges("v", "all", **ask, outside="refuse"),
+    ):
+        facts = asked.inspect(question)
+        assert (facts.values_outside_bounds, facts.values_missing) == (2, 1)
+    assert facts.units_over_bound == 0
+    drawn_in = asked.inspect(od.session.Ranges("v", "all", **{**ask, "bins": [0, 3, 100]}))
+    assert (drawn_in.units_over_bound, drawn_in.most_groups_of_a_unit) == (1, 2)
+    facts = asked.inspect(od.session.Quantile("v", candidates=[0, 100], epsilon=1))
+    assert (facts.values_missing, facts.units_over_bound, facts.counted_outside_keys) == (1, 1, 1)
+    assert asked.spent == {"record -> absent": 0}
+
+
+@pytest.mark.parametrize("question", [od.session.Sample(epsilon=1), od.session.Sum, None])
+def test_what_has_no_public_groups_is_not_inspected(question):
+    with pytest.raises(errors.ParameterError, match="nothing to inspect") as caught:
+        session(pl.DataFrame(COLUMNS)).inspect(question)
+    assert "Count(" in caught.value.hint
+
+
 def test_empty_groups_and_tables_have_answers_within_the_bounds():
     empty = pl.DataFrame({"person": [], "v": []}, schema={"person": pl.Int64, "v": pl.Float64})
     asked = session(empty)

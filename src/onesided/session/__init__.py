@@ -2,6 +2,7 @@
 
 from onesided.session._assurance import Assurance
 from onesided.session._count import Count
+from onesided.session._curator import Curator
 from onesided.session._enclosed import Enclosed
 from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
@@ -16,7 +17,7 @@ from onesided.session._question import Question
 from onesided.session._ranges import Ranges
 from onesided.session._release import Release
 from onesided.session._sample import Sample, SampleRelease, Total
-from onesided.session._session import Curator, Session
+from onesided.session._session import Session
 from onesided.session._shaped import ShapedRelease
 from onesided.session._sum import Sum
 from onesided.session._threshold import Threshold, ThresholdRelease

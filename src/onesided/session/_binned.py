@@ -27,6 +27,7 @@ class Binned:
     question: Grouped
     detail: Mapping[str, object]
     plain: Desk
+    bins: Mapping[str, Bins]
     checked: tuple[str, ...]
 
     def refuse_missing(self) -> None:
@@ -81,6 +82,7 @@ def with_bins(
         Grouped(**over),
         {"bins": edges, "missing": missing},
         desk,
+        bins,
         tuple(bins) if missing == "refuse" else (),
     )
 

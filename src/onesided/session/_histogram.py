@@ -12,7 +12,7 @@ from onesided._numbers import Number
 from onesided.errors import ParameterError
 from onesided.noise import IntArray
 from onesided.policy import Guarantee
-from onesided.session._binned import bin_name, with_bins
+from onesided.session._binned import Binned, bin_name, with_bins
 from onesided.session._bins import Bins, bins_of
 from onesided.session._count import Count
 from onesided.session._desk import Desk
@@ -100,8 +100,8 @@ class Histogram(Count):
 
     def prepare(self, desk: Desk) -> Ready[Any, Any]:
         """Check and price the question. Looks at no row."""
-        bins = self._bins()
-        binned = with_bins(desk, self, bins, missing=self.missing)
+        binned = self.binned(desk)
+        bins = binned.bins
         if self.method not in METHODS:
             raise ParameterError(
                 f"There is no method {self.method!r} for histograms.",
@@ -134,6 +134,10 @@ class Histogram(Count):
             draw=ready.draw,
             tell=tell,
         )
+
+    def binned(self, desk: Desk) -> Binned:
+        """The question over groups alone, the bins among them."""
+        return with_bins(desk, self, self._bins(), missing=self.missing)
 
     def _bins(self) -> dict[str, Bins]:
         if isinstance(self.column, Mapping):

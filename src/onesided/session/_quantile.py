@@ -17,7 +17,7 @@ from onesided.mechanism._counts import CONFIDENCE
 from onesided.mechanism._cumulative import Cumulative
 from onesided.noise import IntArray
 from onesided.policy import Guarantee
-from onesided.session._binned import with_bins
+from onesided.session._binned import Binned, with_bins
 from onesided.session._bins import Bins, edges_of
 from onesided.session._count import certain_sides, reason
 from onesided.session._desk import Desk
@@ -141,11 +141,8 @@ class Quantile(Grouped):
 
     def prepare(self, desk: Desk) -> Ready[IntArray, QuantileRelease]:
         """Check and price the question. Looks at no row."""
-        share, points = share_of(self.q), edges_of(self.candidates, name="candidates")
-        if not points:
-            raise ParameterError("There are no candidates.", hint="Give at least one number.")
-        bins = {self.column: Bins(points, open_ends=True)}
-        binned = with_bins(desk, self, bins, missing=self.missing)
+        share, binned = share_of(self.q), self.binned(desk)
+        points = binned.bins[self.column].edges
         groups = binned.question.groups(binned.desk)
         mechanism = groups.for_policy(Cumulative, desk, bins=len(points) + 1, epsilon=self.epsilon)
         plan = _plan(desk, groups, mechanism, self.confidence)
@@ -179,6 +176,14 @@ class Quantile(Grouped):
             draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
             tell=tell,
         )
+
+    def binned(self, desk: Desk) -> Binned:
+        """The question over groups alone, with the runs between candidates among them."""
+        points = edges_of(self.candidates, name="candidates")
+        if not points:
+            raise ParameterError("There are no candidates.", hint="Give at least one number.")
+        bins = {self.column: Bins(points, open_ends=True)}
+        return with_bins(desk, self, bins, missing=self.missing)
 
 
 def _plan(desk: Desk, groups: Groups, mechanism: Cumulative, confidence: Number) -> Plan:

@@ -80,9 +80,8 @@ class Ranges:
 
     def prepare(self, desk: Desk) -> Ready[IntArray, LinearRelease]:
         """Check and price the question. Looks at no row."""
-        bins = self._bins()
-        question = Grouped(epsilon=self.epsilon, where=self.where)
-        binned = with_bins(desk, question, bins, missing=self.missing)
+        binned = self.binned(desk)
+        bins = binned.bins
         groups = binned.question.groups(binned.desk)
         asked = workload_of(self.ranges, bins)
         epsilon = positive(self.epsilon, name="epsilon")
@@ -109,6 +108,11 @@ class Ranges:
             detail={**binned.detail, "outside": self.outside},
             about=f"{groups.sentence} {self._sentence}",
         )
+
+    def binned(self, desk: Desk) -> Binned:
+        """The question as a histogram's, over cells."""
+        question = Grouped(epsilon=self.epsilon, where=self.where)
+        return with_bins(desk, question, self._bins(), missing=self.missing)
 
     def _moves(self, desk: Desk, axes: Sequence[Axis]) -> Moves:
         moves = moves_between(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,17 +10,16 @@ from onesided._numbers import Number, positive
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError, called
 from onesided.ledger import Account, Ledger
 from onesided.noise import Noise
-from onesided.policy import Policy, Presence
+from onesided.policy import Policy
 from onesided.session._count import Count
+from onesided.session._curator import Curator, Inspected, inspected
 from onesided.session._desk import Desk
 from onesided.session._enclosed import Enclosed
 from onesided.session._engine import Table
-from onesided.session._groups import Grouped
 from onesided.session._histogram import Histogram
 from onesided.session._largest import Largest
 from onesided.session._linear import Linear
 from onesided.session._mean import Mean, Variance
-from onesided.session._moments import outside as outside_bounds
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Plan
 from onesided.session._quantile import Quantile, QuantileRelease
@@ -29,23 +27,9 @@ from onesided.session._question import CONTENT_TYPE, Question, Ready, Told, asks
 from onesided.session._ranges import Ranges
 from onesided.session._rowwise import require_rowwise
 from onesided.session._sample import Sample
-from onesided.session._sum import Sum, Valued
+from onesided.session._sum import Sum
 from onesided.session._threshold import Threshold, ThresholdRelease
 from onesided.session._unknown import Discover
-
-
-@dataclass(frozen=True, slots=True)
-class Curator:
-    """Facts about the real data for the curator's eyes. NOT for publication."""
-
-    rows: int
-    rows_without_unit: int
-    rows_of_undecided_kind: int
-    counted_outside_keys: int
-    units_over_bound: int
-    most_groups_of_a_unit: int
-    values_outside_bounds: int = 0
-    values_missing: int = 0
 
 
 class Session:
@@ -210,27 +194,9 @@ class Session:
             delta_remaining=self._account.delta_remaining,
         )
 
-    def inspect(self, question: Grouped) -> Curator:
-        """Facts about the real data that help the curator choose bounds. NOT for publication."""
-        desk = self._desk()
-        groups = question.groups(desk)
-        rows = groups.rows(desk)
-        outside = self._table.outside(rows, groups.keys, unit=self.unit) if groups.by else 0
-        over, largest = 0, 1
-        if self.unit is not None and groups.by:
-            own = self.policy.max_groups if isinstance(self.policy, Presence) else 1
-            bound = groups.query.max_groups or own
-            over, largest = self._table.units_over(rows, groups.keys, unit=self.unit, most=bound)
-        beyond, empty = 0, 0
-        if isinstance(question, Valued):
-            beyond, empty = outside_bounds(desk, groups, question.value(desk))
-        return Curator(
-            rows=self._table.height(),
-            rows_without_unit=self._table.null_rows(self.unit) if self.unit else 0,
-            rows_of_undecided_kind=self._table.undecided_rows(self.policy.rules),
-            counted_outside_keys=outside,
-            units_over_bound=over,
-            most_groups_of_a_unit=largest,
-            values_outside_bounds=beyond,
-            values_missing=empty,
-        )
+    def inspect(self, question: Inspected) -> Curator:
+        """Facts about the real data that help the curator choose bounds. NOT for publication.
+
+        question: one over public groups, bins or candidates. Errors: ParameterError for others.
+        """
+        return inspected(self._desk(), question)
