@@ -40,7 +40,7 @@ def test_the_guarantee_is_machine_readable(world):
     assert world.publish().returncode == 0
     stated = json.loads((world.folder / "out" / "guarantee.json").read_text())
     edge = stated["guarantee"]["edges"]["present -> not present"]
-    assert edge == {"epsilon": "1", "epsilon_decimal": 1.0, "delta": "0"}
+    assert edge == {"epsilon": "1", "epsilon_decimal": 1.0, "delta": "0", "delta_decimal": 0.0}
     assert stated["mechanism"] == {
         "name": "Counts",
         "upper_rate": "1/3",
