@@ -79,6 +79,15 @@ def test_a_mistake_is_answered_with_its_value_and_a_hint(mistake, kind, says):
     assert caught.value.hint
 
 
+@pytest.mark.parametrize("made", ["TruncatedCounts", "Staircase"])
+def test_what_is_offered_instead_answers_the_same_question(made):
+    more = {"delta": "1e-6"} if made == "TruncatedCounts" else {"largest": 3}
+    with pytest.raises(PolicyError) as caught:
+        getattr(od.mechanism, made).for_policy(od.policy.bounded(), epsilon=1, **more)
+    assert "Gap" not in caught.value.hint
+    assert {"TruncatedCounts": "Counts", "Staircase": "ALap"}[made] in caught.value.hint
+
+
 def test_the_first_line_of_an_error_without_words_is_its_class():
     assert first_line(ValueError(" ")) == "ValueError"
     assert first_line(ValueError("no such column\n\nRESOLVED PLAN ...")) == "no such column"

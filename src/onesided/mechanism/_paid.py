@@ -66,9 +66,17 @@ def largest_rate(moves: Iterable[Move], cost: Callable[[Shift], int]) -> Loss:
     return sampled(found, hint="Use a more ordinary ε, or fewer answers.")
 
 
-def paid_rate(policy: Policy, moves: Iterable[Move], *, answers: int | None, what: str) -> Loss:
+def paid_rate(
+    policy: Policy,
+    moves: Iterable[Move],
+    *,
+    answers: int | None,
+    what: str,
+    instead: str = "the two-sided baselines GapTopK and GapSparseVector",
+) -> Loss:
     """The largest rate at which no move loses too much, for counts of units (``per_key=1``).
 
+    what, instead: for the refusal, what cannot be had and what can.
     Errors: UnprotectableError if some move raises a count.
     """
     known = list(moves)
@@ -78,6 +86,6 @@ def paid_rate(policy: Policy, moves: Iterable[Move], *, answers: int | None, wha
                 f"Under the policy '{policy.name}' a count may have to pass as a larger one "
                 f"({move.edge.name}), so {what} with noise above the truth cannot hide it.",
                 hint="Use a policy whose moves only lower counts, such as presence or "
-                "addition_only, or the two-sided baselines GapTopK and GapSparseVector.",
+                f"addition_only, or {instead}.",
             )
     return largest_rate(known, lambda shift: paid_fall(shift, answers=answers, per_key=1))

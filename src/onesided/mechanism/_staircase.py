@@ -105,7 +105,9 @@ class Staircase:
         Errors: UnprotectableError if some move raises a sum.
         """
         moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
-        slope = paid_rate(policy, moves, answers=None, what="a staircase")
+        slope = paid_rate(
+            policy, moves, answers=None, what="a staircase", instead="ALap, with noise both ways"
+        )
         groups = max((move.shift.fall for move in moves), default=1)
         return cls(slope, largest=largest, max_groups=groups)
 

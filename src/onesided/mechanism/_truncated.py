@@ -86,7 +86,13 @@ class TruncatedCounts:
         hint = "Use less than one in the number of people, for example 1e-6."
         share = strict_share(delta, name="delta", hint=hint)
         moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
-        upper = paid_rate(policy, moves, answers=None, what="a truncated count")
+        upper = paid_rate(
+            policy,
+            moves,
+            answers=None,
+            what="a truncated count",
+            instead="Counts, whose bounds are then not certain",
+        )
         widest = max((move.shift.fall for move in moves), default=0)
         return cls(upper, width=_least_width(upper, widest, share))
 
