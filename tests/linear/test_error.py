@@ -258,6 +258,7 @@ BAD_SHAPES = {
     "another grid": lambda: linear.error_factors(linear.Prefix(3), linear.all_ranges(4)),
     "too few answers": lambda: linear.least_squares(linear.Prefix(3), [1, 2]),
     "too few answers of no sign": lambda: linear.non_negative(linear.Identity(3), [1, 2]),
+    "a weight too few": lambda: linear.expected_error(*[linear.Prefix(3)] * 2, 1.0, [1, 0]),
     "no query": lambda: linear.sampled_ranges(4, 0),
     "less than no query": lambda: linear.sampled_ranges(4, -1),
     "no factor": linear.kron,

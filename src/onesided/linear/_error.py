@@ -77,9 +77,19 @@ def cost(strategy: Operator, workload: Operator) -> int:
 def expected_error(
     strategy: Operator, workload: Operator, variance: float, weights: Array | None = None
 ) -> float:
-    """The (weighted) sum of all queries' expected squared errors, at ``variance`` per noise."""
+    """The (weighted) sum of all queries' expected squared errors, at ``variance`` per noise.
+
+    Errors: as for :func:`error_factors`; ParameterError unless there is one weight per query.
+    """
     found = error_factors(strategy, workload)
-    return float(variance * (found.sum() if weights is None else found @ np.asarray(weights)))
+    if weights is None:
+        return float(variance * found.sum())
+    if np.shape(weights) != found.shape:
+        raise ParameterError(
+            f"{found.size:,} queries have as many weights, got the shape {np.shape(weights)}.",
+            hint="Give one weight per query, 0 for those that do not matter.",
+        )
+    return float(variance * (found @ np.asarray(weights)))
 
 
 def by_length(strategy: Operator) -> LengthError:
