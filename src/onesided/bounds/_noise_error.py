@@ -39,6 +39,7 @@ def exponential_noise(epsilon: Number, *, correction: Correction = "none") -> No
 
     Mean absolute error 1/ε as it is, 2/(e ε) about the mean, ln 2/ε about the median; the median
     is what makes it least. Bias 1/ε, 0 and (1 - ln 2)/ε, the size rounded up.
+    Errors: ParameterError for an ε that is not above 0, or another correction.
     """
     scale = 1 / positive(epsilon, name="epsilon")
     if correction == "none":

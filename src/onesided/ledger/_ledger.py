@@ -62,7 +62,7 @@ class Ledger:
         ledger (default user@host); it is what the process says, and proves nothing.
         Errors: LedgerFormatError for a file that is not ours, damaged or newer;
         LedgerUnavailableError if it cannot be reached, or is not there and ``create`` is false;
-        MissingDependencyError without psycopg.
+        MissingDependencyError without psycopg; ParameterError for what is no place for one.
         """
         seconds = float(min(max(positive(timeout, name="timeout"), _LEAST_WAIT), _MOST_WAIT))
         name = _default_who() if who is None else plain_text(who, name="who")

@@ -14,7 +14,10 @@ from onesided.linear._operator import Array, Meets, Operator, listed_cells
 
 
 class Stack(Operator):
-    """Operators one below the other, each scaled by a whole weight of at least 1."""
+    """Operators one below the other, each scaled by a whole weight of at least 1.
+
+    Errors: ParameterError for parts of unlike width, or weights that are not one for each.
+    """
 
     def __init__(self, parts: Sequence[Operator], weights: Sequence[int] | None = None) -> None:
         self.parts = tuple(parts)
@@ -129,7 +132,10 @@ class Kron(Operator):
 
 
 class Relabelled(Operator):
-    """``operator`` on cells that were merged or renumbered: cell x is its column ``labels[x]``."""
+    """``operator`` on cells that were merged or renumbered: cell x is its column ``labels[x]``.
+
+    Errors: ParameterError for labels that are none of its columns.
+    """
 
     def __init__(self, operator: Operator, labels: Array) -> None:
         self.operator = operator
@@ -166,7 +172,10 @@ class Relabelled(Operator):
 
 
 def kron(*parts: Operator) -> Operator:
-    """The Kronecker product of one or more operators, the first along the slowest axis."""
+    """The Kronecker product of one or more operators, the first along the slowest axis.
+
+    Errors: ParameterError for none.
+    """
     if not parts:
         raise ParameterError("Nothing to multiply.", hint="Give one operator per axis.")
     product = parts[0]

@@ -28,6 +28,7 @@ class Grid:
         the half-open box from its position to the next one. Boxes are near as soon as any two
         of their points are.
     Points outside belong to no cell. A promise is about data inside the grid.
+    Errors: ParameterError for other than one or two axes, too many cells, or unfit spacings.
     """
 
     shape: tuple[int, ...]

@@ -29,7 +29,10 @@ class Meets(NamedTuple):
 
 
 class Operator(ABC):
-    """An integer matrix of ``shape`` (rows, columns). Integers in, exact integers out (int64)."""
+    """An integer matrix of ``shape`` (rows, columns). Integers in, exact integers out (int64).
+
+    Errors of ``@`` and ``+``: DataError for values, ParameterError for operators that do not fit.
+    """
 
     @property
     @abstractmethod
@@ -225,7 +228,7 @@ class Dense(Operator):
 
 
 class Product(Operator):
-    """One matrix after another: ``left @ right``."""
+    """One matrix after another: ``left @ right``. Errors: ParameterError if they do not fit."""
 
     def __init__(self, left: Operator, right: Operator) -> None:
         if left.shape[1] != right.shape[0]:
@@ -251,7 +254,7 @@ class Product(Operator):
 
 
 class Sum(Operator):
-    """Two matrices added up."""
+    """Two matrices added up. Errors: ParameterError if they differ in shape."""
 
     def __init__(self, one: Operator, two: Operator) -> None:
         if one.shape != two.shape:

@@ -212,7 +212,10 @@ def staggered(shape: Sequence[int] | int, *, cells: bool = True) -> Operator:
 
 
 def grid_blocks(shape: Sequence[int], width: int, coarse: str = "summed_area") -> Blocks:
-    """Every cell of a grid, and a strategy on square blocks of side ``width``."""
+    """Every cell of a grid, and a strategy on square blocks of side ``width``.
+
+    coarse: "summed_area", "row_prefix" or "quadtree". Errors: ParameterError for another.
+    """
     rows, columns = (Bins(side, width) for side in Grid(shape).plane)
     sides = (rows.shape[0], columns.shape[0])
     makers = {"summed_area": summed_area, "row_prefix": row_prefix, "quadtree": Quadtree}

@@ -50,7 +50,10 @@ def every_binary_strategy(moves: Moves, workload: Operator) -> Iterator[BinarySt
 
 
 def best_repeated(moves: Moves, workload: Operator, most: int) -> BinaryStrategy:
-    """The best 0/1 strategy of at most ``most`` rows, repeated rows allowed."""
+    """The best 0/1 strategy of at most ``most`` rows, repeated rows allowed.
+
+    Errors: ParameterError for too many cells, or fewer rows than cells.
+    """
     cells = whole(moves.cells, name="cells", least=1, most=_MOST_BINARY)
     steps, asked = _steps(moves), workload.dense().astype(float)
     rows = np.array(list(product((0, 1), repeat=cells)))[1:]

@@ -131,7 +131,10 @@ def sampled_ranges(grid: int | Sequence[int], count: int, *, seed: int = 0) -> R
 
 
 def marginals(grid: Sequence[int], axes: Collection[int]) -> Operator:
-    """Sums over all axes but ``axes``: one query per combination of their cells."""
+    """Sums over all axes but ``axes``: one query per combination of their cells.
+
+    Errors: ParameterError for axes that the grid does not have.
+    """
     if not all(0 <= axis < len(grid) for axis in axes):
         raise ParameterError(
             f"Axes {sorted(axes)} are not all axes of a grid of {len(grid)}.",

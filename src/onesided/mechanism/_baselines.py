@@ -36,6 +36,7 @@ class DiscreteLaplace:
     Promise: the loss is exactly ``noise_rate * (rise + fall)``, the same in both directions.
     Under a one-sided policy it keeps the promise too, with noise that :class:`Counts` saves.
     Units: rate in nats per count. Source: Ghosh, Roughgarden and Sundararajan 2009.
+    Errors: ParameterError.
     """
 
     noise_rate: Loss
@@ -126,6 +127,7 @@ def combine_leads(
     of the measurements' alone, which is ``(k + 1) / (2k)`` at equal noise.
 
     Source: Ding, Wang, Xiao and Zhang 2020, Theorem 3 (written anew: ours needs no matrix).
+    Errors: DataError unless there is one lead for each measurement; ParameterError.
     """
     if measured.shape != leads.shape:
         raise DataError(
@@ -151,6 +153,7 @@ def combine_gaps(
 
     variance_ratio: variance of the gap's noise (threshold noise included) over the measurement's.
     Post-processing. Source: Ding, Wang, Xiao and Zhang 2020, Section 6.
+    Errors: DataError unless there is one gap for each measurement; ParameterError.
     """
     if measured.shape != gaps.shape:
         raise DataError(

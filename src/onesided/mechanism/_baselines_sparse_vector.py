@@ -133,6 +133,7 @@ class AdaptiveGapSparseVector:
     Proof: as there. A failed first comparison needs no shift where the second has none that is
     negative; a successful one never looks at the second. The costs of the answered add up to at
     most ``2 max_answers`` halves of query_rate.
+    Units: rates in nats per count; the margin in counts.
 
     Source: Ding, Wang, Xiao and Zhang 2020, Algorithm 2. Errors: ParameterError.
     """

@@ -128,6 +128,7 @@ class MeasuredTopK:
 
     Promise: at most ``select.loss + measure_rate * min(k, rise + fall)``, by composition: given
     what was selected, the measurement is of ``k`` counts that each move by at most 1.
+    Units: rates in nats per count. Errors: ParameterError.
     Source: Ding, Wang, Xiao and Zhang 2020, Section 5; the competitor in ADP-2021 Section 6.2.
     """
 

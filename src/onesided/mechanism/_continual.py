@@ -89,6 +89,7 @@ class ContinualCount:
     ``upper_rate=INFINITE`` none is above it.
     Units: rates in nats per count, for all levels together; answers in counts.
     Source: Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011; one-sided noise is ours.
+    Errors: ParameterError.
     """
 
     upper_rate: Loss

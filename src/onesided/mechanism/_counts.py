@@ -49,7 +49,7 @@ class Counts:
     Post-processing of the noisy answer, free of charge: ``correction`` takes the noise's mean or
     median out; ``clip`` keeps answers at or above 0, and an answer that is 0 or less stays 0.
     Source: ALap and AGeo (ADP-2022), OsdpLaplace and Algorithm 2 (OSDP), Propositions 3 and 4
-    (one-sided note).
+    (one-sided note). Errors: ParameterError.
     """
 
     upper_rate: Loss

@@ -30,7 +30,9 @@ class Cumulative:
     ``levels * (upper_rate * fall + lower_rate * rise)``.
     Direction: as for :class:`Counts`; where counts only fall along the moves, no cumulative count
     from either end is ever below the truth.
+    Units: rates in nats per count and level; answers in counts.
     Source: the hierarchical method (Hay et al. 2010) with the noise of this policy.
+    Errors: ParameterError.
     """
 
     upper_rate: Loss

@@ -22,7 +22,7 @@ class AtMost:
     ``upper_rate * fall``; a move that raises a count has infinite loss.
     Power: a count f <= t is certified with probability ``1 - e^(-upper_rate (t + 1 - f))``, the
     most that any mechanism at this loss can do.
-    Source: ADP-2021 Theorem 11, ADP-2022 Corollary V.6, with integer noise.
+    Source: ADP-2021 Theorem 11, ADP-2022 Corollary V.6, with integer noise. Errors: ParameterError.
     """
 
     threshold: int

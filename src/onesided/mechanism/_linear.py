@@ -63,6 +63,7 @@ class Linear:
     non_negative: fit cells of at least 0; for prefix sums this is isotonic regression.
     Units: rates in nats per count.
     Source: delta-neighbourhood, section 5, with noise on two sides; Li et al. 2010.
+    Errors: ParameterError for rates, or a strategy from which some query cannot be had.
     """
 
     strategy: Operator

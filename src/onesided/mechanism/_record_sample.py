@@ -38,6 +38,7 @@ class RecordSample:
     outputs without y. If x is absent and y a record, as under removal-only, the same holds.
 
     Source: OSDP Algorithm 1 and Theorem 4.1; one-sided note, Theorem 5 (Poisson subsampling).
+    Errors: ParameterError.
     """
 
     rate: Loss

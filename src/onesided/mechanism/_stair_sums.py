@@ -27,6 +27,7 @@ class StairSums:
     Units: as :class:`Staircase`; totals and answers in steps.
     Proof: a total that falls by s has noise greater by s to be hidden in, whatever its size or
     sign; so that of :class:`Staircase` holds. Below, all signs are changed.
+    Source: ours.
     """
 
     stairs: Staircase

@@ -26,7 +26,7 @@ class Sums:
     Direction: as for :class:`Counts`. What differs is that totals may be negative, and that one
     record may move them by more than 1: sums of bounded values, in steps of a declared grid.
     Units: rates in nats per step; totals and answers in steps.
-    Source: Propositions 3 and 4 of the one-sided note, for any sensitivity.
+    Source: Propositions 3 and 4 of the one-sided note, for any sensitivity. Errors: ParameterError.
     """
 
     upper_rate: Loss

@@ -50,7 +50,7 @@ class UnknownKeys:
     and memory grows with the keys that occur. Noise above the truth would publish keys that do
     not occur, and could not leave those out without telling which they are.
 
-    Source: one-sided note, remark on histograms; OSDP section 6.3.2.
+    Source: one-sided note, remark on histograms; OSDP section 6.3.2. Errors: ParameterError.
     """
 
     lower_rate: Loss

@@ -31,6 +31,7 @@ class Intersection(Policy):
     ``(ε1 + ε2, A & B)``; and no smaller distance would do for all ε1 and ε2. It is also the
     strictest policy that relaxes both. :func:`together` keeps the exact sum, edge by edge.
     OSDP's minimum relaxation (Def. 3.6) and ADP-2022's composition (Theorem VIII.6) are cases.
+    Errors: PolicyError where the parts have no move in common.
     """
 
     parts: tuple[Policy, ...]

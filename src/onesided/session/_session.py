@@ -44,6 +44,8 @@ class Session:
     further: True to open a further policy's account in a ledger that holds others; see
         :func:`onesided.session.total_guarantee` for what they promise together.
     noise: for tests; production draws from the operating system.
+    Errors: PolicyError for a policy that the table cannot answer; PolicyMismatchError if the ledger
+    was opened for another policy, budget or unit; ParameterError; DataError.
     """
 
     def __init__(

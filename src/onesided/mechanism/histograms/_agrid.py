@@ -145,7 +145,7 @@ class UniformGrid(TwoPhase):
 
     Nothing is learnt. Promise: the loss is at most ``measuring.loss(shift)``, reached where the
     record leaves and enters different cells. Source: Qardaji, Yang and Li, ICDE 2013.
-    ``columns`` and errors: as for :class:`AGrid`.
+    Units: nats per count; estimates in counts. ``columns`` and errors: as for :class:`AGrid`.
     """
 
     side: int

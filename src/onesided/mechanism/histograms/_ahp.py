@@ -42,7 +42,7 @@ class Ahp(TwoPhase):
     Units: nats per count; estimates in counts, float64, unbiased noise, at least 0 if ``clip``.
     Source: Zhang, Chen, Xu, Meng and Xie, SDM 2014, with the clusters optimal for the noisy counts
     instead of greedy. The share of ε and the cut are those of the implementation that DPBench
-    (Hay et al., SIGMOD 2016) ran.
+    (Hay et al., SIGMOD 2016) ran. Errors: ParameterError.
     """
 
     learning: Counts

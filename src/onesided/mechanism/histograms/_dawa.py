@@ -68,7 +68,7 @@ class Dawa(TwoPhase):
 
     Source: Li, Hay, Miklau and Wang 2014; medians in place of means, which halves what a cost
     can move by; aligned intervals, which make the search O(n) and the noise's lead small.
-    Errors: ParameterError for rates that cannot be meant.
+    Errors: ParameterError for rates that cannot be meant; DataError above 2^26 cells.
     """
 
     learn_rate: Loss

@@ -72,6 +72,7 @@ class OpenShape:
     ``x - G'`` the larger has noise at the sum of their rates, so step 3 loses nothing by coming
     second (and the pair itself is covered, not only the larger).
     Units: rates in nats per count. Source: ours, after the idea of OSDP section 5.2.
+    Errors: ParameterError.
     """
 
     look: Rates

@@ -49,6 +49,7 @@ class SplitHistogram:
         A part that a cell cannot have is published as 0, without noise. It must be known without
         the data, from the policy's own rule.
     Source: ours; the hybrid by cells is OSDP section 6.3.3, which adds the losses of the parts.
+    Errors: ParameterError.
     """
 
     upper_rate: Loss

@@ -34,6 +34,7 @@ class Randomiser(ABC):
     Promise: for letters x and y and every report r, ``Pr[r | x] <= e^loss(x, y) Pr[r | y]``. The
     reverse is ``loss(y, x)`` and may be infinite. People's reports are independent. A person
     who reports k times pays k times; a repeated report of one stored answer is free.
+    Units: losses in nats per report.
     """
 
     alphabet: tuple[str, ...]
