@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, text, whole
-from onesided.errors import KeysError, LedgerFormatError, ParameterError
+from onesided.errors import KeysError, ParameterError
 from onesided.mechanism import UnknownKeys
 from onesided.mechanism._record_sample import open_kinds
 from onesided.noise import IntArray, Noise
@@ -303,19 +303,10 @@ class _Keys(Ready[Found, KeysRelease]):
 
     def encode(self, answer: Answer) -> bytes:
         found: Found = answer["found"]
-        columns = {name: _packed(found[name]) for name in found.columns}
-        facts = {**self.about, **self.detail}
-        return json.dumps({"about": facts, "answer": columns}, separators=(",", ":")).encode()
+        return Ready.encode(self, {name: _packed(found[name]) for name in found.columns})
 
     def decode(self, payload: bytes) -> Answer:
-        stored = json.loads(payload)
-        facts = json.loads(json.dumps({**self.about, **self.detail}))
-        if stored.get("about") != facts or "answer" not in stored:
-            raise LedgerFormatError(
-                "The release stored under this id answers another question.",
-                hint="Ask exactly the same again, or use another id.",
-            )
-        columns = {name: _unpacked(part) for name, part in stored["answer"].items()}
+        columns = {name: _unpacked(part) for name, part in Ready.decode(self, payload).items()}
         return {"found": made_of(columns, self.types, self.desk)}
 
 
