@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from onesided.errors import DataError, UnknownColumnError
 from onesided.monitor._time import Scale
+from onesided.session._duckdb import quoted
 
 _LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _DATE: Final = re.compile(
@@ -97,7 +98,7 @@ class Layout:
                     column=name,
                 )
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-        picked = [f"CAST({_quoted(name)} AS VARCHAR)" for name in wanted[:2]]
+        picked = [f"CAST({quoted(name)} AS VARCHAR)" for name in wanted[:2]]
         picked += [self._moment(name, types[name]) for name in wanted[2:]]
         try:
             rows = relation.project(", ".join(picked)).fetchall()
@@ -109,7 +110,7 @@ class Layout:
 
     def _moment(self, name: str, kind: str) -> str:
         """SQL that gives a time the monitor can read."""
-        column = _quoted(name)
+        column = quoted(name)
         if not self.scale.dated:
             return f"CAST({column} AS BIGINT)"
         if kind == "TIMESTAMP WITH TIME ZONE":
@@ -187,9 +188,9 @@ def read_places(path: Path, column: str) -> Places:
         next((lower[name] for name in known if name in lower), None)
         for known in (_LATITUDES, _LONGITUDES)
     ]
-    picked = [f"CAST({_quoted(column)} AS VARCHAR)"]
+    picked = [f"CAST({quoted(column)} AS VARCHAR)"]
     located = all(side is not None for side in sides)
-    picked += [f"TRY_CAST({_quoted(str(side))} AS DOUBLE)" for side in sides if located]
+    picked += [f"TRY_CAST({quoted(str(side))} AS DOUBLE)" for side in sides if located]
     try:
         rows = relation.project(", ".join(picked)).fetchall()
     except duckdb.Error as error:
@@ -224,7 +225,3 @@ def _damaged(path: Path, error: Exception) -> DataError:
         hint="It may still be being written, be truncated or damaged. Write a batch under another "
         "name and rename it when it is complete.",
     )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -117,9 +117,8 @@ def _columns(data: object, columns: Columns) -> dict[str, Any]:
         )
     wanted = _wanted(frame.collect_schema().names(), columns)
     picked = frame.select(*wanted)
-    native = nw.to_native(picked)
-    if hasattr(native, "fetchall"):
-        rows = native.fetchall()
+    if picked.implementation.is_duckdb():
+        rows = nw.to_native(picked).fetchall()
         return {name: [row[i] for row in rows] for i, name in enumerate(wanted)}
     eager = picked.collect() if isinstance(picked, nw.LazyFrame) else picked
     return {name: eager[name].to_list() for name in wanted}

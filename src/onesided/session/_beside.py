@@ -13,7 +13,7 @@ def beside(
     native: Any, columns: Mapping[str, Sequence[Any]], engine: Any
 ) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     """The columns as a table of the engine that holds ``native``; not for Spark."""
-    if hasattr(native, "fetchall"):
+    if engine.is_duckdb():
         return nw.from_native(_duckdb_table(native, columns))  # type: ignore[no-any-return]
     made = nw.from_dict(dict(columns), backend=engine)
     if engine.is_pandas_like():

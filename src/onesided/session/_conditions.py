@@ -162,7 +162,7 @@ def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
             hint="pip install 'onesided[duckdb]', or write a narwhals expression.",
         ) from None
     condition = duckdb.SQLExpression(text).alias(name)
-    if hasattr(native, "fetchall"):
+    if frame.implementation.is_duckdb():
         return nw.from_native(native.select(duckdb.StarExpression(), condition))  # type: ignore[no-any-return]
     with duckdb.connect() as connection:
         pandas = frame.implementation.is_pandas_like()

@@ -22,7 +22,7 @@ def refuse_collated(native: Any, names: Sequence[str]) -> None:
     for name in names:
         if name not in texts:
             continue
-        column = '"' + name.replace('"', '""') + '"'
+        column = quoted(name)
         probe = (
             f"SELECT bool_or(x <= y) FROM (SELECT {column} AS x, {column} AS y FROM onesided_rows "  # noqa: S608
             f"WHERE false UNION ALL SELECT * FROM (VALUES {_PAIRS}))"
@@ -35,3 +35,8 @@ def refuse_collated(native: Any, names: Sequence[str]) -> None:
                 "default_collation back if that is where it comes from.",
                 column=name,
             )
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL text takes it."""
+    return '"' + name.replace('"', '""') + '"'

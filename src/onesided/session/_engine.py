@@ -286,7 +286,7 @@ class Table:
         """
         try:
             native = nw.to_native(frame.select(*names))
-            if hasattr(native, "fetchall"):
+            if frame.implementation.is_duckdb():
                 return [tuple(row) for row in native.fetchall()]
             if frame.implementation.is_pyspark():
                 return _spark.rows(native)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import narwhals as nw
 
 from onesided.session import _spark
+from onesided.session._duckdb import quoted
 from onesided.session._engine import Lazy
 
 _HASH: Final = "onesided_hash"
@@ -33,7 +34,7 @@ def first_groups(
     """
     native = nw.to_native(pairs)
     if order is None:
-        native = _with_hash(native, names)
+        native = _with_hash(native, names, pairs.implementation)
     if native is not None:
         hashed: Lazy = nw.from_native(native).lazy()
         place = nw.col(order or _HASH).rank("max").over(unit).alias(_PLACE)
@@ -53,21 +54,20 @@ def has_windows(rows: Lazy) -> bool:
     return bool(engine.is_polars() or engine.is_duckdb() or engine.is_pyspark())
 
 
-def _with_hash(native: Any, names: Sequence[str]) -> Any:
+def _with_hash(native: Any, names: Sequence[str], engine: nw.Implementation) -> Any:
     """The rows with a hash of the group's name, the same for equal names; None if there is none."""
-    if hasattr(native, "fetchall"):
-        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-        text = f"SELECT *, hash({quoted}) AS {_HASH} FROM onesided_rows"  # noqa: S608
+    if engine.is_duckdb():
+        text = f"SELECT *, hash({', '.join(map(quoted, names))}) AS {_HASH} FROM onesided_rows"  # noqa: S608
         return native.query("onesided_rows", text)
-    if hasattr(native, "iloc"):
+    if engine.is_pandas_like():
         import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
 
         plain = native[list(names)].astype(object)
         return native.assign(**{_HASH: pd.util.hash_pandas_object(plain, index=False)})
-    if hasattr(native, "collect_schema"):
+    if engine.is_polars():
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         return native.with_columns(pl.struct(*names).hash(0).alias(_HASH))
-    if hasattr(native, "sparkSession"):
+    if engine.is_pyspark():
         return _spark.with_hash(native, names, _HASH)
     return None

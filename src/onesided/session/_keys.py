@@ -99,11 +99,10 @@ def _rows(keys: object, by: Sequence[str]) -> Iterable[Key]:
 def _from_frame(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], by: Sequence[str]) -> Iterable[Key]:
     """Keys from a table that may have more columns than the grouping."""
     _require(frame.collect_schema().names(), by)
-    native = nw.to_native(frame.select(*by))
-    if hasattr(native, "fetchall"):
-        return [tuple(row) for row in native.fetchall()]
-    lazy = frame.select(*by)
-    eager = lazy.collect() if isinstance(lazy, nw.LazyFrame) else lazy
+    picked = frame.select(*by)
+    if picked.implementation.is_duckdb():
+        return [tuple(row) for row in nw.to_native(picked).fetchall()]
+    eager = picked.collect() if isinstance(picked, nw.LazyFrame) else picked
     return _from_columns({name: eager[name].to_list() for name in by}, by)
 
 

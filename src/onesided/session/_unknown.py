@@ -286,7 +286,7 @@ def _plan(desk: Desk, query: GroupCount, mechanism: UnknownKeys) -> Plan:
 def _as_callers(desk: Desk, found: Found) -> Any:
     """A public eager table in the caller's own frame type, lazy if the caller's was."""
     native: Any = nw.to_native(desk.table.frame)
-    if hasattr(native, "fetchall"):
+    if desk.table.frame.implementation.is_duckdb():
         onesided_found = nw.to_native(found)  # noqa: F841 - DuckDB finds it by its name
         return native.query("onesided_rows", "SELECT * FROM onesided_found")
     if desk.table.frame.implementation.is_pyspark():
