@@ -269,6 +269,12 @@ def test_words_tell_what_cannot_pass_as_what():
     assert "metres" in p.neighbourhood(radius=5, metric="haversine").explain()
 
 
+@pytest.mark.parametrize("word", ["no", 0, None])
+def test_graphs_ask_for_a_plain_yes_or_no(word):
+    with pytest.raises(errors.PolicyError, match="directed is"):
+        p.graph([("a", "b")], directed=word)
+
+
 @pytest.mark.parametrize("policy", ALL.values(), ids=ALL)
 def test_pictures_are_valid_and_show_every_arrow(policy):
     from xml.etree import ElementTree as ET

@@ -229,6 +229,11 @@ def graph(
     ``edges``: ``(source, target)`` or ``(source, target, weight)``, both ways unless ``directed``.
     ``values``: further values, with no neighbours; they are not protected.
     """
+    if not isinstance(directed, bool):
+        raise PolicyError(
+            f"directed is {directed!r}, and a text counts as true: fewer moves than one may mean",
+            hint="Say directed=True, or directed=False for both ways.",
+        )
     return Graph(Arrows.of(edges, directed=directed, values=values))
 
 
