@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.cli._files import read_csv
 from onesided.errors import DataError, UnknownColumnError
 from onesided.monitor._time import Scale
 from onesided.session._duckdb import quoted
@@ -213,7 +214,7 @@ def open_file(path: Path) -> duckdb.DuckDBPyRelation:
         if path.suffix.lower() == ".parquet":
             return duckdb.read_parquet(str(path))
         # Types guessed file by file would make one person two: 5 in one and "5" in another.
-        return duckdb.read_csv(str(path), all_varchar=True, header=True)
+        return read_csv(str(path), as_text=True)
     except (duckdb.Error, OSError) as error:
         raise _damaged(path, error) from error
 
