@@ -15,6 +15,7 @@ from onesided.papers._model import (
     Figure,
     Job,
     Look,
+    Marker,
     Panel,
     Result,
     Row,
@@ -27,7 +28,13 @@ from onesided.policy import presence
 UPDATES: Final = 20
 WINDOW: Final = 10
 _COUNTS: Final = {5: (0, 1, 2, 3, 4), 10: (0, 2, 4, 6, 8)}
-_COLOURS: Final = ("blue", "sky", "green", "orange", "vermillion")
+_LOOKS: Final[tuple[tuple[str, Marker], ...]] = (
+    ("blue", "circle"),
+    ("sky", "square"),
+    ("green", "triangle"),
+    ("orange", "diamond"),
+    ("vermillion", "cross"),
+)
 
 
 def measure(*, threshold: int, count: int, repeats: int, seed: int) -> list[Row]:
@@ -108,7 +115,8 @@ def _curves(rows: list[Row], threshold: int, value: str) -> list[Curve]:
     for place, count in enumerate(_COUNTS[threshold]):
         mine = [r for r in rows if r["threshold"] == threshold and r["count"] == count]
         share = count / threshold
-        look = Look(name=f"count = {share:.0%} of the threshold", colour=_COLOURS[place])
+        colour, marker = _LOOKS[place]
+        look = Look(name=f"count = {share:.0%} of the threshold", colour=colour, marker=marker)
         x = [row["update"] for row in mine]
         curves.append(Curve(look=look, x=x, y=[row[value] or float("nan") for row in mine]))
     return curves

@@ -12,7 +12,7 @@ LOOKS: Final = {
     "ours, sides": Look(name="ours, δ in steps over sides", colour="green", marker="diamond"),
     "ours, at least 0": Look(name="ours, cells of at least 0", colour="sky", marker="circle"),
     "ours, sides, at least 0": Look(
-        name="ours, δ over sides, at least 0", colour="yellow", marker="diamond"
+        name="ours, δ over sides, at least 0", colour="black", marker="circle"
     ),
     "identity": Look(name="identity, standard", colour="grey", marker="cross"),
     "hierarchy": Look(name="hierarchy, standard", colour="orange", marker="triangle"),
@@ -50,5 +50,5 @@ def curve(
 def level(look: str, xs: Sequence[float], y: float) -> Curve:
     """A horizontal line: what does not depend on δ."""
     drawn = LOOKS[look]
-    flat = Look(name=drawn.name, colour=drawn.colour, marker="none", dashed=True)
+    flat = Look(name=drawn.name, colour=drawn.colour, marker=drawn.marker, dashed=True)
     return Curve(look=flat, x=list(xs), y=[y] * len(xs))

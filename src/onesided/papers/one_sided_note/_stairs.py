@@ -19,6 +19,7 @@ from onesided.papers._model import (
     Figure,
     Job,
     Look,
+    Marker,
     Panel,
     Result,
     Row,
@@ -26,7 +27,12 @@ from onesided.papers._model import (
     judge,
 )
 
-_LARGEST: Final = {2: "sky", 5: "blue", 20: "orange", 100: "vermillion"}
+_LARGEST: Final[dict[int, tuple[str, Marker]]] = {
+    2: ("sky", "circle"),
+    5: ("blue", "square"),
+    20: ("orange", "triangle"),
+    100: ("vermillion", "diamond"),
+}
 _EPSILONS: Final = ("1/10", "1/4", "1/2", "1", "3/2", "2", "3", "4", "5", "6", "8")
 _TRUTH: Final = 10**6
 
@@ -91,8 +97,9 @@ def result(rows: list[Row], setup: Setup) -> Result:
 
 def _curve(rows: Sequence[Row], top: int, value: str) -> Curve:
     mine = [row for row in rows if row["largest"] == top]
+    colour, marker = _LARGEST[top]
     return Curve(
-        look=Look(name=f"values 0 to {top}", colour=_LARGEST[top]),
+        look=Look(name=f"values 0 to {top}", colour=colour, marker=marker),
         x=[row["epsilon"] for row in mine],
         y=[row[f"{value}_stairs"] / row[f"{value}_geometric"] for row in mine],
     )
