@@ -32,6 +32,7 @@ EXAMPLES = [
     "linear",
     "local",
     "mechanisms",
+    "monitor",
     "one-sided-noise",
     "ranges",
     "samples",
