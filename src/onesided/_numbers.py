@@ -25,6 +25,7 @@ MAX_COUNT: Final = 2**62
 _MAX_EXPONENT: Final = 400
 _PLAIN: Final = 12  # a third reads better than 0.3333
 _LONG: Final = 12
+_READABLE: Final = 16
 
 Number: TypeAlias = int | Fraction | Decimal | str | float
 
@@ -254,6 +255,20 @@ def shown(number: Fraction, *, up: bool) -> str:
 
 def _decimal(number: Decimal) -> str:
     return f"{number.normalize():{'f' if -5 < number.adjusted() < 9 else 'e'}}"
+
+
+def readable(number: Loss) -> str:
+    """:func:`text`, with a decimal beside a fraction that is too long to be read.
+
+    A float such as 0.1 is taken at its exact value, and that is such a fraction.
+    """
+    exact_text = text(number)
+    if isinstance(number, Infinite) or len(exact_text) <= _READABLE:
+        return exact_text
+    with decimal.localcontext() as context:
+        context.prec = 6
+        near = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{exact_text} (about {near.normalize()})"
 
 
 def from_text(value: str) -> Loss:

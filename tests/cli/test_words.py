@@ -17,6 +17,7 @@ from onesided.report import check_target
         ("Use presence(max_groups=3).", "Use presence(max_groups=3)."),
         ("each row on its own (unit=None)", "each row on its own (unit=None)"),
         ("The columns are paid, valid.", "The columns are paid, valid."),
+        ("Add, under [parameters], max_groups = 3", "Add, under [parameters], max_groups = 3"),
     ],
 )
 def test_advice_names_options_and_not_arguments(hint, told):
@@ -62,3 +63,22 @@ def test_a_place_that_cannot_be_written_to_is_found_before_anything_is_charged(t
 def test_papers_are_listed_in_the_help(world):
     done = world.run("papers", "run", "--help")
     assert "one-sided-note" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "slip", [("--by", "plac"), ("--max-groups", "0"), ("--where", "hours > 3")]
+)
+def test_a_first_mistake_leaves_no_account_that_binds_the_next_try(world, slip):
+    """A policy and a budget on record are for ever; those of a slip were never meant."""
+    assert world.publish(*slip, "--budget", "7").returncode == 2
+    done = world.publish("--max-groups", "2", "--budget", "3")
+    assert done.returncode == 0, done.stderr
+
+
+def test_whom_a_publication_protects_is_said(world):
+    done = world.publish()
+    assert "each person" in done.stdout
+    words = [word for word in world.words if word not in ("--unit", "person", "out")]
+    done = world.run(*words, "rows", "--ledger", "rows.db")
+    assert "each row on its own (--unit protects people)" in done.stdout
+    assert "Each row is protected on its own" in (world.folder / "rows/report.html").read_text()

@@ -2,12 +2,21 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import onesided as od
-from onesided.errors import DataError, OnesidedError, ParameterError, PolicyError, first_line
+from onesided.errors import (
+    BudgetExceededError,
+    DataError,
+    OnesidedError,
+    ParameterError,
+    PolicyError,
+    UnprotectableError,
+    first_line,
+)
 
 PRESENCE = od.policy.presence(max_groups=1)
 OSDP = od.policy.sensitive("age < 18")
@@ -49,6 +58,7 @@ OSDP = od.policy.sensitive("age < 18")
         (lambda: od.policy.local(["yes"]), PolicyError, "at least two letters"),
         (lambda: od.policy.neighbourhood(radius=1, sources=[0]), PolicyError, "got 0"),
         (lambda: od.policy.presence(max_groups="x"), ParameterError, "whole number from 1 to 2^62"),
+        (lambda: od.policy.from_toml(Path("policy.toml")), PolicyError, "must be text"),
         (
             lambda: od.mechanism.Counts.for_policy(PRESENCE, epsilon="1e-300"),
             ParameterError,
@@ -86,6 +96,12 @@ def test_what_is_offered_instead_answers_the_same_question(made):
         getattr(od.mechanism, made).for_policy(od.policy.bounded(), epsilon=1, **more)
     assert "Gap" not in caught.value.hint
     assert {"TruncatedCounts": "Counts", "Staircase": "ALap"}[made] in caught.value.hint
+
+
+def test_a_path_in_place_of_a_policys_text_is_told_how_to_read_it():
+    with pytest.raises(PolicyError) as caught:
+        od.policy.from_toml("policy.toml")
+    assert "read_text()" in caught.value.hint
 
 
 def test_the_first_line_of_an_error_without_words_is_its_class():
@@ -187,6 +203,39 @@ class TestSessions:
                 self.frame, unit="person", policy=od.policy.sensitive(rule), budget=1, ledger=path
             )
         assert not path.exists()
+
+    def test_a_column_that_was_meant_as_text_is_told_of_quotes(self):
+        with pytest.raises(DataError) as caught:
+            self.session().count(by="place", keys=["a"], epsilon=1, where='place = "a"')
+        assert "'single quotes'" in caught.value.hint
+        with pytest.raises(DataError) as caught:
+            self.session().count(by="place", keys=["a"], epsilon=1, where="place = a")
+        assert "quotes" not in caught.value.hint
+
+    def test_a_float_that_does_not_fit_is_told_why(self):
+        asked = self.session()
+        for _ in range(9):
+            asked.count(by="place", keys=["a"], epsilon=0.1)
+        with pytest.raises(BudgetExceededError) as caught:
+            asked.count(by="place", keys=["a"], epsilon=0.1)
+        assert "(about 0.1)" in caught.value.reason
+        assert 'write "0.1"' in caught.value.hint
+        assert "(about 0.1)" in str(asked.plan(od.Count(by="place", keys=["a"], epsilon=0.1)))
+        with pytest.raises(BudgetExceededError) as caught:
+            asked.count(by="place", keys=["a"], epsilon="1/2")
+        assert "float" not in caught.value.hint
+
+    @pytest.mark.parametrize("unit", [None, "person"])
+    def test_an_answer_says_where_it_does_not_protect_people(self, unit):
+        asked = od.Session(self.frame, unit=unit, policy=PRESENCE, budget=1)
+        told = str(asked.count(by="place", keys=["a"], epsilon=1).guarantee)
+        assert ("Each row is protected on its own" in told) == (unit is None)
+
+    def test_a_policy_under_which_nothing_can_be_found_is_refused_as_that(self):
+        with pytest.raises(UnprotectableError):
+            self.session().discover(by="place", epsilon=1)
+        with pytest.raises(ParameterError, match="How many groups"):
+            self.session(od.policy.removal_only()).discover(by="place", epsilon=1)
 
     def test_an_engines_words_are_cut_to_their_first_line(self):
         with pytest.raises(DataError) as caught:

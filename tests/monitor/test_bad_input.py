@@ -176,6 +176,12 @@ def test_a_state_of_other_rules_is_refused(make, other):
     assert make().last.number == 1
 
 
+def test_a_window_of_other_rules_is_told_as_a_length_of_time(make):
+    make(window="14d")
+    with pytest.raises(PolicyMismatchError, match=r"window 14 days, 0:00:00 \(asked: 7 days"):
+        make(window="7d")
+
+
 def test_a_state_of_another_version_is_refused(make, tmp_path):
     make().close()
     with sqlite3.connect(tmp_path / "state.db") as raw:

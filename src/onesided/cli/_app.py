@@ -72,7 +72,7 @@ def as_options(hint: str) -> str:
         return f"--{name}{' ' if found[2] else ''}"
 
     told = re.sub(rf"(?<![\w(])({_ARGUMENTS})=(?:True\b)?(?=([\w\"'])?)", option, hint)
-    return re.sub(r"(?<![\w(])(max_groups|on_excess)\b(?!=)()", option, told)
+    return re.sub(r"(?<![\w(])(max_groups|on_excess)\b(?! ?=)()", option, told)
 
 
 def run() -> NoReturn:

@@ -65,7 +65,7 @@ def monitor(
     place: Annotated[str, typer.Option(help="Column of the place; also in the keys.")] = "place",
     time: Annotated[str | None, typer.Option(help="Column of event times.")] = None,
     batch_time: Annotated[
-        BatchTime, typer.Option(help="Where a batch's public time comes from; see the manual.")
+        BatchTime, typer.Option(help="Where a batch's public time comes from; see docs/monitor.md.")
     ] = BatchTime.AUTO,
     unknown_places: Annotated[
         Unknown, typer.Option(help="Rows at other places: an error, or left out.")

@@ -14,6 +14,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -135,7 +136,8 @@ def perform(job: Job) -> None:
 
         publication, curator, place = _run(job, step)
     _say_to_curator(notices, job, curator)
-    console.print(_summary(publication, place))
+    unit = f"each {job.unit}" if job.unit else "each row on its own (--unit protects people)"
+    console.print(_summary(publication, place, unit=escape(unit)))
 
 
 def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, Path]:
@@ -147,20 +149,31 @@ def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, P
     policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
     data = read_table(job.data)
     keys = None if job.keys is None else read_table(job.keys)
+    question = _question(job, keys)
+    step(1)
+    curator = _tried_out(job, data, policy, question)
     with Ledger.open(job.ledger or f"{job.data.stem}.ledger.db") as ledger:
         budget = job.budget or _stated_budget(ledger, policy) or job.epsilon
         session = Session(
             data, unit=job.unit, policy=policy, budget=budget, ledger=ledger, further=job.further
         )
-        question = _question(job, keys)
-        session.plan(question)
-        step(1)
-        curator = session.inspect(question)
         step(2)
         release = session.ask(question)
         step(3)
         publication = _publication(job, session, release, keys)
         return publication, curator, write_folder(publication, job.out)
+
+
+def _tried_out(job: Job, data: Any, policy: Policy, question: Count) -> Curator:
+    """Facts for the curator; finds mistakes while the ledger has no account that they would bind.
+
+    An account's policy and budget are for ever, so a misspelt column must not leave one behind.
+    """
+    with Ledger.open(None) as blank:
+        budget = job.budget or job.epsilon
+        trial = Session(data, unit=job.unit, policy=policy, budget=budget, ledger=blank)
+        trial.plan(question)
+        return trial.inspect(question)
 
 
 def _planned(job: Job) -> Plan:
@@ -275,12 +288,13 @@ def _say_to_curator(notices: Console, job: Job, curator: Curator) -> None:
         notices.print("\n".join(lines), markup=False, highlight=False)
 
 
-def _summary(publication: Publication, place: Path) -> Table:
-    """What was published and what it cost."""
+def _summary(publication: Publication, place: Path, *, unit: str) -> Table:
+    """What was published, about whom, and what it cost."""
     release, certified = publication.release, publication.certified
     table = Table(title=publication.title, show_header=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column()
+    table.add_row("protected", unit)
     table.add_row("groups", f"{len(release.keys.rows):,}")
     if certified is not None:
         table.add_row(f"certified at most {publication.threshold}", f"{int(certified.sum()):,}")

@@ -21,6 +21,7 @@ from onesided._numbers import (
     non_negative,
     plain,
     probability,
+    readable,
     text,
 )
 from onesided.errors import BudgetExceededError, ParameterError
@@ -233,6 +234,8 @@ def _refusal(
         advice = f"the budget of edge {edge!r} is used up; nothing more can be released on it."
         if unit and not limit:
             advice = "there is no budget of δ; open a new ledger with one (delta_budget=)."
+    if any(map(_was_float, (asked, limit))):
+        advice += ' A float is taken at its exact value, and 0.1 is more than 1/10: write "0.1".'
     return BudgetExceededError(
         f"{said} ({so_far}).",
         hint=f"{advice} Nothing was drawn and nothing was recorded.",
@@ -249,7 +252,12 @@ def _refusal(
 
 def _told(amount: Fraction, unit: str) -> str:
     """Exact; of a δ as a decimal where that is short."""
-    return plain(amount) if unit else text(amount)
+    return plain(amount) if unit else readable(amount)
+
+
+def _was_float(value: Fraction) -> bool:
+    """Whether a number looks like a float that stood for a decimal."""
+    return value.denominator > 2**20 and value.denominator & (value.denominator - 1) == 0
 
 
 def _refuse_unwieldy(total: Amounts) -> None:

@@ -28,7 +28,7 @@ from onesided.monitor._guarantees import Guarantees
 from onesided.monitor._journal import Header, Journal, MemoryJournal
 from onesided.monitor._recorder import Recorder
 from onesided.monitor._rules import FORMAT, Rules, rules_for
-from onesided.monitor._time import duration
+from onesided.monitor._time import duration, length_text
 from onesided.noise import Noise, SecureNoise
 from onesided.policy import Policy
 
@@ -345,10 +345,20 @@ def _refuse_other_version(header: Header, name: str) -> None:
 def _refuse_other_rules(held: Mapping[str, str], asked: Mapping[str, str], name: str) -> None:
     differing = [key for key in asked if held.get(key) != asked[key]]
     if differing:
-        said = "; ".join(f"{key} {held.get(key)} (asked: {asked[key]})" for key in differing)
+        said = "; ".join(
+            f"{key} {_shown(key, held)} (asked: {_shown(key, asked)})" for key in differing
+        )
         raise PolicyMismatchError(
             f"{name} was made for {said}.",
             hint="A monitor's rules never change. Open it with the same ones, or start another "
             "state, which is charged anew.",
             differing=tuple(differing),
         )
+
+
+def _shown(key: str, config: Mapping[str, str]) -> str | None:
+    """A rule as people state it: the window of dated times as a length of time."""
+    value = config.get(key)
+    if value is None or key != "window" or config.get("times") != "dates" or value == "none":
+        return value
+    return length_text(int(value))

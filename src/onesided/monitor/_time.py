@@ -114,3 +114,8 @@ def duration(value: object, *, name: str) -> int:
         hint='Give text such as "90s", "5m", "2h" or "14d", or a timedelta.',
         value=value,
     )
+
+
+def length_text(ticks: int) -> str:
+    """A length of time in microseconds, as people write it: "14 days, 0:00:00"."""
+    return str(ticks * _MICROSECOND)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from onesided._numbers import INFINITE, Infinite, Loss, round_up, shown, text
+from onesided._numbers import INFINITE, Infinite, Loss, readable, round_up, shown, text
 
 if TYPE_CHECKING:
     from onesided.policy._base import Policy
@@ -76,7 +76,7 @@ class Guarantee:
         }
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{edge}: ε = {text(loss)}" for edge, loss in self.epsilon.items())
+        parts = ", ".join(f"{edge}: ε = {readable(loss)}" for edge, loss in self.epsilon.items())
         worst = max(self.delta.values(), default=Fraction(0))
         said = shown(worst, up=True)
         delta = f", δ {'' if said[0] == '≤' else '= '}{said}" if worst else " (pure, δ = 0)"

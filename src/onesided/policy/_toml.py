@@ -19,6 +19,7 @@ from onesided.policy._schema import SCHEMAS, Schema, line_of
 from onesided.policy._values import graph, local
 
 VERSION: Final = 1
+_READ: Final = "Give the file's text, such as pathlib.Path('policy.toml').read_text()."
 _FIELDS: Final = ("onesided_policy", "family", "parameters")
 
 
@@ -99,14 +100,17 @@ def from_toml(text: str) -> Policy:
     Errors: PolicyError naming the line for text that is not TOML, another version, an unknown
     family or field, or parameters that do not fit the family.
     """
+    if not isinstance(text, str):
+        raise PolicyError(f"A policy in TOML must be text, got {text!r}.", hint=_READ)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = str(error).replace(
             "end of document", f"line {text.count(chr(10)) + 1}, the end of the document"
         )
+        hint = "See docs/policies.md for examples."
         raise PolicyError(
-            f"The policy is not valid TOML: {place}.", hint="See docs/policies.md for examples."
+            f"The policy is not valid TOML: {place}.", hint=hint if "=" in text else _READ
         ) from None
     try:
         _check_version(document)

@@ -32,7 +32,7 @@ def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
     except Exception as error:
         raise DataError(
             f"The condition {predicate.text!r} cannot be used on this table: {first_line(error)}",
-            hint=f"The columns are {', '.join(_callers(frame))}.",
+            hint=f"The columns are {', '.join(_callers(frame))}.{_of_quotes(predicate.text)}",
         ) from error
     if dtype != nw.Boolean:
         raise DataError(
@@ -40,6 +40,10 @@ def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
             hint="Write a comparison, such as age < 18.",
         )
     return result
+
+
+def _of_quotes(text: str) -> str:
+    return " Text stands in 'single quotes'; double ones name a column." if '"' in text else ""
 
 
 def _evaluated(frame: Lazy, predicate: Predicate, name: str) -> Lazy:

@@ -202,7 +202,7 @@ def _plan(desk: Desk, groups: Groups, value: Value, parts: Parts) -> Plan:
         charge=charge,
         remaining=desk.remaining,
         delta_remaining=desk.delta_remaining,
-        guarantee=promised(desk.policy, charge, about=about, scope=scope),
+        guarantee=promised(desk, charge, about=about, scope=scope),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from onesided._numbers import Loss, shown, text
+from onesided._numbers import Loss, readable, shown
 from onesided.policy import Edge, Guarantee, Policy, Shift
 from onesided.policy._shift import ABSENT
 from onesided.session._desk import Desk
@@ -17,6 +17,7 @@ IN_THE_CLEAR: Final = (
     "No record that is there is protected by this policy, only the absence of those that are "
     "not: a fraction of the table in the clear satisfies it. Prefer another policy."
 )
+EACH_ROW: Final = "Each row is protected on its own, not a person who has several."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class Plan:
 
     def __str__(self) -> str:
         edges = ", ".join(
-            f"{edge}: {text(loss)} of {text(self.remaining[edge])} left{self._delta(edge)}"
+            f"{edge}: {readable(loss)} of {readable(self.remaining[edge])} left{self._delta(edge)}"
             for edge, loss in self.charge.items()
         )
         too_much = "" if self.affordable else " More than is left."
@@ -130,7 +131,7 @@ def priced(
         charge=charge,
         remaining=desk.remaining,
         delta_remaining=desk.delta_remaining,
-        guarantee=promised(desk.policy, charge, about=about, scope=scope),
+        guarantee=promised(desk, charge, about=about, scope=scope),
         certain=certain,
         standard_deviation=standard_deviation,
         bias=bias,
@@ -140,11 +141,16 @@ def priced(
 
 
 def promised(
-    policy: Policy, charge: Mapping[str, Loss], *, about: str = "", scope: str = ""
+    desk: Desk, charge: Mapping[str, Loss], *, about: str = "", scope: str = ""
 ) -> Guarantee:
-    """The guarantee of a pure release at this charge, with a warning if it is worth little."""
-    told = f"{about} {IN_THE_CLEAR}".strip() if in_the_clear(policy) else about
-    return Guarantee(policy.name, charge, dict.fromkeys(charge, Fraction(0)), told, scope, policy)
+    """The guarantee of a pure release at this charge, and what it must not be taken for."""
+    warnings = (
+        (EACH_ROW, desk.unit is None),
+        (IN_THE_CLEAR, in_the_clear(desk.policy)),
+    )
+    told = " ".join(filter(None, (about, *(words for words, holds in warnings if holds))))
+    pure = dict.fromkeys(charge, Fraction(0))
+    return Guarantee(desk.policy.name, charge, pure, told, scope, desk.policy)
 
 
 def in_the_clear(policy: Policy) -> bool:

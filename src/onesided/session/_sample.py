@@ -238,5 +238,5 @@ def _plan(desk: Desk, samples: Samples) -> Plan:
         charge=charge,
         remaining=desk.remaining,
         delta_remaining=desk.delta_remaining,
-        guarantee=promised(desk.policy, charge, about=about),
+        guarantee=promised(desk, charge, about=about),
     )

@@ -254,7 +254,7 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
         charge=charge,
         remaining=binned.desk.remaining,
         delta_remaining=binned.desk.delta_remaining,
-        guarantee=promised(policy, charge, about=groups.sentence),
+        guarantee=promised(binned.desk, charge, about=groups.sentence),
         certain=option.certain,
         standard_deviation=option.error,
         why=option.note,

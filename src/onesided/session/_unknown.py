@@ -213,6 +213,8 @@ def counted_query(
             )
         return GroupCount(max_groups=1, counted=kinds, truncated=desk.unit is not None)
     if max_groups is None:
+        # A policy under which nothing can be found is refused as that.
+        mechanism_for(desk, GroupCount(max_groups=1, counted=kinds, truncated=True), 1, 0)
         raise ParameterError(
             f"How many groups of one {desk.unit!r} should the noise cover?",
             hint="Pass max_groups=, for example the most groups that most people are in; "
