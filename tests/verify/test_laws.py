@@ -55,6 +55,12 @@ def test_the_law_is_what_enumeration_gives(upper, lower):
         assert law(k) - law(k - 1) == pytest.approx(weights.get(k, 0.0), abs=1e-12)
 
 
+@pytest.mark.parametrize("draw", [0.5, float("nan"), "1"])
+def test_draws_that_are_no_whole_numbers_are_not_cut_to_some(draw):
+    with pytest.raises(errors.ParameterError, match="whole numbers"):
+        agrees([draw] * DRAWS, geometric_law(1))
+
+
 def test_too_few_draws_are_refused():
     with pytest.raises(errors.ParameterError, match="too few"):
         agrees([1, 2, 3], geometric_law(1))

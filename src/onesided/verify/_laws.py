@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import INFINITE, Infinite, Loss, Number, rate
+from onesided._numbers import INFINITE, Infinite, Loss, Number, rate, regular
 from onesided.errors import MissingDependencyError, ParameterError
 
 FALSE_ALARM: Final = 1e-6
@@ -63,9 +63,16 @@ def agrees(
 
     The cells are ranges of about equal probability under the law, never chosen from the draws.
     false_alarm: the probability with which a right sampler is rejected.
-    Errors: ParameterError for too few draws, MissingDependencyError without scipy.
+    Errors: ParameterError for too few draws or other than whole ones; MissingDependencyError
+    without scipy.
     """
-    values = np.asarray(draws, dtype=np.int64)
+    given = regular(draws)
+    if given.dtype.kind not in "iubf" or not np.array_equal(given, np.rint(given)):
+        raise ParameterError(
+            f"The draws must be whole numbers, got {given.dtype}.",
+            hint="Cut to whole numbers, others would follow another law: round them yourself.",
+        )
+    values = given.astype(np.int64)
     edges = _edges(law, cells, values.size)
     below = np.array([law(int(edge)) for edge in edges])
     chances = np.diff(np.concatenate([[0.0], below, [1.0]]))
