@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.noise import BoolArray
+from onesided.session._duckdb import quoted
 from onesided.session._engine import KIND
 from onesided.session._rows import BATCH, Kinds, ScannedRows, unclean
 
@@ -45,7 +46,7 @@ class DuckDBRows(ScannedRows):
                 yield part, part.num_rows, None
 
     def in_shells(self, aside: Mapping[str, str]) -> Any:
-        parts = ", ".join(f"{{{_quoted(n)}: {_quoted(n)}}} AS {s}" for n, s in aside.items())
+        parts = ", ".join(f"{{{quoted(n)}: {quoted(n)}}} AS {s}" for n, s in aside.items())
         return self.native.query("onesided_rows", f"SELECT *, {parts} FROM onesided_rows")  # noqa: S608
 
     def keep(self, batch: Any, mask: BoolArray) -> Any:
@@ -88,7 +89,7 @@ class DuckDBRows(ScannedRows):
         rows = self.native.query(
             "onesided_rows",
             f"SELECT * EXCLUDE ({_PLACE}) FROM (SELECT *, row_number() OVER () AS {_PLACE} "  # noqa: S608
-            f"FROM onesided_rows) SEMI JOIN onesided_chosen USING ({_quoted(unit)}) "
+            f"FROM onesided_rows) SEMI JOIN onesided_chosen USING ({quoted(unit)}) "
             f"ORDER BY {_PLACE}",
         )
         return _reader(rows).read_all()
@@ -100,7 +101,7 @@ class DuckDBRows(ScannedRows):
         onesided_sample = pa.concat_tables([empty, *parts]).combine_chunks()  # noqa: F841
         kinds = ("VARCHAR" if t.id == "enum" else t for t in self.native.types)
         columns = zip(self.native.columns, kinds, strict=True)
-        wanted = ", ".join(f"CAST({_quoted(c)} AS {kind}) AS {_quoted(c)}" for c, kind in columns)
+        wanted = ", ".join(f"CAST({quoted(c)} AS {kind}) AS {quoted(c)}" for c, kind in columns)
         text = f"SELECT {wanted} FROM onesided_sample"  # noqa: S608 - quoted, and of its own schema
         return self.native.query("onesided_rows", text)
 
@@ -126,7 +127,3 @@ def _dense(units: Any) -> bool:
 def _reader(relation: Any) -> Any:
     newer = hasattr(relation, "to_arrow_reader")
     return relation.to_arrow_reader(BATCH) if newer else relation.fetch_record_batch(BATCH)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
