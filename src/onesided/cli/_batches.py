@@ -214,7 +214,7 @@ def open_file(path: Path) -> duckdb.DuckDBPyRelation:
         if path.suffix.lower() == ".parquet":
             return duckdb.read_parquet(str(path))
         # Types guessed file by file would make one person two: 5 in one and "5" in another.
-        return read_csv(str(path), as_text=True)
+        return read_csv(str(path), all_varchar=True)
     except (duckdb.Error, OSError) as error:
         raise _damaged(path, error) from error
 

@@ -23,8 +23,10 @@ NAMES = (
 _DELIMITERS: Final = ",;|\t"
 
 
-def read_table(path: Path) -> duckdb.DuckDBPyRelation:
+def read_table(path: Path, *, unit: str | None = None) -> duckdb.DuckDBPyRelation:
     """A Parquet or CSV file as a relation; nothing is read into memory yet.
+
+    In a CSV file the column ``unit`` stays text, so that 007 and 7 are two people.
 
     Errors: DataError for a file that is missing, of another type, or damaged.
     """
@@ -39,6 +41,8 @@ def read_table(path: Path) -> duckdb.DuckDBPyRelation:
         )
     try:
         relation: duckdb.DuckDBPyRelation = reader(str(path))
+        if reader is read_csv and unit in relation.columns:
+            relation = read_csv(str(path), dtype={unit: "VARCHAR"})
     except duckdb.Error as error:
         raise DataError(
             f"Cannot read {str(path)!r}: {first_line(error)}",
@@ -47,8 +51,8 @@ def read_table(path: Path) -> duckdb.DuckDBPyRelation:
     return relation
 
 
-def read_csv(path: str, *, as_text: bool = False) -> duckdb.DuckDBPyRelation:
-    """All rows of a CSV file below its heading, the first line; ``as_text`` guesses no types.
+def read_csv(path: str, **types: Any) -> duckdb.DuckDBPyRelation:
+    """All rows of a CSV file below its heading, the first line; types not given are guessed.
 
     DuckDB left to itself skips lines until one looks like a heading, and lines that look like
     comments: people would be missing from answers that claim to be certain.
@@ -62,7 +66,7 @@ def read_csv(path: str, *, as_text: bool = False) -> duckdb.DuckDBPyRelation:
         comment="",
         quotechar='"',
         escapechar='"',
-        all_varchar=as_text,
+        **types,
     )
     (first, *more) = relation.columns
     if not more and any(mark in first for mark in _DELIMITERS):

@@ -147,7 +147,7 @@ def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, P
         whole(job.at_most, name="threshold")
     positive(job.epsilon, name="epsilon")
     policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
-    data = read_table(job.data)
+    data = read_table(job.data, unit=job.unit)
     keys = None if job.keys is None else read_table(job.keys)
     question = _question(job, keys)
     step(1)
@@ -179,7 +179,7 @@ def _tried_out(job: Job, data: Any, policy: Policy, question: Count) -> Curator:
 def _planned(job: Job) -> Plan:
     """What the publication would cost and give. Looks at no row; writes and records nothing."""
     policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
-    data = read_table(job.data)
+    data = read_table(job.data, unit=job.unit)
     keys = None if job.keys is None else read_table(job.keys)
     place = job.ledger or f"{job.data.stem}.ledger.db"
     # A ledger that is not there yet is not made for the sake of a plan.
