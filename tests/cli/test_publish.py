@@ -217,12 +217,14 @@ def test_truncated_files_are_refused(world, name):
 
 
 def test_a_file_that_turns_bad_half_way_is_refused(world):
-    lines = ["person,place", *(f"{i},place 1" for i in range(60_000)), "somebody,place 1"]
-    (world.folder / "visits.csv").write_text("\n".join(lines))
-    words = list(world.words)
-    words[1] = "visits.csv"
-    done = world.run(*words)
+    lines = [f"{i},place 1,{i % 24}" for i in range(60_000)]
+    text = "\n".join(["person,place,hour", *lines, "7,place 1,x7"])
+    (world.folder / "visits.csv").write_text(text)
+    words = ["--unit", "person", "--by", "place", "--policy", "sensitive"]
+    words += ["--sensitive", "hour < 5", "--keys", "places.parquet", "--epsilon", "1"]
+    done = world.run("publish", "visits.csv", *words, "--max-groups", "1", "--out", "out")
     assert done.returncode == 2, done.stderr
+    assert not (world.folder / "out").exists()
     assert "could not be read" in done.stderr
     assert "Traceback" not in done.stderr
     assert not spent(world)
