@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 
 import duckdb
@@ -216,13 +217,28 @@ def test_plain_comparisons_may_hold_quotes_and_dashes(text) -> None:
     require_rowwise(Predicate.of(text))
 
 
-@pytest.mark.parametrize("text", ["s.x < 18", "l[1] < 18"])
+@pytest.mark.parametrize("text", ["s.x < 18", "l[1] < 18", "m['x'] < 18", "u.a < 18"])
 def test_nan_within_a_nested_column_is_refused_for_it_would_count_as_open(text) -> None:
-    data = duckdb.sql("SELECT {'x': 'nan'::DOUBLE} AS s, ['nan'::DOUBLE] AS l, 30 AS age")
+    data = duckdb.sql(
+        "SELECT {'x': 'nan'::DOUBLE} AS s, ['nan'::DOUBLE] AS l, map {'x': 'nan'::DOUBLE} AS m, "
+        "union_value(a := 'nan'::DOUBLE) AS u, 30 AS age"
+    )
     with pytest.raises(DataError, match="NaN would count as known"):
         od.Session(data, policy=od.policy.sensitive(text), budget=99)
     other = od.Session(data, policy=od.policy.sensitive("age < 18"), budget=99)
     assert other.count(epsilon=60).estimate.size == 1
+
+
+@pytest.mark.parametrize("text", ["m['x'] < 18", "d < 18"])
+@pytest.mark.parametrize("of_pandas", [False, True])
+def test_nan_in_maps_and_dictionaries_of_arrow_is_not_known(text, of_pandas) -> None:
+    maps = pa.array([[("x", math.nan)]], pa.map_(pa.string(), pa.float64()))
+    data = pa.table({"m": maps, "d": pa.array([math.nan]).dictionary_encode()})
+    held = data.to_pandas(types_mapper=pd.ArrowDtype) if of_pandas else data
+    with pytest.raises(DataError, match="NaN would count as known"):
+        od.Session(held, policy=od.policy.sensitive(text), budget=99).count(
+            epsilon=60, counted="open"
+        )
 
 
 def test_conditions_read_pandas_tables_with_moments_of_arrow() -> None:

@@ -88,6 +88,7 @@ REFUSED = [
     ("age < 18 --\r or age > avg(age)", "--"),
     ("`'` = 1 or avg(age) > 3 or `'` = 1", "avg"),
     ('"place" = place', '"'),
+    ("date '2020-01-01' < current_date", "current_date"),
 ]
 
 
@@ -112,6 +113,8 @@ def test_spark_itself_says_whether_a_column_looks_at_one_row(spark):
         "rows of others": sql.expr("age > (select max(age) from onesided_test_view)"),
         "table": sql.expr("explode(array(true, false))"),
         "task": sql.spark_partition_id() == 0,
+        "now": sql.current_timestamp() > sql.lit("2020-01-01"),
+        "who asks": sql.current_user() == "x",
     }
     for column in beyond.values():
         with pytest.raises(errors.PolicyError, match="one row alone"):
@@ -127,7 +130,7 @@ def test_conditions_of_spark_work(spark):
     made = session(spark_table(spark, VISITS), od.policy.addition_only(), unit=None)
     for where, rows in {
         "`age` < 18": 2,
-        "place <=> 'a' and date '2020-01-01' < current_date": 20,
+        "place <=> 'a' and date '2020-01-01' < date '2021-01-01'": 20,
         "substring(place, 1, 1) = 'a' or place rlike '^b$'": 40,
         "x > 5": 26,  # NaN is unknown, though Spark has it above all numbers
         "not (x > 5)": 4,
@@ -148,6 +151,21 @@ def test_tables_that_are_not_the_same_each_time_are_refused(spark):
         session(data.withColumn("age", (sql.rand() * 100).cast("int")))
     assert "checkpoint" in caught.value.hint
     session(data.withColumn("age", (sql.rand() * 100).cast("int")).localCheckpoint())
+    now = data.where(sql.current_timestamp() > sql.lit("2020-01-01").cast("timestamp"))
+    within = data.join(now.select("person"), "person", "left_semi")
+    for changing, reason in {
+        now: "current_timestamp",
+        within: "current_timestamp",
+        data.sample(0.5, seed=1): "sample",
+        data.limit(3).where("age > 3"): "limit",
+        data.dropDuplicates(["person"]): "dropDuplicates",
+        data.where(data.person.isin(3, 4)).union(data.offset(3)): "limit",
+    }.items():
+        with pytest.raises(errors.DataError, match=reason):
+            session(changing)
+    session(data.distinct())
+    session(data.dropDuplicates())
+    session(data.limit(3).localCheckpoint())
     stream = spark.readStream.format("rate").load()
     with pytest.raises(errors.DataError, match="stream"):
         od.Session(stream, policy=od.policy.bounded(), budget=1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import re
+from typing import Any, Final, TypeAlias
 
 import narwhals as nw
 
@@ -12,6 +13,9 @@ from onesided.session import _objects as objects
 from onesided.session import _spark
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
+
+# How engines write types that hold, or may hold, floats.
+_FLOATS: Final = re.compile(r"\b(?:double|float|halffloat|variant)\b", re.IGNORECASE)
 
 
 def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
@@ -53,12 +57,13 @@ def _evaluated(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
 
 
 def _refuse_floats_within(frame: Lazy, predicate: Predicate, name: str) -> None:
-    """Refuse conditions on floats in structures and lists, whose NaN would compare as known.
+    """Refuse conditions on floats in structures, lists and maps: their NaN compares as known.
 
     Errors: DataError if the condition cannot do without such a column.
     """
     schema = frame.collect_schema()
     nested = [column for column, dtype in schema.items() if _holds_floats(dtype)]
+    nested += [column for column in _unknown_floats(frame, schema) if column not in nested]
     if nested and not _works_without(nested, frame, predicate, name):
         raise DataError(
             f"The condition {predicate.text!r} looks into {', '.join(nested)}, where NaN would "
@@ -96,8 +101,10 @@ def _works_without(columns: list[str], frame: Lazy, predicate: Predicate, name: 
 
 
 def _holds_floats(dtype: nw.dtypes.DType) -> bool:
-    """Whether floats stand within a structure or a list."""
-    if isinstance(dtype, nw.Struct):
+    """Whether floats stand within a structure, a list or a map."""
+    if type(dtype).__name__ == "Map":  # Unknown to older versions of narwhals.
+        inner = [dtype.key, dtype.value]  # type: ignore[attr-defined]
+    elif isinstance(dtype, nw.Struct):
         inner = [field.dtype for field in dtype.fields]
     elif isinstance(dtype, nw.List | nw.Array):
         inner = [dtype.inner]
@@ -105,6 +112,27 @@ def _holds_floats(dtype: nw.dtypes.DType) -> bool:
         return False
     made = [part() if isinstance(part, type) else part for part in inner]
     return any(part.is_float() or _holds_floats(part) for part in made)
+
+
+def _unknown_floats(frame: Lazy, schema: nw.Schema) -> list[str]:
+    """Columns with floats in types whose content narwhals does not tell: unions, dictionaries."""
+    native: Any = nw.to_native(frame)
+    unknown = [
+        column
+        for column, dtype in schema.items()
+        if "Unknown" in str(dtype) or dtype == nw.Categorical
+    ]
+    if frame.implementation.is_pyspark():
+        types = {name: native.schema[name].dataType.simpleString() for name in unknown}
+    elif frame.implementation.is_duckdb():
+        types = dict(zip(native.columns, map(str, native.types), strict=True))
+    elif frame.implementation.is_pyarrow():
+        types = {name: str(native.schema.field(name).type) for name in unknown}
+    elif frame.implementation.is_pandas_like():
+        types = {name: str(native.dtypes[name]) for name in unknown}
+    else:
+        return []
+    return [name for name in unknown if _FLOATS.search(types[name])]
 
 
 def _callers(frame: Lazy) -> list[str]:

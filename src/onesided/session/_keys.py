@@ -187,7 +187,7 @@ def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
     if isinstance(dtype, nw.Boolean):
         return isinstance(value, bool)
     if isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
-        return isinstance(value, str)
+        return isinstance(value, str) and _is_text(value)
     if isinstance(dtype, nw.Object):
         return True  # the values are looked at when they are counted
     raise KeysError(
@@ -195,6 +195,15 @@ def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
         hint="Group by whole numbers, text, categories, booleans or dates.",
         column=name,
     )
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be written as UTF-8; Spark would make one key of all that cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _whole_numbers(dtype: nw.dtypes.DType) -> range:

@@ -237,7 +237,11 @@ def require_rowwise(predicate: Predicate) -> None:
 def sql_suspect(text: str) -> str | None:
     """The first word of SQL that could reach beyond the row."""
     bare = _TOKENS.sub(_blank, text).lower()
-    words = r"\b(?:select|over|qualify|window|lambda|random|columns)\b|;|--|/\*"
+    words = (
+        r"\b(?:select|over|qualify|window|lambda|random|columns|"
+        # The time: a question asks more than once, and kinds must not change in between.
+        r"(?:current_|local)(?:date|time|timestamp))\b|;|--|/\*"
+    )
     for word in re.findall(words, bare):
         return str(word)
     # "from" is part of a few functions' own grammar; anywhere else it starts a query.

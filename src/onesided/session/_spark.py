@@ -15,6 +15,8 @@ import numpy as np
 from onesided.errors import DataError, PolicyError
 from onesided.session._rowwise import sql_suspect
 
+# Steps of a plan that pick rows by where they stand, which no engine promises to repeat.
+_PICKING: Final = frozenset(["GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"])
 # What a plan of Spark's prints for text that is not compared byte by byte.
 _COLLATED: Final = " collate "
 # Text and names, told apart in one pass as Spark itself does it.
@@ -37,9 +39,10 @@ def refuse_unreadable(native: Any, kind: nw.Implementation) -> None:
             "This table is a stream: it has no end, so nothing can be counted in it.",
             hint="Read a finished part of it with spark.read, or use onesided.Monitor for batches.",
         )
-    if not _plan(native).deterministic():
+    cause = _instability(native)
+    if cause:
         raise DataError(
-            "This table is computed by functions such as rand() that give other rows each time.",
+            f"This table is computed by {cause}, which can give other rows each time.",
             hint="A question reads the table more than once. Write it to files first, or call "
             "its checkpoint().",
         )
@@ -47,6 +50,33 @@ def refuse_unreadable(native: Any, kind: nw.Implementation) -> None:
     for column in native.schema:
         _refuse_column(column, seen)
         seen.add(column.name.lower())
+
+
+def _instability(native: Any) -> str | None:
+    """What in a table's plan may give other rows when it is read once more."""
+    plan = _plan(native)
+    if not plan.deterministic():
+        return "functions such as rand()"
+    if _asks_now(native):
+        return "functions such as current_timestamp()"
+    subqueries = plan.subqueriesAll()
+    left = [plan, *(subqueries.apply(place) for place in range(subqueries.size()))]
+    while left:
+        node = left.pop()
+        name, children = node.nodeName(), node.children()
+        if name in _PICKING or (
+            # One of the rows that agree in some columns, whichever is met first.
+            name == "Deduplicate" and node.keys().size() < node.output().size()
+        ):
+            return "limit(), sample(), or dropDuplicates() on some columns"
+        left.extend(children.apply(place) for place in range(children.size()))
+    return None
+
+
+def _asks_now(native: Any) -> bool:
+    """Whether a plan asks for the time, or for who asks: Spark calls that deterministic."""
+    patterns = native.sparkSession._jvm.org.apache.spark.sql.catalyst.trees.TreePattern  # noqa: SLF001
+    return bool(_plan(native).containsPattern(patterns.CURRENT_LIKE()))
 
 
 def _refuse_column(column: Any, seen: set[str]) -> None:
@@ -100,6 +130,7 @@ def require_rowwise(before: Any, after: Any, text: str) -> None:
         or not plan.child().sameResult(_plan(before))
         or not plan.subqueriesAll().isEmpty()
         or not plan.deterministic()
+        or _asks_now(after)
     ):
         raise _beyond_the_row(text, "something")
 

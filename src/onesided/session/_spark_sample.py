@@ -209,12 +209,17 @@ class Flips:
 
 
 def _stored(native: Any) -> Any:
-    """The rows, computed once and held by the executors, with nothing of how they came about."""
+    """The rows, computed once and held by the executors, with nothing of how they came about.
+
+    They stay in Spark's own form: as Java's objects, dates between two calendars and text that is
+    no UTF-8 would become other values, and one unit another, which may be protected.
+    """
     session = native.sparkSession
     schema = json.dumps(_bare(json.loads(native.schema.json())))
-    java = session._jsparkSession  # noqa: SLF001 - the public way goes through Python objects
-    rows = java.createDataFrame(native._jdf.toJavaRDD(), java.parseDataType(schema))  # noqa: SLF001
-    return type(native)(rows, session).localCheckpoint(eager=True)
+    java = session._jsparkSession  # noqa: SLF001 - there is no public way
+    rows = native._jdf.queryExecution().toRdd()  # noqa: SLF001
+    made = java.internalCreateDataFrame(rows, java.parseDataType(schema), False)  # noqa: FBT003
+    return type(native)(made, session).localCheckpoint(eager=True)
 
 
 def _bare(part: Any) -> Any:
