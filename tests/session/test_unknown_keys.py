@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import onesided as od
@@ -258,6 +259,15 @@ def test_null_units_are_refused_and_empty_tables_have_no_keys(engine):
     assert read(release.frame)["place"] == []
     again = hidden.discover(by="place", epsilon=1, max_groups=1, id="e")
     assert read(again.frame)["place"] == []
+
+
+def test_bytes_that_are_no_text_are_found_before_anything_is_charged():
+    broken = pa.array([b"\xff", b"a"], type=pa.binary()).view(pa.string())
+    rows = {"person": [1, 2], "place": broken, "minor": [False, False]}
+    made = session(pa.table(rows))
+    with pytest.raises(errors.DataError, match="UTF8"):
+        made.discover(by="place", epsilon=1, max_groups=1)
+    assert not any(made.spent.values())
 
 
 def test_over_budget_nothing_is_drawn():

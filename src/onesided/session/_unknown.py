@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, text, whole
-from onesided.errors import KeysError, ParameterError
+from onesided.errors import DataError, KeysError, ParameterError, first_line
 from onesided.mechanism import UnknownKeys
 from onesided.mechanism._record_sample import open_kinds
 from onesided.noise import IntArray, Noise
@@ -268,7 +268,17 @@ def _counts(rows: Lazy, *, names: Sequence[str], unit: str | None, most: int) ->
     pairs = rows
     if unit is not None:
         pairs = first_groups(distinct(rows.select(unit, *names)), unit, names, most=most)
-    return pairs.group_by(*names).agg(nw.len().alias(LENGTH)).collect()
+    found = pairs.group_by(*names).agg(nw.len().alias(LENGTH)).collect()
+    if not found.implementation.is_pyarrow():
+        return found
+    try:  # bytes that Arrow or Spark takes for text could not be told when all is paid
+        nw.to_native(found).validate(full=True)
+    except ValueError as error:
+        raise DataError(
+            f"Keys cannot be told: {first_line(error)}",
+            hint="A column of text holds bytes that are no UTF-8; decode them first.",
+        ) from error
+    return found
 
 
 def _plan(desk: Desk, query: GroupCount, mechanism: UnknownKeys) -> Plan:
