@@ -22,6 +22,7 @@ FLOORS = [
     "bounds",
     "accounting",
     "ledger",
+    "engine",
     "session",
     "report",
     "monitor",

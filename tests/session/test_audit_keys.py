@@ -13,8 +13,8 @@ import pytest
 
 import onesided as od
 from onesided import errors
+from onesided.engine._rowwise import require_rowwise
 from onesided.policy import Predicate
-from onesided.session._rowwise import require_rowwise
 
 NEW_YEAR = dt.datetime(2024, 1, 1)  # noqa: DTZ001 - a column without a zone
 CONNECTION = duckdb.connect()

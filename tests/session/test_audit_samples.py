@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pytest
 
 import onesided as od
+from onesided.engine._rowwise import require_rowwise
 from onesided.errors import DataError, PolicyError, UnprotectableError
 from onesided.policy import Predicate
-from onesided.session._rowwise import require_rowwise
 
 # Older versions of DuckDB close a relation's connection when nobody else holds it.
 CONNECTION = duckdb.connect()

@@ -10,11 +10,12 @@ import pytest
 
 import onesided as od
 from onesided import errors
+from onesided.engine.spark import _sample as _spark_sample
+from onesided.engine.spark import _table as _spark
+from onesided.engine.spark._sample import Flips
 from onesided.mechanism import RecordSample
 from onesided.noise import NotPrivateSeededNoise
 from onesided.noise._derived import new_secret
-from onesided.session import _spark, _spark_sample
-from onesided.session._spark_sample import Flips
 
 from .conftest import spark_table
 from .test_contract import read

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import onesided as od
+from onesided.engine._key_codes import CODE, KeyCodes
+from onesided.engine._table import LENGTH
 from onesided.policy import Record
-from onesided.session._engine import LENGTH
-from onesided.session._key_codes import CODE, KeyCodes
 from onesided.verify import Universe
 
 from .conftest import ENGINES

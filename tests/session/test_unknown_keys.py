@@ -13,10 +13,10 @@ import pytest
 
 import onesided as od
 from onesided import errors
+from onesided.engine._first_groups import first_groups
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record
 from onesided.session import Discover
-from onesided.session._first_groups import first_groups
 from onesided.verify import Universe
 
 from .test_contract import read

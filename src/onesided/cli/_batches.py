@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.cli._files import read_csv
+from onesided.engine.duckdb._names import quoted
 from onesided.errors import DataError, UnknownColumnError
 from onesided.monitor._time import Scale
-from onesided.session._duckdb import quoted
 
 _LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _DATE: Final = re.compile(

@@ -13,12 +13,12 @@ from typing import Final
 import numpy as np
 
 from onesided._numbers import INFINITE, Loss, Number, positive, rate, text, whole
+from onesided.engine._keys import PublicKeys, public_keys
 from onesided.errors import ParameterError, UnprotectableError
 from onesided.mechanism import Counts
 from onesided.monitor._time import Scale, read_window
 from onesided.noise import IntArray
 from onesided.policy import GroupCount, Policy
-from onesided.session._keys import PublicKeys, public_keys
 
 FORMAT: Final = 1
 

@@ -9,11 +9,11 @@ from math import prod
 from typing import Final
 
 from onesided._numbers import text
+from onesided.engine._keys import Key, public_keys
 from onesided.errors import DataError, ParameterError
 from onesided.session._bins import Bins, require_numbers
 from onesided.session._desk import Desk
 from onesided.session._groups import Grouped, names_of
-from onesided.session._keys import Key, public_keys
 from onesided.session._value import Missing
 
 MOST_CELLS: Final = 2**24

@@ -11,8 +11,8 @@ from typing import Any, Final
 import narwhals as nw
 
 from onesided._numbers import Number, exact, text, whole
+from onesided.engine._table import missing
 from onesided.errors import DataError, ParameterError
-from onesided.session._engine import missing
 
 MOST_BINS: Final = 1024
 _NOWHERE: Final = -1

@@ -9,12 +9,12 @@ from typing import TypeAlias
 
 import narwhals as nw
 
+from onesided.engine._table import LENGTH, missing, whole_of
 from onesided.errors import ParameterError
 from onesided.policy import Presence
 from onesided.session._binned import Binned
 from onesided.session._bins import Bins, _below
 from onesided.session._desk import Desk
-from onesided.session._engine import LENGTH, missing, whole_of
 from onesided.session._groups import Grouped, Groups
 from onesided.session._histogram import Histogram
 from onesided.session._moments import outside as outside_bounds

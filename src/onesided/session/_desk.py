@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import narwhals as nw
 
+from onesided.engine._rowwise import require_rowwise
+from onesided.engine._table import Lazy, Table
+from onesided.engine.duckdb._names import refuse_collated
 from onesided.errors import DataError, PolicyError
 from onesided.policy import Policy, Predicate
-from onesided.session._duckdb import refuse_collated
-from onesided.session._engine import Lazy, Table
-from onesided.session._rowwise import require_rowwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,12 @@ from typing import Any, Final, Literal, TypeVar
 import numpy as np
 
 from onesided._numbers import Number, whole
+from onesided.engine._keys import Key, PublicKeys, check_types, public_keys
+from onesided.engine._table import Lazy
 from onesided.errors import ContributionError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Predicate, Presence
 from onesided.session._desk import Desk, condition
-from onesided.session._engine import Lazy
-from onesided.session._keys import Key, PublicKeys, check_types, public_keys
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Ready, Told
 from onesided.session._release import FrameMaker

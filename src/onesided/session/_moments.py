@@ -8,10 +8,10 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
+from onesided.engine._table import LENGTH, ORDER, Lazy, missing, ranked, whole_of
 from onesided.errors import DataError, OnesidedError
 from onesided.noise import IntArray
 from onesided.session._desk import Desk
-from onesided.session._engine import LENGTH, ORDER, Lazy, missing, ranked, whole_of
 from onesided.session._groups import Groups
 from onesided.session._value import VALUE, Value, require_room
 

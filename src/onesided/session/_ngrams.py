@@ -9,10 +9,10 @@ from typing import Any, Final
 import narwhals as nw
 
 from onesided._numbers import Number, whole
+from onesided.engine._first_groups import has_windows
+from onesided.engine._table import LENGTH, Lazy, missing
 from onesided.errors import DataError, ParameterError
 from onesided.session._desk import Desk, condition
-from onesided.session._engine import LENGTH, Lazy, missing
-from onesided.session._first_groups import has_windows
 from onesided.session._groups import names_of, refuse_clashes
 from onesided.session._question import Ready
 from onesided.session._unknown import (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, exact, text
+from onesided.engine._keys import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.mechanism._counts import CONFIDENCE
@@ -22,7 +23,6 @@ from onesided.session._bins import Bins, edges_of
 from onesided.session._count import certain_sides, reason
 from onesided.session._desk import Desk
 from onesided.session._groups import Grouped, Groups
-from onesided.session._keys import PublicKeys
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, Ready
 from onesided.session._release import FrameMaker

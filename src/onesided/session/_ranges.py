@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from onesided._numbers import Number, exact, positive, text
+from onesided.engine._table import missing as no_value
 from onesided.errors import DataError, ParameterError
 from onesided.linear import Grid, Moves
 from onesided.linear import Ranges as Workload
@@ -22,7 +23,6 @@ from onesided.session._binned import Binned, bin_name, with_bins
 from onesided.session._bins import _NOWHERE, Bins, _below, _search, bins_of
 from onesided.session._cells import Axis, moves_between
 from onesided.session._desk import Desk
-from onesided.session._engine import missing as no_value
 from onesided.session._groups import Grouped
 from onesided.session._linear import Columns, LinearRelease, Strategy, answered, counted
 from onesided.session._question import Ready

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, exact, whole
+from onesided.engine._keys import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import Counts, Interval
 from onesided.noise import IntArray
 from onesided.policy import Guarantee
-from onesided.session._keys import PublicKeys
 
 FrameMaker = Callable[[Mapping[str, list[Any]]], Any]
 

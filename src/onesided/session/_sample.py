@@ -12,16 +12,16 @@ from typing import Any, Final, NoReturn
 import narwhals as nw
 
 from onesided._numbers import Loss, Number
+from onesided.engine._sampling import Cut, Draw, Samples, look
+from onesided.engine._table import KIND, Table, missing
 from onesided.errors import LedgerError, ParameterError, UnprotectableError
 from onesided.mechanism._record_sample import samples_for
 from onesided.noise import Noise
 from onesided.policy import GroupCount, Guarantee, Policy
 from onesided.policy._shift import ABSENT
 from onesided.session._desk import Desk
-from onesided.session._engine import KIND, Table, missing
 from onesided.session._plan import Plan, promised
 from onesided.session._question import Answer, Ready
-from onesided.session._sampling import Cut, Draw, Samples, look
 
 _VALUE: Final = "onesided_value"
 _SQUARE: Final = "onesided_square"

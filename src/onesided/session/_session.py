@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from onesided._numbers import Number, positive
+from onesided.engine._rowwise import require_rowwise
+from onesided.engine._table import Table
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError, called
 from onesided.ledger import Account, Ledger
 from onesided.noise import Noise
@@ -15,7 +17,6 @@ from onesided.session._count import Count
 from onesided.session._curator import Curator, Inspected, inspected
 from onesided.session._desk import Desk
 from onesided.session._enclosed import Enclosed
-from onesided.session._engine import Table
 from onesided.session._histogram import Histogram
 from onesided.session._largest import Largest
 from onesided.session._linear import Linear
@@ -25,7 +26,6 @@ from onesided.session._plan import Plan
 from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import CONTENT_TYPE, Question, Ready, Told, asks
 from onesided.session._ranges import Ranges
-from onesided.session._rowwise import require_rowwise
 from onesided.session._sample import Sample
 from onesided.session._sum import Sum
 from onesided.session._threshold import Threshold, ThresholdRelease

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import text, whole
+from onesided.engine._keys import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import SparseAnswers, SparseVector
 from onesided.noise import IntArray, Noise
 from onesided.policy import Guarantee
 from onesided.session._desk import Desk
 from onesided.session._groups import Grouped
-from onesided.session._keys import PublicKeys
 from onesided.session._question import Answer, Ready
 from onesided.session._release import FrameMaker
 

@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, text, whole
+from onesided.engine._first_groups import first_groups
+from onesided.engine._key_codes import LOWER, KeyCodes
+from onesided.engine._table import LENGTH, Lazy, distinct
+from onesided.engine.spark import _table as _spark
 from onesided.errors import DataError, KeysError, ParameterError, first_line
 from onesided.mechanism import UnknownKeys
 from onesided.mechanism._record_sample import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Guarantee, Policy
-from onesided.session import _spark
 from onesided.session._desk import Desk, condition
-from onesided.session._engine import LENGTH, Lazy, distinct
-from onesided.session._first_groups import first_groups
 from onesided.session._groups import kinds_of, names_of, refuse_clashes
-from onesided.session._key_codes import LOWER, KeyCodes
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Ready
 

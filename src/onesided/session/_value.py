@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 import narwhals as nw
 
 from onesided._numbers import MAX_COUNT, Number, exact, positive, text
+from onesided.engine._table import Lazy, missing
 from onesided.errors import DataError, ParameterError
-from onesided.session._engine import Lazy, missing
 
 Missing = Literal["refuse", "drop"]
 VALUE: Final = "onesided_value"

@@ -11,6 +11,7 @@ import numpy as np
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE
+from onesided.engine._keys import PublicKeys
 from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism._stair_sums import StairSums
@@ -19,7 +20,6 @@ from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
 from onesided.policy import ABSENT, GroupCount, Policy, Record
 from onesided.session._groups import Groups
-from onesided.session._keys import PublicKeys
 from onesided.session._sum_noise import SumNoise
 from onesided.session._value_shifts import value_shifts
 from onesided.verify._case import Case, program, shipped

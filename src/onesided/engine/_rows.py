@@ -10,10 +10,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.engine._subject import Subject
+from onesided.engine._table import KIND, Lazy
 from onesided.errors import DataError
 from onesided.noise import BoolArray
-from onesided.session._desk import Desk
-from onesided.session._engine import KIND, Lazy
 
 # Rows in one step: few enough for a small memory, enough to keep an engine busy.
 BATCH: Final = 2**20
@@ -29,9 +29,9 @@ class Rows(ABC):
     shared buffers of text would hold them in full.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self.native: Any = nw.to_native(desk.table.frame)
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.native: Any = nw.to_native(subject.table.frame)
 
     def check(self) -> None:  # noqa: B027 - most engines have nothing to refuse
         """Refuse columns that cannot be cut out cleanly, before anything is charged."""
@@ -54,7 +54,7 @@ class Rows(ABC):
 
     def coded(self, frame: Lazy, kinds: Sequence[str]) -> Lazy:
         """Rows with the place of their kind in ``kinds`` beside them, below 0 for others."""
-        table, policy = self.desk.table, self.desk.policy
+        table, policy = self.subject.table, self.subject.policy
         codes = {kind: place for place, kind in enumerate(kinds)}
         return table.with_kind(frame, None, policy.rules, policy.default_kind, codes=codes)
 
@@ -71,7 +71,7 @@ class ScannedRows(Rows):
 
         Conditions see NaN as null, so floats are set aside, in a shell, and put back.
         """
-        table, policy = self.desk.table, self.desk.policy
+        table, policy = self.subject.table, self.subject.policy
         if not policy.rules:
             return table.frame
         aside = {
@@ -95,9 +95,9 @@ class HeldRows(Rows):
 
     def all_kinds(self, kinds: Sequence[str]) -> Kinds:
         """The place in ``kinds`` of every row's kind, for a table in memory, in its order."""
-        if not self.desk.policy.rules:
+        if not self.subject.policy.rules:
             return None
-        frame = self.coded(self.desk.table.frame, kinds).select(KIND).collect()
+        frame = self.coded(self.subject.table.frame, kinds).select(KIND).collect()
         return np.asarray(frame[KIND].to_numpy(), dtype=np.int8)
 
 

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
+from onesided.engine._row_engines import rows_of
+from onesided.engine._rows import Kinds
+from onesided.engine._subject import Subject
+from onesided.engine.spark import _sample as _spark_sample
 from onesided.errors import DataError, OnesidedError, first_line
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
-from onesided.session import _spark_sample
-from onesided.session._desk import Desk
-from onesided.session._row_engines import rows_of
-from onesided.session._rows import Kinds
 
 Samples: TypeAlias = Mapping[str, RecordSample]
 
@@ -35,41 +35,41 @@ class Cut:
 Draw: TypeAlias = Callable[[Noise | None], Cut]
 
 
-def look(desk: Desk, samples: Samples) -> Draw:
+def look(subject: Subject, samples: Samples) -> Draw:
     """Check the rows; what is returned flips the coins and cuts. Secret until then.
 
     Errors: DataError for rows of nobody, and for columns that cannot be cut cleanly.
     """
-    desk.refuse_null_units()
-    if desk.table.frame.implementation.is_pyspark():
-        _spark_sample.check(desk)
-        return lambda noise: _cut_spark(desk, samples, noise)
-    rows_of(desk).check()
-    if desk.unit is None:
-        return lambda noise: _cut_rows(desk, samples, noise)
-    unit = desk.unit
+    subject.refuse_null_units()
+    if subject.table.frame.implementation.is_pyspark():
+        _spark_sample.check(subject)
+        return lambda noise: _cut_spark(subject, samples, noise)
+    rows_of(subject).check()
+    if subject.unit is None:
+        return lambda noise: _cut_rows(subject, samples, noise)
+    unit = subject.unit
     with _reading("Nothing was drawn and nothing was recorded."):
-        units = {kind: _open_units(desk, kind, unit) for kind in samples}
-    return lambda noise: _cut_units(desk, samples, units, noise)
+        units = {kind: _open_units(subject, kind, unit) for kind in samples}
+    return lambda noise: _cut_units(subject, samples, units, noise)
 
 
-def _cut_spark(desk: Desk, samples: Samples, noise: Noise | None) -> Cut:
+def _cut_spark(subject: Subject, samples: Samples, noise: Noise | None) -> Cut:
     """Coins flipped by the executors, from a secret of this one release."""
     with _reading("The charge stands, and nothing was published."):
-        return Cut(*_spark_sample.cut(desk, samples, noise))
+        return Cut(*_spark_sample.cut(subject, samples, noise))
 
 
-def _open_units(desk: Desk, kind: str, unit: str) -> nw.DataFrame[Any]:
+def _open_units(subject: Subject, kind: str, unit: str) -> nw.DataFrame[Any]:
     """The units of one open kind, once each."""
-    counted = frozenset({kind}) if desk.policy.rules else None
-    return desk.rows((), where=None, counted=counted).select(unit).unique().collect()
+    counted = frozenset({kind}) if subject.policy.rules else None
+    return subject.rows((), where=None, counted=counted).select(unit).unique().collect()
 
 
 def _cut_units(
-    desk: Desk, samples: Samples, units: Mapping[str, nw.DataFrame[Any]], noise: Noise | None
+    subject: Subject, samples: Samples, units: Mapping[str, nw.DataFrame[Any]], noise: Noise | None
 ) -> Cut:
     """All rows of each unit whose coin says so."""
-    chosen, kept, rows = [], {}, rows_of(desk)
+    chosen, kept, rows = [], {}, rows_of(subject)
     for kind, frame in units.items():
         coins = samples[kind].choose(len(frame), noise=noise)
         kept[kind] = int(coins.sum())
@@ -80,9 +80,9 @@ def _cut_units(
         return Cut(rows.finish([rows.of_units(name, wanted[name])]), kept)
 
 
-def _cut_rows(desk: Desk, samples: Samples, noise: Noise | None) -> Cut:
+def _cut_rows(subject: Subject, samples: Samples, noise: Noise | None) -> Cut:
     """Each row whose coin says so, where every row is a unit: one pass over the table."""
-    kept, parts, rows = dict.fromkeys(samples, 0), [], rows_of(desk)
+    kept, parts, rows = dict.fromkeys(samples, 0), [], rows_of(subject)
     with _reading("The charge stands, and nothing was published."):
         for batch, height, kinds in rows.batches(tuple(samples)):
             mask = np.zeros(height, dtype=np.bool_)

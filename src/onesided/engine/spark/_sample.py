@@ -32,12 +32,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.engine._subject import Subject
+from onesided.engine._table import KIND, distinct
 from onesided.errors import DataError, NoiseError
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
 from onesided.noise._derived import PartNoise, new_secret
-from onesided.session._desk import Desk
-from onesided.session._engine import KIND, distinct
 
 _PART: Final = "onesided_part"
 _COIN: Final = "onesided_coin"
@@ -47,12 +47,12 @@ Samples = Mapping[str, RecordSample]
 Numbers = NDArray[Any]
 
 
-def check(desk: Desk) -> None:
+def check(subject: Subject) -> None:
     """Refuse tables that cannot be dealt out, and executors that cannot flip coins.
 
     Errors: DataError, before anything is charged.
     """
-    native: Any = nw.to_native(desk.table.frame)
+    native: Any = nw.to_native(subject.table.frame)
     try:
         _dealt(native, native.columns)
     except Exception as error:
@@ -82,34 +82,34 @@ def _probe(session: Any) -> None:
         ) from error
 
 
-def cut(desk: Desk, samples: Samples, noise: Noise | None) -> tuple[Any, dict[str, int]]:
+def cut(subject: Subject, samples: Samples, noise: Noise | None) -> tuple[Any, dict[str, int]]:
     """The kept rows as a stored Spark table, and how many units of each kind."""
-    native: Any = nw.to_native(desk.table.frame)
+    native: Any = nw.to_native(subject.table.frame)
     names = native.columns
-    if desk.unit is None:
-        kept = _flipped(_open_rows(desk, samples), names, samples, noise)
+    if subject.unit is None:
+        kept = _flipped(_open_rows(subject, samples), names, samples, noise)
         return kept.select(*names), _by_kind(kept, samples)
-    chosen = _flipped(_open_units(desk, desk.unit, samples), [desk.unit], samples, noise)
-    rows = native.join(chosen.select(desk.unit), desk.unit, "left_semi").select(*names)
+    chosen = _flipped(_open_units(subject, subject.unit, samples), [subject.unit], samples, noise)
+    rows = native.join(chosen.select(subject.unit), subject.unit, "left_semi").select(*names)
     return _stored(_dealt(rows, names)).select(*names), _by_kind(chosen, samples)
 
 
-def _open_units(desk: Desk, unit: str, samples: Samples) -> Any:
+def _open_units(subject: Subject, unit: str, samples: Samples) -> Any:
     """The units of open kinds, once each, with the number of their kind."""
-    table, policy = desk.table, desk.policy
+    table, policy = subject.table, subject.policy
     rows = table.with_kind(table.frame, unit, policy.rules, policy.default_kind)
     rows = rows.filter(nw.col(KIND).is_in(list(samples))).select(unit, KIND)
     return _numbered(nw.to_native(distinct(rows)), samples).select(unit, _NUMBER)
 
 
-def _open_rows(desk: Desk, samples: Samples) -> Any:
+def _open_rows(subject: Subject, samples: Samples) -> Any:
     """The rows of open kinds as they are, with the number of their kind.
 
     Conditions see NaN as null, so the row itself is set aside in a shell.
     """
     from pyspark.sql import functions as sql  # noqa: PLC0415 - the caller's frame has loaded it
 
-    table, policy = desk.table, desk.policy
+    table, policy = subject.table, subject.policy
     native: Any = nw.to_native(table.frame)
     names = native.columns
     shelled = native.withColumn(_WHICH, sql.struct(*names))

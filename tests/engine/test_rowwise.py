@@ -4,8 +4,8 @@ import pytest
 
 import onesided as od
 from onesided import errors
+from onesided.engine._rowwise import require_rowwise
 from onesided.policy import Predicate
-from onesided.session._rowwise import require_rowwise
 
 GOOD = [
     "age < 18 or not opt_in",

@@ -8,8 +8,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from onesided.engine._rows import HeldRows, Kinds, unclean
 from onesided.noise import BoolArray
-from onesided.session._rows import HeldRows, Kinds, unclean
 
 
 class PandasRows(HeldRows):

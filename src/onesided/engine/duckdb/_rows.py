@@ -9,10 +9,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.engine._rows import BATCH, Kinds, ScannedRows, unclean
+from onesided.engine._table import KIND
+from onesided.engine.duckdb._names import quoted
 from onesided.noise import BoolArray
-from onesided.session._duckdb import quoted
-from onesided.session._engine import KIND
-from onesided.session._rows import BATCH, Kinds, ScannedRows, unclean
 
 # A byte for each number up to so many times the units takes less memory than their rows.
 _DENSE: Final = 64

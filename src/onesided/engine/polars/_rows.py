@@ -9,9 +9,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from onesided.engine._rows import BATCH, Kinds, ScannedRows, unclean
+from onesided.engine._table import KIND
 from onesided.noise import BoolArray
-from onesided.session._engine import KIND
-from onesided.session._rows import BATCH, Kinds, ScannedRows, unclean
 
 
 class PolarsRows(ScannedRows):
@@ -30,7 +30,7 @@ class PolarsRows(ScannedRows):
         frame = nw.to_native(self.of_kinds(kinds))
         # What is in memory already is taken whole. Versions of Polars before 2 know no batches, or
         # end them quietly when a source breaks.
-        steps = self.desk.table.was_lazy and int(pl.__version__.split(".")[0]) >= 2
+        steps = self.subject.table.was_lazy and int(pl.__version__.split(".")[0]) >= 2
         parts = (
             frame.collect_batches(chunk_size=BATCH, maintain_order=True)
             if steps
@@ -68,7 +68,7 @@ class PolarsRows(ScannedRows):
         marked = [column.name for column in made if any(column.flags.values())]
         if marked:
             made = made.with_columns(pl.col(marked).gather(np.arange(made.height)))
-        return made.lazy() if self.desk.table.was_lazy else made
+        return made.lazy() if self.subject.table.was_lazy else made
 
 
 def _own_buffers(frame: Any) -> Any:

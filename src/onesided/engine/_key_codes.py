@@ -15,9 +15,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.engine._first_groups import first_groups
+from onesided.engine._table import LENGTH, Lazy, distinct
 from onesided.noise import IntArray
-from onesided.session._engine import LENGTH, Lazy, distinct
-from onesided.session._first_groups import first_groups
 
 CODE: Final = "onesided_code"
 LOWER: Final = "lower"

@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias
 
 import narwhals as nw
 
+from onesided.engine import _objects as objects
+from onesided.engine.spark import _table as _spark
 from onesided.errors import DataError, MissingDependencyError, PolicyError, first_line
 from onesided.policy import Predicate
-from onesided.session import _objects as objects
-from onesided.session import _spark
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 

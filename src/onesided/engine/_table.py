@@ -12,14 +12,14 @@ from typing import Any, Final, TypeAlias
 import narwhals as nw
 import numpy as np
 
+from onesided.engine import _objects as objects
+from onesided.engine._beside import beside, whole_numbers
+from onesided.engine._conditions import with_condition
+from onesided.engine._keys import PublicKeys
+from onesided.engine.spark import _table as _spark
 from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
-from onesided.session import _objects as objects
-from onesided.session import _spark
-from onesided.session._beside import beside, whole_numbers
-from onesided.session._conditions import with_condition
-from onesided.session._keys import PublicKeys
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 

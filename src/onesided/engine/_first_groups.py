@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from onesided.session import _spark
-from onesided.session._duckdb import quoted
-from onesided.session._engine import Lazy
+from onesided.engine._table import Lazy
+from onesided.engine.duckdb._names import quoted
+from onesided.engine.spark import _table as _spark
 
 _HASH: Final = "onesided_hash"
 _PLACE: Final = "onesided_place"

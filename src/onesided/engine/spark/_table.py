@@ -12,8 +12,8 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
+from onesided.engine._rowwise import sql_suspect
 from onesided.errors import DataError, PolicyError
-from onesided.session._rowwise import sql_suspect
 
 # Steps of a plan that pick rows by where they stand, which no engine promises to repeat.
 _PICKING: Final = frozenset(["GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"])

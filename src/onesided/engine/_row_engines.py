@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from onesided.engine._rows import Rows
+from onesided.engine._rows_held import ArrowRows, PandasRows
+from onesided.engine._subject import Subject
+from onesided.engine.duckdb._rows import DuckDBRows
+from onesided.engine.polars._rows import PolarsRows
 from onesided.errors import DataError
-from onesided.session._desk import Desk
-from onesided.session._rows import Rows
-from onesided.session._rows_duckdb import DuckDBRows
-from onesided.session._rows_held import ArrowRows, PandasRows
-from onesided.session._rows_polars import PolarsRows
 
 
-def rows_of(desk: Desk) -> Rows:
+def rows_of(subject: Subject) -> Rows:
     """The rows of the session's table. Errors: DataError for an engine that we do not know."""
-    engine = desk.table.frame.implementation
+    engine = subject.table.frame.implementation
     if engine.is_polars():
-        return PolarsRows(desk)
+        return PolarsRows(subject)
     if engine.is_duckdb():
-        return DuckDBRows(desk)
+        return DuckDBRows(subject)
     if engine.is_pandas():
-        return PandasRows(desk)
+        return PandasRows(subject)
     if engine.is_pyarrow():
-        return ArrowRows(desk)
+        return ArrowRows(subject)
     raise DataError(
         f"True records cannot be cut out of a {engine.value} table yet.",
         hint="Convert it to Polars, pandas, PyArrow or DuckDB.",

@@ -1,0 +1,1 @@
+"""Polars tables, eager or lazy."""
