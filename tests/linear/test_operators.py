@@ -65,6 +65,56 @@ def test_products_are_those_of_the_matrix_written_out(operator):
         assert np.array_equal(operator.T.T @ operator.adjoint(values), matrix @ matrix.T @ values)
 
 
+def test_whether_an_entry_is_below_zero_is_read_off_the_entries(operator):
+    assert operator.is_non_negative == bool(operator.dense().min() >= 0)
+    assert linear.Operator.is_non_negative.fget(operator) == operator.is_non_negative
+    assert linear.Operator.largest.fget(operator) == np.abs(operator.dense()).max()
+
+
+def _named(name, parent, matrix):
+    class Own(parent):
+        shape = matrix.shape
+
+        def __init__(self):
+            """Nothing is known but the products."""
+
+        def apply(self, values):
+            return matrix @ values
+
+        def adjoint(self, values):
+            return matrix.T @ values
+
+    Own.__name__ = Own.__qualname__ = name
+    return Own()
+
+
+@pytest.mark.parametrize("name", ["Identity", "Prefix", "Sum", "Bins", "Custom"])
+@pytest.mark.parametrize("weights", [[1, 1], [1, -1], [0, 7]])
+def test_neither_a_name_nor_a_parent_vouches_for_entries(name, weights):
+    for parent in (linear.Operator, linear.Bins, linear.Identity):
+        own = _named(name, parent, np.array([weights]))
+        assert own.is_non_negative == (min(weights) >= 0)
+        assert own.largest == max(map(abs, weights))
+        x, y = np.array([0]), np.array([1])
+        rise, fall = change(own, x, y)  # the parent's formula is not that of other entries
+        assert (rise[0] - fall[0]) == weights[1] - weights[0]
+        assert (linear.kron(own, linear.Identity(2)).is_non_negative) == own.is_non_negative
+
+
+def test_what_is_too_large_to_look_at_is_not_called_certain():
+    class Vast(linear.Operator):
+        shape = (2**14, 2**14)
+
+        def apply(self, values):
+            return values
+
+        adjoint = apply
+
+    assert not Vast().is_non_negative
+    with pytest.raises(errors.ParameterError, match="largest"):
+        _ = Vast().largest
+
+
 def test_changes_between_columns_are_exact_rises_and_falls_apart(operator):
     matrix, cells = operator.dense(), operator.shape[1]
     x, y = np.repeat(np.arange(cells), cells), np.tile(np.arange(cells), cells)

@@ -40,6 +40,10 @@ class Stack(Operator):
         return max(w * part.largest for w, part in zip(self.weights, self.parts, strict=True))
 
     @property
+    def is_non_negative(self) -> bool:
+        return all(part.is_non_negative for part in self.parts)
+
+    @property
     def determined(self) -> bool:
         return any(part.determined for part in self.parts)
 
@@ -80,6 +84,11 @@ class Kron(Operator):
     @property
     def largest(self) -> int:
         return self.first.largest * self.second.largest
+
+    @property
+    def is_non_negative(self) -> bool:
+        both = self.first.is_non_negative and self.second.is_non_negative
+        return both or super().is_non_negative
 
     @property
     def solvable(self) -> bool:
@@ -153,6 +162,10 @@ class Relabelled(Operator):
     @property
     def largest(self) -> int:
         return self.operator.largest
+
+    @property
+    def is_non_negative(self) -> bool:
+        return self.operator.is_non_negative or super().is_non_negative
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         """Merging neighbours on a line keeps their order."""

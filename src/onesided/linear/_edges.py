@@ -49,6 +49,14 @@ class EdgeCounts(Operator):
     def solvable(self) -> bool:
         return True
 
+    @property
+    def largest(self) -> int:
+        return 1
+
+    @property
+    def is_non_negative(self) -> bool:
+        return bool(np.all(self.signs > 0))  # a row is its sign times a sum that is never empty
+
     @cached_property
     def _places(self) -> Array:
         places = np.empty_like(self.order)

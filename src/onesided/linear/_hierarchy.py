@@ -1,4 +1,4 @@
-"""Sums over a tree of intervals, with Hay et al.'s least squares in linear time."""
+"""ZeroOne over a tree of intervals, with Hay et al.'s least squares in linear time."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from onesided._numbers import whole
 from onesided.linear._line import Bins
-from onesided.linear._operator import Array, Meets, Operator
+from onesided.linear._operator import Array, Meets, ZeroOne
 
 
-class Hierarchy(Operator):
+class Hierarchy(ZeroOne):
     """Each level merges ``branching`` neighbours of the level below, from cells to the total.
 
     Rows stand from the total down to the cells. Any number of cells; the last node of a level

@@ -8,7 +8,7 @@ import numpy as np
 
 from onesided._numbers import whole
 from onesided.errors import ParameterError
-from onesided.linear._operator import Array, Meets, Operator
+from onesided.linear._operator import Array, Meets, Operator, ZeroOne
 
 _MOST_CELLS = 2**27
 
@@ -17,7 +17,7 @@ def _cells(n: object) -> int:
     return whole(n, name="cells", least=1, most=_MOST_CELLS)
 
 
-class _Solved(Operator):
+class _Solved(ZeroOne):
     """As many rows as cells, solved in closed form; columns differ more the farther they are."""
 
     def __init__(self, n: int) -> None:
@@ -97,7 +97,7 @@ class Suffix(_Solved):
         return self.solve(np.diff(np.asarray(values, dtype=float), axis=0, prepend=first))
 
 
-class Bins(Operator):
+class Bins(ZeroOne):
     """Row k is the sum of the cells x with ``(x + offset) // width == k``; empty bins are none."""
 
     def __init__(self, n: int, width: int, *, offset: int = 0) -> None:
@@ -155,6 +155,14 @@ class Haar(Operator):
     @property
     def shape(self) -> tuple[int, int]:
         return self.n, self.n
+
+    @property
+    def largest(self) -> int:
+        return 1
+
+    @property
+    def is_non_negative(self) -> bool:
+        return self.n == 1  # the total alone
 
     @property
     def solvable(self) -> bool:

@@ -13,6 +13,18 @@ from onesided.errors import DataError, ParameterError
 
 Array = NDArray[Any]
 _DENSE_LIMIT: Final = 2**26
+# What an operator says of its entries beside its products.
+_KNOWN: Final = (
+    "columns",
+    "determined",
+    "gram_solve",
+    "is_non_negative",
+    "largest",
+    "meets",
+    "monotone_on",
+    "solvable",
+    "solve",
+)
 
 
 class Meets(NamedTuple):
@@ -81,8 +93,42 @@ class Operator(ABC):
 
     @property
     def largest(self) -> int:
-        """A bound of the entries' magnitudes."""
-        return 1
+        """A bound of the entries' magnitudes. Errors: ParameterError above 2^26 entries."""
+        if (found := _extremes(self)) is None:
+            raise ParameterError(
+                f"How large the entries of a matrix of shape {self.shape} are is not known.",
+                hint="Give the operator a property largest, a bound of their magnitudes.",
+                shape=self.shape,
+            )
+        return max(-found[0], found[1])
+
+    @property
+    def is_non_negative(self) -> bool:
+        """Whether no entry is below 0: then noise on one side of the cells stays on that side.
+
+        Read off the entries; False too where these are too many to write out (2^26), so that
+        nothing is called certain that was not looked at.
+
+        >>> from onesided.linear import Dense, Haar, Prefix
+        >>> [operator.is_non_negative for operator in (Prefix(10**6), Haar(4), Dense([[1, 0]]))]
+        [True, False, True]
+        """
+        found = _extremes(self)
+        return found is not None and found[0] >= 0
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Whoever writes another product has other entries: what was known of them is forgotten.
+
+        Otherwise the formulas of a parent would price, and call certain, what its child does.
+        """
+        super().__init_subclass__(**kwargs)
+        own = vars(cls)
+        written = [name for name in ("apply", "adjoint", "columns") if name in own]
+        parents = [vars(base) for base in cls.__mro__[1:] if base is not Operator]
+        if any(name in parent for parent in parents for name in written):
+            for name in _KNOWN:
+                if name not in own:
+                    setattr(cls, name, vars(Operator)[name])
 
     @property
     def T(self) -> Operator:  # noqa: N802 - the name that arrays use
@@ -137,6 +183,17 @@ def listed_cells(given: object, *, name: str) -> Array:
     return cells
 
 
+def _extremes(operator: Operator) -> tuple[int, int] | None:
+    """The least and the largest entry, a few columns at a time; None above 2^26 entries."""
+    rows, columns = operator.shape
+    if rows * columns > _DENSE_LIMIT:
+        return None
+    some = max(1, 2**22 // (rows + columns))
+    parts = [np.arange(first, min(first + some, columns)) for first in range(0, columns, some)]
+    found = [(int(part.min()), int(part.max())) for part in map(operator.columns, parts)]
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
 def change(operator: Operator, x: Array, y: Array) -> tuple[Array, Array]:
     """``(rise, fall)`` for each pair: how much the rows rise and fall from column x to column y."""
     both = operator.meets(x, y)
@@ -162,6 +219,18 @@ def _written_out(operator: Operator, x: Array, y: Array) -> tuple[Array, Array]:
     return np.concatenate(rises), np.concatenate(falls)
 
 
+class ZeroOne(Operator):
+    """A matrix of zeros and ones: each row is a sum of cells."""
+
+    @property
+    def largest(self) -> int:
+        return 1
+
+    @property
+    def is_non_negative(self) -> bool:
+        return True
+
+
 class Transposed(Operator):
     """Rows become columns."""
 
@@ -176,6 +245,10 @@ class Transposed(Operator):
     @property
     def largest(self) -> int:
         return self.operator.largest
+
+    @property
+    def is_non_negative(self) -> bool:
+        return self.operator.is_non_negative
 
     @property
     def T(self) -> Operator:  # noqa: N802 - the name that arrays use
@@ -217,6 +290,10 @@ class Dense(Operator):
     def largest(self) -> int:
         return int(np.abs(self.matrix).max())
 
+    @property
+    def is_non_negative(self) -> bool:
+        return bool(self.matrix.min() >= 0)
+
     def apply(self, values: Array) -> Array:
         return np.asarray(self.matrix @ values)
 
@@ -246,6 +323,10 @@ class Product(Operator):
     def largest(self) -> int:
         return self.left.largest * self.right.largest * self.left.shape[1]
 
+    @property
+    def is_non_negative(self) -> bool:
+        return (self.left.is_non_negative and self.right.is_non_negative) or super().is_non_negative
+
     def apply(self, values: Array) -> Array:
         return self.left.apply(self.right.apply(values))
 
@@ -271,6 +352,10 @@ class Sum(Operator):
     @property
     def largest(self) -> int:
         return self.one.largest + self.two.largest
+
+    @property
+    def is_non_negative(self) -> bool:
+        return (self.one.is_non_negative and self.two.is_non_negative) or super().is_non_negative
 
     def apply(self, values: Array) -> Array:
         return self.one.apply(values) + self.two.apply(values)

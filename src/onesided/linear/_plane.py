@@ -13,7 +13,7 @@ from onesided.errors import ParameterError
 from onesided.linear._combine import Kron, Relabelled, Stack, kron
 from onesided.linear._grid import Grid
 from onesided.linear._line import Bins, Identity, Prefix
-from onesided.linear._operator import Array, Meets, Operator
+from onesided.linear._operator import Array, Meets, Operator, ZeroOne
 
 _MOST_BLOCKS: Final = 2_048
 
@@ -30,7 +30,7 @@ def summed_area(shape: int | Sequence[int]) -> Operator:
     return Kron(Prefix(rows), Prefix(columns))
 
 
-class Quadtree(Operator):
+class Quadtree(ZeroOne):
     """Squares of side 1, b, b^2, ... up to the whole grid; rows from the total to the cells."""
 
     def __init__(self, shape: int | Sequence[int], branching: int = 2) -> None:
@@ -110,7 +110,7 @@ class Quadtree(Operator):
         return [self._gather(spread, k) for k, spread in enumerate(self._spreads) if k]
 
     def _gather(self, values: Array, level: int) -> Array:
-        """Sums of each parent's children at ``level``, counted from the root."""
+        """ZeroOne of each parent's children at ``level``, counted from the root."""
         rows, columns = self.sides[level]
         table = values.reshape(rows, columns, *values.shape[1:])
         for axis, side in enumerate((rows, columns)):
@@ -149,6 +149,10 @@ class Blocks(Operator):
     @property
     def largest(self) -> int:
         return self._both.largest
+
+    @property
+    def is_non_negative(self) -> bool:
+        return self._both.is_non_negative
 
     @property
     def solvable(self) -> bool:

@@ -14,12 +14,12 @@ from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.linear._combine import kron
 from onesided.linear._line import Bins, Identity
-from onesided.linear._operator import Array, Dense, Operator
+from onesided.linear._operator import Array, Dense, Operator, ZeroOne
 
 _MOST_RANGES: Final = 2**24
 
 
-class Ranges(Operator):
+class Ranges(ZeroOne):
     """Query q sums the cells from ``lows[q]`` up to, not including, ``highs[q]`` on every axis.
 
     ``shape``-d grids of any number of axes. Errors: ParameterError for ranges that are empty,
@@ -131,7 +131,7 @@ def sampled_ranges(grid: int | Sequence[int], count: int, *, seed: int = 0) -> R
 
 
 def marginals(grid: Sequence[int], axes: Collection[int]) -> Operator:
-    """Sums over all axes but ``axes``: one query per combination of their cells.
+    """ZeroOne over all axes but ``axes``: one query per combination of their cells.
 
     Errors: ParameterError for axes that the grid does not have.
     """
