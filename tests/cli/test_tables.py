@@ -3,7 +3,7 @@
 import pytest
 
 from onesided.cli._batches import open_file
-from onesided.cli._files import read_table
+from onesided.cli._tables import read_table
 from onesided.errors import DataError
 
 LOST = {

@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.cli._files import read_csv
+from onesided.cli._tables import read_csv
 from onesided.engine.duckdb._names import quoted
 from onesided.errors import DataError, UnknownColumnError
 from onesided.monitor._time import Scale

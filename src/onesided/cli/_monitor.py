@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from onesided.cli._batches import BatchFile, BatchTime, Layout, read_places
-from onesided.cli._files import read_policy
+from onesided.cli._tables import read_policy
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor._publish import Folder, Look

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from onesided._numbers import positive, text, whole
-from onesided.cli._files import read_policy, read_table
+from onesided.cli._tables import read_policy, read_table
 from onesided.ledger import Entry, Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, check_target, write_folder
