@@ -304,10 +304,13 @@ def test_tables_cannot_be_written():
 def test_exported_names():
     assert sorted(noise.__all__) == [
         "BoolArray",
+        "FreshNoise",
         "IntArray",
+        "KeyedNoise",
         "Noise",
         "NotPrivateScriptedNoise",
         "NotPrivateSeededNoise",
+        "PlaceNoise",
         "Rates",
         "SecureNoise",
         "TwoSidedGeometric",

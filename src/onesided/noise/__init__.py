@@ -4,15 +4,19 @@ The only floor that draws. Every draw is exactly distributed; see docs/exact-sam
 """
 
 from onesided.noise._distribution import TwoSidedGeometric
+from onesided.noise._keyed import FreshNoise, KeyedNoise, PlaceNoise
 from onesided.noise._noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise
 from onesided.noise._protocol import BoolArray, IntArray, Noise, Rates
 
 __all__ = [
     "BoolArray",
+    "FreshNoise",
     "IntArray",
+    "KeyedNoise",
     "Noise",
     "NotPrivateScriptedNoise",
     "NotPrivateSeededNoise",
+    "PlaceNoise",
     "Rates",
     "SecureNoise",
     "TwoSidedGeometric",

@@ -7,6 +7,7 @@ decide it, -1 where a threshold falls in between. Proof: docs/exact-sampling.md,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from onesided import _numbers
 from onesided.noise._bits import Bits, WordArray, lanes
 from onesided.noise._ladder import WORD_BITS, resolve
+from onesided.noise._protocol import IntArray
 
 _GUIDE_BITS = 16
 _REST_BITS = WORD_BITS - _GUIDE_BITS
@@ -42,20 +44,28 @@ class Level:
         # Every index is below 2^16; "clip" only spares numpy a second look at them.
         draws = self.guide.take(cells, mode="clip")
         open_ones = np.flatnonzero(draws < 0)
-        if len(open_ones) == 0:
-            return draws
-        seen = cells[open_ones].astype(np.uint64) << np.uint64(_REST_BITS)
-        seen |= bits.words(len(open_ones)) >> np.uint64(_GUIDE_BITS)
-        places = np.searchsorted(self.thresholds, seen, side="right")
-        draws[open_ones] = places
-        # Equal to a threshold's first 64 digits: only more digits can tell.
-        tied = np.flatnonzero((places > 0) & (self.thresholds[places - 1] == seen))
-        if len(tied) == 0:
-            return draws
-        for i in tied:
-            # Fits int16: 2048 digits decide no draw above 2048 ln 2 / rate + 1 < 2^15.
-            draws[open_ones[i]] = resolve(self.rate, self.span, int(seen[i]), WORD_BITS, bits)
+        if len(open_ones):
+            seen = cells[open_ones].astype(np.uint64) << np.uint64(_REST_BITS)
+            seen |= bits.words(len(open_ones)) >> np.uint64(_GUIDE_BITS)
+            draws[open_ones] = self._decided(seen, lambda _: bits)
         return draws
+
+    def decide(self, seen: WordArray, more: Callable[[int], Bits]) -> IntArray:
+        """The draws that begin with these words; ``more(i)`` has the further bits of the i-th."""
+        draws = self.guide.take((seen >> np.uint64(_REST_BITS)).astype(np.uint16), mode="clip")
+        open_ones = np.flatnonzero(draws < 0)
+        if len(open_ones):
+            draws[open_ones] = self._decided(seen[open_ones], lambda i: more(int(open_ones[i])))
+        return draws.astype(np.int64)
+
+    def _decided(self, seen: WordArray, more: Callable[[int], Bits]) -> NDArray[np.intp]:
+        """The draws of 64 digits each; further ones are taken only where those do not decide."""
+        places = np.searchsorted(self.thresholds, seen, side="right")
+        # Equal to a threshold's first 64 digits: only more digits can tell.
+        for i in np.flatnonzero((places > 0) & (self.thresholds[places - 1] == seen)):
+            # Fits int16: 2048 digits decide no draw above 2048 ln 2 / rate + 1 < 2^15.
+            places[i] = resolve(self.rate, self.span, int(seen[i]), WORD_BITS, more(int(i)))
+        return places
 
 
 @dataclass(frozen=True, slots=True)
