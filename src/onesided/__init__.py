@@ -14,10 +14,10 @@ from onesided.policy import Guarantee, Shift
 
 if TYPE_CHECKING:
     from onesided import accounting, bounds, linear, session, verify
-    from onesided.belief import risk
     from onesided.ledger import Ledger
     from onesided.monitor import Monitor
     from onesided.session import Count, Plan, Release, Session
+    from onesided.verify import risk
 
     __version__: str
 
@@ -30,7 +30,7 @@ _LATER = {
     "Release": "onesided.session",
     "Session": "onesided.session",
     "accounting": "",
-    "risk": "onesided.belief",
+    "risk": "onesided.verify",
     "bounds": "",
     "linear": "",
     "session": "",

@@ -13,7 +13,7 @@ from onesided._numbers import INFINITE
 from onesided.errors import DataError, ParameterError
 from onesided.linear import Prefix
 from onesided.mechanism._continual import ContinualCount
-from onesided.mechanism._tails import stray
+from onesided.mechanism._tails import tail_bound
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Record, Shift
 from onesided.verify import Universe
@@ -188,8 +188,8 @@ def test_sums_of_noise_stray_no_further_than_said(rates, share):
         ten = np.convolve(ten, one)
     for count, pmf in ((1, one), (10, ten)):
         values = np.arange(pmf.size) - pmf.size // 2 - count * law.mean()
-        h = stray([(law, float(count))], share)
-        each = stray([(law, 1.0)] * count, share)
+        h = tail_bound([(law, float(count))], share)
+        each = tail_bound([(law, 1.0)] * count, share)
         assert each <= h * (1 + 1e-9)
         for side in (values > each, values < -each):
             assert pmf[side].sum() <= float(1 - share) + 1e-9

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import onesided as od
 from onesided import errors, verify
-from onesided.mechanism import Answer, SparseVector
+from onesided.mechanism import SparseVector, StreamAnswer
 from onesided.mechanism._sparse_vector import decide
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
@@ -47,7 +47,7 @@ def test_the_stream_and_the_array_answer_alike(counts, threshold, limit):
     mechanism = SparseVector(threshold, upper_rate=od.INFINITE, max_answers=limit)
     certified, answered, values = mechanism.release(np.array(counts, dtype=np.int64))
     whole = [
-        Answer(bool(c), int(v) if a else None)
+        StreamAnswer(bool(c), int(v) if a else None)
         for c, a, v in zip(certified, answered, values, strict=True)
         if c or a
     ]

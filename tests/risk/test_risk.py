@@ -6,10 +6,9 @@ import pytest
 
 import onesided as od
 from onesided import errors
-from onesided.belief import risk
 from onesided.mechanism import AtMost, Counts
 from onesided.policy import GroupCount, Record
-from onesided.verify import Universe
+from onesided.verify import Universe, risk
 
 HERE = Universe(groups=("a",), units=2)
 TWO = Universe(groups=("a", "b"), units=1)

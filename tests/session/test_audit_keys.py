@@ -35,7 +35,7 @@ def made(request):
 
 def secret(data, question, policy=None, unit=None):
     session = od.Session(data, policy=policy or od.policy.addition_only(), unit=unit, budget=9)
-    return question.prepare(session._desk()).read().tolist()
+    return question.prepare(session._context()).read().tolist()
 
 
 def by_key(data, keys, **more):

@@ -60,9 +60,9 @@ def test_values_that_change_where_someone_stays_are_charged_under_presence(quest
         session = od.Session(
             frame, unit="person", policy=od.policy.presence(max_groups=1), budget=1
         )
-        ready = asked.prepare(session._desk())
-        secrets.append(ready.read())
-        plans.append(ready.plan)
+        prepared = asked.prepare(session._context())
+        secrets.append(prepared.read())
+        plans.append(prepared.plan)
     (here, there), plan = secrets, plans[0]
     lost = 0
     for name, part in plan.mechanism.all.items():
@@ -101,11 +101,11 @@ def test_a_plan_states_the_error_of_estimates_and_not_of_their_noise_alone(corre
     question = od.Count(by="key", keys=range(many), epsilon=epsilon, correction=correction)
     data = pl.DataFrame({"key": [0]})
     session = od.Session(data, policy=od.policy.addition_only(), budget=1)
-    ready = question.prepare(session._desk())
+    prepared = question.prepare(session._context())
     truth = np.full(many, 1000)
-    told = ready.tell(ready.draw(truth, NotPrivateSeededNoise(7)), None)
+    told = prepared.result(prepared.draw(truth, NotPrivateSeededNoise(7)), None)
     missed = float(np.sqrt(np.mean((told.estimate - truth) ** 2)))
     # Within 5 %; the spread alone would be too small by 35 %, 0 and 7 to 16 %.
-    assert ready.plan.options[0].error == pytest.approx(missed, rel=0.05)
-    too_small = ready.plan.standard_deviation < 0.97 * missed
+    assert prepared.plan.options[0].error == pytest.approx(missed, rel=0.05)
+    too_small = prepared.plan.standard_deviation < 0.97 * missed
     assert too_small == (correction != "mean")

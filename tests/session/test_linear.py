@@ -16,8 +16,8 @@ from onesided import linear, verify
 from onesided.errors import DataError, OnesidedError, ParameterError, PolicyError
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record
-from onesided.session import Linear, Ranges
-from onesided.session._bins import Bins
+from onesided.session import LinearQuery, RangeQuery
+from onesided.session._bins import BinEdges
 from onesided.session._cells import Axis, moves_between, moves_of_places
 from onesided.session._linear import _outward
 from onesided.verify import Universe
@@ -42,7 +42,7 @@ def pairs_of(moves):
 
 
 def axis(edges, dtype=FLOAT):
-    return Axis.of("x", Bins(tuple(Fraction(e) for e in edges)), dtype)
+    return Axis.of("x", BinEdges(tuple(Fraction(e) for e in edges)), dtype)
 
 
 def cell(edges, value):
@@ -90,7 +90,7 @@ def test_real_numbers_within_the_radius_are_in_joined_cells_and_no_others(eighth
 
 
 def test_values_move_further_than_cells_centres_do():
-    """Bins two wide and a radius of one: centres are two apart, values at a border are not."""
+    """BinEdges two wide and a radius of one: centres are two apart, values at a border are not."""
     policy = NEAR(radius=1)
     edges = [0, 2, 4, 6]
     truth = pairs_of(moves_between(policy, [axis(edges)], clamped=True, partition=True))
@@ -130,7 +130,7 @@ def test_edges_are_taken_as_the_engine_rounds_them():
 def test_rectangles_of_whole_numbers_are_joined_if_some_points_in_them_are(radius, metric, edges):
     policy = NEAR(radius=radius, metric=metric)
     other = [0, 3, 4, 6]
-    axes = [axis(edges, WHOLE), Axis.of("y", Bins(tuple(map(Fraction, other))), WHOLE)]
+    axes = [axis(edges, WHOLE), Axis.of("y", BinEdges(tuple(map(Fraction, other))), WHOLE)]
     found = pairs_of(moves_between(policy, axes, clamped=True, partition=True))
     points = list(product(range(-3, 12), range(-3, 10)))
     truth = set()
@@ -352,14 +352,14 @@ def test_a_stored_answer_is_read_again_and_never_drawn_again():
 
 def test_a_plan_spends_nothing_and_names_the_others():
     asked = session(range(10), NEAR(radius=1))
-    plan = asked.plan(Ranges("x", "all", bins=range(65), epsilon=1))
+    plan = asked.plan(RangeQuery("x", "all", bins=range(65), epsilon=1))
     text = str(plan)
     assert "fix has the least predicted error" in text
     assert "Linear, block prefix" in text
     assert "by cells in a range, 1:" in text
     assert plan.charge == {"point -> point nearby": 1}
     assert not any(asked.spent.values())
-    wide = asked.plan(Ranges("x", "all", bins=range(65), epsilon=1, strategy="identity"))
+    wide = asked.plan(RangeQuery("x", "all", bins=range(65), epsilon=1, strategy="identity"))
     assert wide.standard_deviation > 3 * plan.standard_deviation
 
 
@@ -382,7 +382,7 @@ def test_queries_over_named_groups_under_a_graph():
     )
     assert release.estimate.round().tolist() == [5, 2]
     assert any("2 groups of cells" in note for note in release.notes)
-    part = asked.plan(Linear([[1]], by="place", keys=["a"], epsilon=1))
+    part = asked.plan(LinearQuery([[1]], by="place", keys=["a"], epsilon=1))
     assert part.charge == {"value -> neighbour": 1}
 
 
@@ -392,7 +392,7 @@ def test_a_person_counts_in_one_cell():
     with pytest.raises(OnesidedError, match="more than 1 groups"):
         asked.ranges("x", "all", bins=range(7), epsilon=1)
     presence = od.Session(frame, policy=od.policy.presence(max_groups=2), unit="who", budget=1)
-    plan = presence.plan(Ranges("x", "all", bins=range(7), epsilon=1, strategy="identity"))
+    plan = presence.plan(RangeQuery("x", "all", bins=range(7), epsilon=1, strategy="identity"))
     assert plan.mechanism.upper_rate == Fraction(1, 2)
 
 
@@ -466,7 +466,7 @@ def test_places_on_the_globe_across_the_date_line_and_by_the_poles():
     frame = pl.DataFrame({"lat": [0.0, 60.0, 85.0], "lon": [179.9, 180.1, 10.0]})
     asked = od.Session(frame, policy=policy, budget=1)
     ask = {"bins": (6, 6), "outside": "refuse", "epsilon": 1}
-    plan = asked.plan(Ranges(("lat", "lon"), "cells", bounds=((0, 90), (150, 210)), **ask))
+    plan = asked.plan(RangeQuery(("lat", "lon"), "cells", bounds=((0, 90), (150, 210)), **ask))
     assert plan.affordable
     with pytest.raises(DataError, match="outside the bins of 'lon'"):
         asked.ranges(("lat", "lon"), "cells", bounds=((0, 90), (150, 210)), **ask)
@@ -474,8 +474,8 @@ def test_places_on_the_globe_across_the_date_line_and_by_the_poles():
         asked.ranges(("lat", "lon"), "cells", bounds=((0, 100), (150, 210)), **ask)
     # Near the pole all longitudes are near each other; at the equator only neighbours are.
     axes = [
-        Axis.of("lat", Bins(tuple(map(Fraction, range(0, 91, 10)))), FLOAT),
-        Axis.of("lon", Bins(tuple(map(Fraction, range(-180, 181, 30)))), FLOAT),
+        Axis.of("lat", BinEdges(tuple(map(Fraction, range(0, 91, 10)))), FLOAT),
+        Axis.of("lon", BinEdges(tuple(map(Fraction, range(-180, 181, 30)))), FLOAT),
     ]
     pairs = pairs_of(moves_between(policy, axes, clamped=False, partition=True))
     rows = {
@@ -496,8 +496,8 @@ def test_narrow_floats_need_edges_that_they_hold(kind):
     asked = od.Session(frame, policy=NEAR(radius=100), budget=1)
     for edges in ([0, "0.03", "100.03", 200], [0, 1, 10**39]):
         with pytest.raises(ParameterError, match=kind):
-            asked.plan(Ranges("x", "cells", bins=edges, epsilon=1))
-    assert asked.plan(Ranges("x", "cells", bins=8, bounds=(0, 1), epsilon=1)).affordable
+            asked.plan(RangeQuery("x", "cells", bins=edges, epsilon=1))
+    assert asked.plan(RangeQuery("x", "cells", bins=8, bounds=(0, 1), epsilon=1)).affordable
 
 
 def test_workloads_that_do_not_fit():

@@ -9,7 +9,7 @@ import pytest
 import onesided as od
 from onesided import linear
 from onesided.errors import ContributionError, DataError, OnesidedError
-from onesided.session import Linear, Ranges
+from onesided.session import LinearQuery, RangeQuery
 
 NEAR = od.policy.neighbourhood
 EPSILON = 2
@@ -26,7 +26,7 @@ class Still:
 def worst(policy, rows, joined, question):
     """The largest loss between tables of one row (or none) that a move joins; by enumeration."""
     sums, mechanism = {}, None
-    schema = {"x": pl.String if isinstance(question, Linear) else pl.Int64, "day": pl.Int64}
+    schema = {"x": pl.String if isinstance(question, LinearQuery) else pl.Int64, "day": pl.Int64}
     for row in rows:
         frame = pl.DataFrame([] if row is None else [row], schema=schema, orient="row")
         asked = od.Session(frame, policy=policy, budget=EPSILON, noise=Still())
@@ -66,12 +66,12 @@ def by_zero(one, two):
     ],
 )
 def test_ranges_are_charged_for_whom_a_condition_may_put_in_or_leave_out(where, strategy, bins):
-    question = Ranges("x", "cells", bins=bins, epsilon=EPSILON, strategy=strategy, where=where)
+    question = RangeQuery("x", "cells", bins=bins, epsilon=EPSILON, strategy=strategy, where=where)
     assert worst(NEAR(radius=1, sources=[(0,)]), POINTS, by_zero, question) <= EPSILON
 
 
 def test_a_session_that_forgot_them_would_be_seen(monkeypatch):
-    question = Ranges(
+    question = RangeQuery(
         "x", "cells", bins=range(5), epsilon=EPSILON, strategy="prefix", where="day = 1"
     )
     assert worst(NEAR(radius=1), POINTS, near, question) == EPSILON
@@ -89,7 +89,7 @@ ARROWS = [("a", "b"), ("b", "c"), ("b", "d", 2), ("absent", "a")]
 )
 def test_so_are_groups_on_a_graph(where, strategy, keys, directed):
     policy = od.policy.graph(ARROWS, directed=directed)
-    question = Linear(
+    question = LinearQuery(
         np.eye(len(keys), dtype=int), by="x", keys=list(keys), epsilon=EPSILON, strategy=strategy,
         where=where,
     )  # fmt: skip
@@ -122,7 +122,7 @@ def test_so_are_kinds(name):
 
     # Without a condition the total is public, and the last prefix sum costs nothing.
     for where in ("day = 1", None):
-        question = Ranges(
+        question = RangeQuery(
             "x", "cells", bins=range(5), epsilon=EPSILON, strategy="prefix", where=where
         )
         assert worst(policy, POINTS, joined, question) == EPSILON
@@ -130,7 +130,7 @@ def test_so_are_kinds(name):
 
 def test_places_that_are_no_keys_and_points_on_the_globe_are_charged_too():
     policy = NEAR(radius=1, places={"a": (0,), "b": (1,), "c": (2,), "d": (9,)})
-    question = Linear([[1, 0]], by="x", keys=["b", "d"], epsilon=EPSILON, where="day = 1")
+    question = LinearQuery([[1, 0]], by="x", keys=["b", "d"], epsilon=EPSILON, where="day = 1")
     place = {name: point[0] for name, point in policy.places}
 
     def joined(one, two):
@@ -143,9 +143,9 @@ def test_places_that_are_no_keys_and_points_on_the_globe_are_charged_too():
     ask = {"bins": (4, 4), "bounds": ((0, 40), (0, 40)), "outside": "refuse", "epsilon": 1}
     total = {"strategy": np.ones((1, 16), dtype=int), "ranges": [((0, 40), (0, 40))]}
     column = ("lat", "lon")
-    free = asked.plan(Ranges(column, total["ranges"], strategy=total["strategy"], **ask))
+    free = asked.plan(RangeQuery(column, total["ranges"], strategy=total["strategy"], **ask))
     paid = asked.plan(
-        Ranges(column, total["ranges"], strategy=total["strategy"], where="day = 1", **ask)
+        RangeQuery(column, total["ranges"], strategy=total["strategy"], where="day = 1", **ask)
     )
     assert set(free.charge.values()) == {0}
     assert set(paid.charge.values()) == {1}

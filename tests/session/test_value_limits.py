@@ -27,7 +27,7 @@ def test_no_row_is_ever_a_step_past_its_bound():
     most = 2**52 - 3
     asked = session({"v": [3 * most]})
     question = Sum("v", bounds=(0, 3 * most), step=3, epsilon=2**14)
-    assert question.prepare(asked._desk()).read().tolist() == [most]
+    assert question.prepare(asked._context()).read().tolist() == [most]
 
 
 def test_a_share_of_a_count_is_exact():

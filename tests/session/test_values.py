@@ -270,13 +270,13 @@ def test_the_curator_is_told_what_no_bin_holds_and_who_is_in_several(engine):
     for question in (
         od.session.Histogram("v", **ask),
         od.session.Histogram({"v": ask["bins"]}, epsilon=1, method="dawa"),
-        od.session.Ranges("v", "all", **ask),
-        od.session.Ranges("v", "all", **ask, outside="refuse"),
+        od.session.RangeQuery("v", "all", **ask),
+        od.session.RangeQuery("v", "all", **ask, outside="refuse"),
     ):
         facts = asked.inspect(question)
         assert (facts.values_outside_bounds, facts.values_missing) == (2, 1)
     assert facts.units_over_bound == 0
-    drawn_in = asked.inspect(od.session.Ranges("v", "all", **{**ask, "bins": [0, 3, 100]}))
+    drawn_in = asked.inspect(od.session.RangeQuery("v", "all", **{**ask, "bins": [0, 3, 100]}))
     assert (drawn_in.units_over_bound, drawn_in.most_groups_of_a_unit) == (1, 2)
     facts = asked.inspect(od.session.Quantile("v", candidates=[0, 100], epsilon=1))
     assert (facts.values_missing, facts.units_over_bound, facts.counted_outside_keys) == (1, 1, 1)

@@ -168,7 +168,7 @@ class Asked:
 
     def prepared(self, record):
         session = od.Session(table(record), policy=self.policy, unit=self.unit, budget=100)
-        return self.question.prepare(session._desk())
+        return self.question.prepare(session._context())
 
     def _read(self, record):
         """Pairs of a noise mechanism and the numbers it is added to; None if refused."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, exact, probability
-from onesided.bounds._cautious import exp_bounds, short_up
+from onesided.bounds._directed_rounding import exp_bounds, short_up
 
 
 @dataclass(frozen=True, slots=True)

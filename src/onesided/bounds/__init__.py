@@ -1,7 +1,7 @@
 """What no mechanism can pass, and what the best one reaches: the papers' formulas, cited."""
 
 from onesided.bounds._exclusion import exclusion_freedom, suppress_freedom
-from onesided.bounds._noise_error import NoiseError, exponential_noise, laplace_noise
+from onesided.bounds._noise_accuracy import NoiseAccuracy, exponential_noise, laplace_noise
 from onesided.bounds._one_sided import (
     delta_needed_dp,
     epsilon_needed_adp,
@@ -22,7 +22,7 @@ from onesided.bounds._virtual import attainable_power, virtual_power
 
 __all__ = [
     "Enclosure",
-    "NoiseError",
+    "NoiseAccuracy",
     "SampledNoise",
     "attainable_power",
     "delta_needed_dp",

@@ -26,7 +26,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, log_up, non_negative, probability
-from onesided.bounds._cautious import exp_bounds, exp_up, growth, short_up, steps
+from onesided.bounds._directed_rounding import exp_bounds, exp_up, growth, short_up, steps
 from onesided.errors import ParameterError
 
 ONE = Fraction(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from onesided._numbers import Number, positive, whole
-from onesided.bounds._cautious import exp_neg, short_up
+from onesided.bounds._directed_rounding import exp_neg, short_up
 from onesided.errors import ParameterError
 
 

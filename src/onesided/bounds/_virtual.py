@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from onesided._numbers import Infinite, Number, non_negative, probability
-from onesided.bounds._cautious import exp_bounds, short_up, steps
+from onesided.bounds._directed_rounding import exp_bounds, short_up, steps
 from onesided.bounds._one_sided import ONE, power_bound
 
 

@@ -23,7 +23,7 @@ from onesided.cli._tables import read_policy, read_table
 from onesided.ledger import Entry, Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, check_target, write_folder
-from onesided.session import Count, Curator, Plan, Release, Session
+from onesided.session import Count, Diagnostics, Plan, Release, Session
 
 _LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _STEPS = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
@@ -134,13 +134,13 @@ def perform(job: Job) -> None:
         def step(number: int) -> None:
             progress.update(task, completed=number, description=_STEPS[number])
 
-        publication, curator, place = _run(job, step)
-    _say_to_curator(notices, job, curator)
+        publication, diagnostics, place = _run(job, step)
+    _say_to_curator(notices, job, diagnostics)
     unit = f"each {job.unit}" if job.unit else "each row on its own (--unit protects people)"
     console.print(_summary(publication, place, unit=escape(unit)))
 
 
-def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, Path]:
+def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Diagnostics, Path]:
     """Check, charge, draw and write."""
     check_target(job.out)
     if job.at_most is not None:
@@ -151,7 +151,7 @@ def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, P
     keys = None if job.keys is None else read_table(job.keys)
     question = _question(job, keys)
     step(1)
-    curator = _tried_out(job, data, policy, question)
+    diagnostics = _tried_out(job, data, policy, question)
     with Ledger.open(job.ledger or f"{job.data.stem}.ledger.db") as ledger:
         budget = job.budget or _stated_budget(ledger, policy) or job.epsilon
         session = Session(
@@ -161,10 +161,10 @@ def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Curator, P
         release = session.ask(question)
         step(3)
         publication = _publication(job, session, release, keys)
-        return publication, curator, write_folder(publication, job.out)
+        return publication, diagnostics, write_folder(publication, job.out)
 
 
-def _tried_out(job: Job, data: Any, policy: Policy, question: Count) -> Curator:
+def _tried_out(job: Job, data: Any, policy: Policy, question: Count) -> Diagnostics:
     """Facts for the curator; finds mistakes while the ledger has no account that they would bind.
 
     An account's policy and budget are for ever, so a misspelt column must not leave one behind.
@@ -271,15 +271,15 @@ def _interruptible(notices: Console) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _say_to_curator(notices: Console, job: Job, curator: Curator) -> None:
+def _say_to_curator(notices: Console, job: Job, diagnostics: Diagnostics) -> None:
     """What only the curator may know; printed to the error stream and written nowhere."""
     facts = (
-        (curator.counted_outside_keys, "counted in groups that are not in the keys (left out)"),
-        (curator.rows_of_undecided_kind, "rows of undecided kind (counted as protected)"),
+        (diagnostics.counted_outside_keys, "counted in groups that are not in the keys (left out)"),
+        (diagnostics.rows_of_undecided_kind, "rows of undecided kind (counted as protected)"),
         (
-            curator.units_over_bound,
+            diagnostics.units_over_bound,
             f"units in more groups than covered by ε = {job.epsilon} "
-            f"(up to {curator.most_groups_of_a_unit} groups)",
+            f"(up to {diagnostics.most_groups_of_a_unit} groups)",
         ),
     )
     lines = [f"  {number:,} {words}" for number, words in facts if number]

@@ -13,9 +13,9 @@ import narwhals as nw
 import numpy as np
 
 from onesided.engine import _objects as objects
-from onesided.engine._beside import beside, whole_numbers
 from onesided.engine._conditions import with_condition
 from onesided.engine._keys import PublicKeys
+from onesided.engine._literal_frame import literal_frame, whole_numbers
 from onesided.engine.spark import _table as _spark
 from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.noise import IntArray
@@ -264,7 +264,7 @@ class Table:
         if self._frame.implementation.is_pyspark():
             return nw.from_native(_spark.small(native, columns, like=like))  # type: ignore[no-any-return]
         wholes = {name: whole_numbers(columns[name], self.schema[name]) for name in like}
-        made = beside(native, {**columns, **wholes}, self._frame.implementation)
+        made = literal_frame(native, {**columns, **wholes}, self._frame.implementation)
         casts = [nw.col(name).cast(_joinable(self.schema[name])) for name in like]
         return made.with_columns(*casts).lazy() if casts else made.lazy()
 

@@ -19,7 +19,7 @@ from onesided.linear._grid import Grid
 from onesided.linear._hierarchy import Hierarchy
 from onesided.linear._line import Bins, Haar, Identity, Prefix, Suffix
 from onesided.linear._moves import Border, Moves, moves_of
-from onesided.linear._operator import Dense, Meets, Operator, Product, Sum
+from onesided.linear._operator import Dense, Meets, Operator, OperatorSum, Product
 from onesided.linear._plane import (
     Blocks,
     Quadtree,
@@ -55,6 +55,7 @@ __all__ = [
     "Meets",
     "Moves",
     "Operator",
+    "OperatorSum",
     "Prefix",
     "Product",
     "Quadtree",
@@ -62,7 +63,6 @@ __all__ = [
     "Relabelled",
     "Stack",
     "Suffix",
-    "Sum",
     "all_ranges",
     "best_repeated",
     "block_prefix",

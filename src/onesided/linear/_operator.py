@@ -148,7 +148,7 @@ class Operator(ABC):
         return self.apply(values)
 
     def __add__(self, other: Operator) -> Operator:
-        return Sum(self, other)
+        return OperatorSum(self, other)
 
     def columns(self, cells: Array) -> Array:
         """The matrix's columns at ``cells``, written out."""
@@ -334,7 +334,7 @@ class Product(Operator):
         return self.right.adjoint(self.left.adjoint(values))
 
 
-class Sum(Operator):
+class OperatorSum(Operator):
     """Two matrices added up. Errors: ParameterError if they differ in shape."""
 
     def __init__(self, one: Operator, two: Operator) -> None:

@@ -27,7 +27,12 @@ from onesided.mechanism._counts import Counts, Interval
 from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._decision import AtMost
 from onesided.mechanism._record_sample import RecordSample
-from onesided.mechanism._sparse_vector import Answer, SparseAnswers, SparseStream, SparseVector
+from onesided.mechanism._sparse_vector import (
+    SparseAnswers,
+    SparseStream,
+    SparseVector,
+    StreamAnswer,
+)
 from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._staircase import Staircase
 from onesided.mechanism._subsampled import Subsampled
@@ -95,7 +100,6 @@ __all__ = [
     "AdaptiveGapAnswers",
     "AdaptiveGapSparseVector",
     "Ahp",
-    "Answer",
     "AtMost",
     "ContinualAnswer",
     "ContinualCount",
@@ -126,6 +130,7 @@ __all__ = [
     "SplitHistogram",
     "StairSums",
     "Staircase",
+    "StreamAnswer",
     "Subsampled",
     "Sums",
     "Suppress",

@@ -22,7 +22,7 @@ from onesided._numbers import (
 )
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._counts import Counts
-from onesided.mechanism._paid import largest_rate, moves_of
+from onesided.mechanism._paid import count_moves, largest_rate
 from onesided.noise import IntArray, Noise
 from onesided.policy import Policy, Shift
 
@@ -54,7 +54,7 @@ class DiscreteLaplace:
         counted: Iterable[str] | None = None,
     ) -> DiscreteLaplace:
         """The least such noise that keeps ``(epsilon, policy)`` for counts of units by group."""
-        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        moves = count_moves(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         return cls(largest_rate(moves, lambda shift: shift.rise + shift.fall))
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onesided._numbers import INFINITE, Loss, Number, rate, whole
-from onesided.mechanism._paid import Move, moves_of
+from onesided.mechanism._paid import Move, count_moves
 from onesided.mechanism._sparse_vector import Thresholds, _checked, _thresholds, decide
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Policy, Shift
@@ -86,7 +86,7 @@ class GapSparseVector:
         threshold, the threshold gets no noise.
         """
         c = whole(max_answers, name="max_answers", least=1)
-        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        moves = count_moves(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         threshold_rate, query_rate = _split(moves, c, each=Fraction(1))
         return cls(thresholds, threshold_rate=threshold_rate, query_rate=query_rate, max_answers=c)
 
@@ -177,7 +177,7 @@ class AdaptiveGapSparseVector:
     ) -> AdaptiveGapSparseVector:
         """Rates that keep ``(epsilon, policy)``; the margin is two deviations unless given."""
         c = whole(max_answers, name="max_answers", least=1)
-        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        moves = count_moves(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         threshold_rate, query_rate = _split(moves, c, each=Fraction(3, 2))
         return cls(
             thresholds,

@@ -14,7 +14,7 @@ from onesided._numbers import Loss, Number, positive, rate, strict_share, whole
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._baselines import combine_leads
-from onesided.mechanism._paid import largest_rate, moves_of
+from onesided.mechanism._paid import count_moves, largest_rate
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Policy, Shift
 
@@ -82,7 +82,7 @@ class GapTopK:
     ) -> GapTopK:
         """The least noise that keeps ``(epsilon, policy)`` for counts of units by group."""
         most = whole(k, name="k", least=1)
-        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        moves = count_moves(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         return cls(most, noise_rate=largest_rate(moves, lambda shift: _cost(shift, most)))
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> GapTopKAnswer:
@@ -156,7 +156,7 @@ class MeasuredTopK:
         select = GapTopK.for_policy(
             policy, k=k, epsilon=budget * part, max_groups=max_groups, counted=counted
         )
-        moves = moves_of(
+        moves = count_moves(
             policy, epsilon=(1 - part) * budget, max_groups=max_groups, counted=counted
         )
         measure_rate = largest_rate(moves, lambda shift: min(select.k, shift.rise + shift.fall))

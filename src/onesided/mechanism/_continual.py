@@ -14,7 +14,7 @@ from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, Interval, confident
 from onesided.mechanism._rates import rates_for
-from onesided.mechanism._tails import stray
+from onesided.mechanism._tails import tail_bound
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy, Shift
 
@@ -53,7 +53,7 @@ class ContinualAnswer:
 
         The other holds for each answer on its own with at least ``confidence``.
         """
-        wide = stray([(law, 1.0) for law in self.laws], confident(confidence))
+        wide = tail_bound([(law, 1.0) for law in self.laws], confident(confidence))
         lower_certain = all(law.upper == INFINITE for law in self.laws)
         upper_certain = all(law.lower == INFINITE for law in self.laws)
         lower = self.noisy if lower_certain else np.floor(self.estimate - wide)

@@ -34,7 +34,7 @@ class Move:
     loss: Fraction
 
 
-def moves_of(
+def count_moves(
     policy: Policy,
     *,
     epsilon: Number,

@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 from onesided._numbers import Loss, Number, rate, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
-from onesided.mechanism._paid import moves_of, paid_loss, paid_rate
+from onesided.mechanism._paid import count_moves, paid_loss, paid_rate
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
 
 Thresholds = int | tuple[int, ...]
 
 
-class Answer(NamedTuple):
+class StreamAnswer(NamedTuple):
     """One answer of a stream: certainly at most the threshold, or a noisy count above it.
 
     ``value`` is None when certified; otherwise it is above the threshold, and never below the
@@ -103,7 +103,7 @@ class SparseVector:
         Errors: UnprotectableError if some move raises a count, for then nothing can be certain.
         """
         limit = _limit(max_answers)
-        moves = moves_of(
+        moves = count_moves(
             policy, epsilon=epsilon, max_groups=max_groups, counted=counted, truncated=truncated
         )
         upper = paid_rate(policy, moves, answers=limit, what="a certified 'at most'")
@@ -124,7 +124,9 @@ class SparseVector:
         """Ask one query at a time; see :class:`SparseStream`."""
         return SparseStream(self, noise=noise)
 
-    def answers(self, counts: Iterable[int], *, noise: Noise | None = None) -> Iterator[Answer]:
+    def answers(
+        self, counts: Iterable[int], *, noise: Noise | None = None
+    ) -> Iterator[StreamAnswer]:
         """The answers for an iterable of counts, one by one; ends when the stream stops.
 
         Lazy: the next count is taken only after the answer to the one before was handed out, so
@@ -162,7 +164,7 @@ class SparseStream:
         used_up = isinstance(thresholds, tuple) and self._asked >= len(thresholds)
         return used_up or (limit is not None and self._answered >= limit)
 
-    def ask(self, count: int, *, threshold: int | None = None) -> Answer:
+    def ask(self, count: int, *, threshold: int | None = None) -> StreamAnswer:
         """The answer for one true count; ``threshold`` takes the place of the mechanism's own.
 
         Errors: ParameterError once the stream has stopped, or for a threshold below 0; DataError
@@ -183,7 +185,7 @@ class SparseStream:
             certified, answered, values = decide(noisy, level, left=left)
             self._asked += 1
             self._answered += int(answered[0])
-        return Answer(bool(certified[0]), int(values[0]) if answered[0] else None)
+        return StreamAnswer(bool(certified[0]), int(values[0]) if answered[0] else None)
 
     def _next_threshold(self, given: int | None) -> int:
         if given is not None:

@@ -23,7 +23,7 @@ from onesided._numbers import (
 from onesided.errors import ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import confident
-from onesided.mechanism._paid import moves_of, paid_rate
+from onesided.mechanism._paid import count_moves, paid_rate
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
 
@@ -104,7 +104,7 @@ class Staircase:
 
         Errors: UnprotectableError if some move raises a sum.
         """
-        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        moves = count_moves(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         slope = paid_rate(
             policy, moves, answers=None, what="a staircase", instead="ALap, with noise both ways"
         )

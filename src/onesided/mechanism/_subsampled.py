@@ -25,7 +25,7 @@ from onesided._numbers import (
 from onesided.errors import ContributionError, DataError, UnprotectableError
 from onesided.mechanism._base import Mechanism, counts_of
 from onesided.mechanism._counts import Correction, Counts
-from onesided.mechanism._paid import Move, moves_of
+from onesided.mechanism._paid import Move, count_moves
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import ABSENT, Policy, Shift
 
@@ -102,7 +102,7 @@ class Subsampled:
         move does both, each gets half.
         Errors: UnprotectableError where units in several groups may change and gain one.
         """
-        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        moves = count_moves(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         groups = max((max(m.shift.fall, m.shift.rise) for m in moves), default=1)
         if groups > 1:
             _refuse_changes(policy, moves)

@@ -16,7 +16,7 @@ _STEPS: Final = 4_000
 _LARGE: Final = 700.0
 
 
-def stray(laws: Sequence[tuple[TwoSidedGeometric, float]], share: Fraction) -> float:
+def tail_bound(laws: Sequence[tuple[TwoSidedGeometric, float]], share: Fraction) -> float:
     """The h that a sum of independent noise, centred, passes with chance at most ``1 - share``.
 
     On each side by itself. laws: pairs (noise, weight): a draw of ``noise`` times any number whose

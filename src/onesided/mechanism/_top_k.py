@@ -13,7 +13,7 @@ from onesided._numbers import INFINITE, Loss, Number, rate, whole
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import Correction, Counts
-from onesided.mechanism._paid import moves_of, paid_loss, paid_rate
+from onesided.mechanism._paid import count_moves, paid_loss, paid_rate
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
 
@@ -81,7 +81,7 @@ class TopK:
         Errors: UnprotectableError if some move raises a count.
         """
         most = whole(k, name="k", least=1)
-        moves = moves_of(
+        moves = count_moves(
             policy, epsilon=epsilon, max_groups=max_groups, counted=counted, truncated=truncated
         )
         return cls(most, upper_rate=paid_rate(policy, moves, answers=most, what="top-k"))

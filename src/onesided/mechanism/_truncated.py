@@ -24,7 +24,7 @@ from onesided._numbers import (
 from onesided.errors import ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import Interval
-from onesided.mechanism._paid import moves_of, paid_rate
+from onesided.mechanism._paid import count_moves, paid_rate
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
 
@@ -85,7 +85,7 @@ class TruncatedCounts:
         """
         hint = "Use less than one in the number of people, for example 1e-6."
         share = strict_share(delta, name="delta", hint=hint)
-        moves = moves_of(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
+        moves = count_moves(policy, epsilon=epsilon, max_groups=max_groups, counted=counted)
         upper = paid_rate(
             policy,
             moves,

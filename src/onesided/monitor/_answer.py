@@ -21,7 +21,7 @@ _HEAD: Final = struct.Struct("<QQ")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StepAnswer:
     """Which places are certified, which were answered with a value; the others rest."""
 
     certified: BoolArray
@@ -39,7 +39,7 @@ class Answer:
         return zlib.compress(b"".join(parts), 1)
 
 
-def decode(payload: bytes, *, size: int) -> Answer:
+def decode(payload: bytes, *, size: int) -> StepAnswer:
     """The answer that was stored.
 
     Errors: LedgerFormatError if it is not one for ``size`` places.
@@ -58,7 +58,7 @@ def decode(payload: bytes, *, size: int) -> Answer:
     packed = np.frombuffer(raw, np.uint8, bits, _HEAD.size)
     numbers = np.frombuffer(raw, "<i8", 2 * answered, _HEAD.size + bits).astype(np.int64)
     certified = np.unpackbits(packed, count=size).astype(np.bool_)
-    return Answer(certified, numbers[:answered], numbers[answered:])
+    return StepAnswer(certified, numbers[:answered], numbers[answered:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class MonitorRelease:
     batch: str
     time: str
     rules: Rules
-    answer: Answer
+    answer: StepAnswer
     head: str
 
     @property

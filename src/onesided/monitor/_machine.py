@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from onesided.errors import DataError
-from onesided.monitor._answer import Answer
+from onesided.monitor._answer import StepAnswer
 from onesided.monitor._batch import Batch, Person
 from onesided.monitor._rules import Rules
 from onesided.monitor._time import NEVER
@@ -94,7 +94,7 @@ class Machine:
                 clock=said(self.clock),
             )
 
-    def step(self, batch: Batch, *, noise: Noise) -> Answer:
+    def step(self, batch: Batch, *, noise: Noise) -> StepAnswer:
         """Take in a batch, let go of what has expired, and answer for every place."""
         self.refuse(batch)
         self.advance(batch)
@@ -111,7 +111,7 @@ class Machine:
         certified = np.zeros(self.rules.size, dtype=np.bool_)
         certified[positions[~above & reached]] = True
         picked = above & reached
-        answer = Answer(certified, positions[picked], noisy[picked])
+        answer = StepAnswer(certified, positions[picked], noisy[picked])
         self.mark(answer, clock=self.clock or 0)
         return answer
 
@@ -129,7 +129,7 @@ class Machine:
         self._window.add(batch)
         self._window.expire(self.rules.cutoff(self.clock))
 
-    def mark(self, answer: Answer, *, clock: int) -> None:
+    def mark(self, answer: StepAnswer, *, clock: int) -> None:
         """Charge what an answer used."""
         used = answer.positions
         self._marks[:-1, used] = self._marks[1:, used]

@@ -10,7 +10,7 @@ from onesided.noise._arguments import Piece
 from onesided.noise._bits import Bits
 from onesided.noise._ladder import WORD_BITS, resolve
 from onesided.noise._protocol import IntArray
-from onesided.noise._tables import Plan, plan
+from onesided.noise._tables import Decomposition, plan
 
 # Draws at a time: the pieces stay in the processor's cache.
 CHUNK = 2**16
@@ -66,7 +66,7 @@ def checked(draw: int) -> int:
     )
 
 
-def _fill_chunk(levels: Plan, out: IntArray, bits: Bits) -> None:
+def _fill_chunk(levels: Decomposition, out: IntArray, bits: Bits) -> None:
     # No overflow: levels below the last stay under their spans, whose product is under
     # 1 / (8 rate), and the last under 2^15; with rate >= 2^-40 the sum is under 2^53.
     out[:] = levels.levels[0].draw(len(out), bits)

@@ -69,7 +69,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Decomposition:
     """``G = sum of levels[i] * 2^shifts[i]``, the levels independent."""
 
     levels: tuple[Level, ...]
@@ -77,7 +77,7 @@ class Plan:
 
 
 @lru_cache(maxsize=64)
-def plan(rate: Fraction) -> Plan:
+def plan(rate: Fraction) -> Decomposition:
     """The levels for a rate in [2^-40, 2^10]; about 150 KB each."""
     levels, shifts, shift = [], [], 0
     while rate < _DIRECT:
@@ -85,7 +85,7 @@ def plan(rate: Fraction) -> Plan:
         levels.append(_level(rate, 1 << step))
         shifts.append(shift)
         rate, shift = rate * (1 << step), shift + step
-    return Plan((*levels, _level(rate, None)), (*shifts, shift))
+    return Decomposition((*levels, _level(rate, None)), (*shifts, shift))
 
 
 def _level(rate: Fraction, span: int | None) -> Level:

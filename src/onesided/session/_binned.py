@@ -11,8 +11,8 @@ from typing import Final
 from onesided._numbers import text
 from onesided.engine._keys import Key, public_keys
 from onesided.errors import DataError, ParameterError
-from onesided.session._bins import Bins, require_numbers
-from onesided.session._desk import Desk
+from onesided.session._bins import BinEdges, require_numbers
+from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, names_of
 from onesided.session._value import Missing
 
@@ -21,13 +21,13 @@ MOST_CELLS: Final = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """The desk with a column of bins beside each binned one, and the question over them."""
+    """The context with a column of bins beside each binned one, and the question over them."""
 
-    desk: Desk
+    context: QueryContext
     question: Grouped
     detail: Mapping[str, object]
-    plain: Desk
-    bins: Mapping[str, Bins]
+    plain: QueryContext
+    bins: Mapping[str, BinEdges]
     checked: tuple[str, ...]
 
     def refuse_missing(self) -> None:
@@ -45,7 +45,7 @@ class Binned:
 
 
 def with_bins(
-    desk: Desk, question: Grouped, bins: Mapping[str, Bins], *, missing: Missing
+    context: QueryContext, question: Grouped, bins: Mapping[str, BinEdges], *, missing: Missing
 ) -> Binned:
     """Bins of each row as further grouping columns, whose keys are all the cells.
 
@@ -59,16 +59,16 @@ def with_bins(
             value=missing,
         )
     for column in bins:
-        desk.table.require(column)
-        require_numbers(column, desk.schema)
-        _refuse_taken(bin_name(column), desk)
-    table = desk.table.derive(
-        {bin_name(name): one.expression(name, desk.schema[name]) for name, one in bins.items()}
+        context.table.require(column)
+        require_numbers(column, context.schema)
+        _refuse_taken(bin_name(column), context)
+    table = context.table.derive(
+        {bin_name(name): one.expression(name, context.schema[name]) for name, one in bins.items()}
     )
     by = names_of(question.by, name="by")
     groups: tuple[Key, ...] = public_keys(question.keys, by).rows if by else ((),)
     shared = {part.name: getattr(question, part.name) for part in fields(Grouped)}
-    if desk.unit is not None and not by and "keep" not in desk.policy.excess_modes:
+    if context.unit is not None and not by and "keep" not in context.policy.excess_modes:
         # One value per unit is what bins of a column mean, unless something else is said.
         shared["max_groups"] = 1 if question.max_groups is None else question.max_groups
         shared["on_excess"] = question.on_excess or "error"
@@ -78,10 +78,10 @@ def with_bins(
         for name, one in bins.items()
     }
     return Binned(
-        replace(desk, table=table),
+        replace(context, table=table),
         Grouped(**over),
         {"bins": edges, "missing": missing},
-        desk,
+        context,
         bins,
         tuple(bins) if missing == "refuse" else (),
     )
@@ -92,7 +92,7 @@ def bin_name(column: str) -> str:
     return f"{column}_bin"
 
 
-def _cells(groups: tuple[Key, ...], bins: Mapping[str, Bins]) -> list[Key]:
+def _cells(groups: tuple[Key, ...], bins: Mapping[str, BinEdges]) -> list[Key]:
     """Every public group with every bin, the last bins fastest."""
     cells = len(groups) * prod(one.number for one in bins.values())
     if cells > MOST_CELLS:
@@ -105,8 +105,8 @@ def _cells(groups: tuple[Key, ...], bins: Mapping[str, Bins]) -> list[Key]:
     return [(*group, *cell) for group in groups for cell in product(*ranges)]
 
 
-def _refuse_taken(name: str, desk: Desk) -> None:
-    if name in desk.schema:
+def _refuse_taken(name: str, context: QueryContext) -> None:
+    if name in context.schema:
         raise ParameterError(
             f"The table has a column {name!r} already, which is what the bins are called.",
             hint="Rename it.",

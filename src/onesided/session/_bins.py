@@ -19,7 +19,7 @@ _NOWHERE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Bins:
+class BinEdges:
     """Edges in rising order. Public.
 
     Bin ``i`` holds the values from edge ``i`` to below edge ``i + 1``, and values outside are in no
@@ -93,7 +93,7 @@ def edges_of(edges: Sequence[Number], *, name: str = "bins") -> tuple[Fraction, 
     return given
 
 
-def bins_of(bins: Any, bounds: Sequence[Number] | None) -> Bins:
+def bins_of(bins: Any, bounds: Sequence[Number] | None) -> BinEdges:
     """Bins from their number and bounds, or from edges."""
     if isinstance(bins, Sequence | range) and not isinstance(bins, str):
         if bounds is not None:
@@ -106,7 +106,7 @@ def bins_of(bins: Any, bounds: Sequence[Number] | None) -> Bins:
             raise ParameterError(
                 f"{len(edges)} edge makes no bin.", hint="Give at least two edges."
             )
-        return Bins(edges)
+        return BinEdges(edges)
     number = whole(bins, name="bins", least=1, most=MOST_BINS)
     if bounds is None:
         raise ParameterError(
@@ -114,7 +114,7 @@ def bins_of(bins: Any, bounds: Sequence[Number] | None) -> Bins:
             hint="Pass bounds=(lowest, highest) from public knowledge, or the edges as bins=.",
         )
     low, high = edges_of(bounds, name="bounds")[:: max(1, len(bounds) - 1)]
-    return Bins(tuple(low + (high - low) * i / number for i in range(number + 1)))
+    return BinEdges(tuple(low + (high - low) * i / number for i in range(number + 1)))
 
 
 def require_numbers(column: str, schema: Mapping[str, nw.dtypes.DType]) -> None:

@@ -26,7 +26,7 @@ from onesided.linear import Border, Grid, Moves, moves_of
 from onesided.linear._moves import listed_moves, placed_moves
 from onesided.linear._sweeps import Cells, Listed, Sweep, Window
 from onesided.policy import ABSENT, Edge, Graph, Neighbourhood, Policy, Record
-from onesided.session._bins import Bins
+from onesided.session._bins import BinEdges
 
 # Some engines round an edge to such a column's type, some do not.
 _SHORT: Final[Mapping[str, Any]] = {"Float16": np.float16, "Float32": np.float32}
@@ -45,7 +45,7 @@ class Axis:
     whole: bool
 
     @classmethod
-    def of(cls, column: str, bins: Bins, dtype: nw.dtypes.DType) -> Axis:
+    def of(cls, column: str, bins: BinEdges, dtype: nw.dtypes.DType) -> Axis:
         """Errors: ParameterError for short floats with edges that these cannot hold."""
         if dtype.is_integer():
             up = (Fraction(-(-edge.numerator // edge.denominator)) for edge in bins.edges)

@@ -14,10 +14,10 @@ from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
 from onesided.policy import Presence, bounded
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Option
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release, bounds
 
 
@@ -33,27 +33,27 @@ class Count(Grouped):
     confidence: Number = CONFIDENCE
     correction: Correction = "median"
 
-    def prepare(self, desk: Desk) -> Ready[IntArray, Release]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(desk)
+        groups = self.groups(context)
         mechanism = groups.for_policy(
-            Counts, desk, epsilon=self.epsilon, correction=self.correction, clip=True
+            Counts, context, epsilon=self.epsilon, correction=self.correction, clip=True
         )
         bounds(mechanism, np.zeros(0, dtype=np.int64), self.confidence)
         plan = groups.plan(
-            desk,
+            context,
             mechanism,
             certain=certain_sides(mechanism),
             standard_deviation=deviation(mechanism),
-            bias=left(mechanism, self.correction),
+            bias=residual_bias(mechanism, self.correction),
             why=reason(mechanism),
-            others=self._others(desk, groups),
+            others=self._others(context, groups),
         )
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.noisy(counts, noise=noise)}
 
-        def tell(answer: Answer, entry: int | None) -> Release:
+        def result(answer: Answer, entry: int | None) -> Release:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             return Release(
                 keys=groups.keys,
@@ -63,23 +63,23 @@ class Count(Grouped):
                 guarantee=plan.guarantee,
                 entry=entry,
                 interval=bounds(mechanism, noisy, self.confidence),
-                _make_frame=groups.frames(desk),
+                _make_frame=groups.frames(context),
             )
 
         rates = {
             "upper_rate": text(mechanism.upper_rate),
             "lower_rate": text(mechanism.lower_rate),
         }
-        return groups.ready(desk, plan, about=rates, draw=draw, tell=tell)
+        return groups.prepared(context, plan, about=rates, draw=draw, result=result)
 
-    def _others(self, desk: Desk, groups: Groups) -> tuple[Option, ...]:
+    def _others(self, context: QueryContext, groups: Groups) -> tuple[Option, ...]:
         """The same counts if everybody's every fact were hidden."""
         most = groups.query.max_groups
-        even = all(edge.weight == 1 for edge in desk.policy.edges)
-        known = most is not None or isinstance(desk.policy, Presence)
-        if desk.policy.name == "bounded" or not even or not known:
+        even = all(edge.weight == 1 for edge in context.policy.edges)
+        known = most is not None or isinstance(context.policy, Presence)
+        if context.policy.name == "bounded" or not even or not known:
             return ()
-        most = most or getattr(desk.policy, "max_groups", 1)
+        most = most or getattr(context.policy, "max_groups", 1)
         two_sided = Counts.for_policy(bounded(), epsilon=self.epsilon, max_groups=most)
         return (
             Option(
@@ -95,7 +95,7 @@ def deviation(mechanism: Counts | Sums | StairSums | Cumulative) -> float:
     return float(mechanism.distribution.variance() ** 0.5)
 
 
-def left(mechanism: Counts | Sums | StairSums, correction: Correction = "median") -> float:
+def residual_bias(mechanism: Counts | Sums | StairSums, correction: Correction = "median") -> float:
     """What the correction leaves of the noise's mean in the estimates."""
     noise = mechanism.distribution
     taken = {"none": 0.0, "mean": float(noise.mean()), "median": float(noise.median())}

@@ -13,11 +13,11 @@ from onesided._numbers import Infinite, Number, positive, text
 from onesided.errors import UnprotectableError
 from onesided.mechanism._truncated import TruncatedCounts
 from onesided.noise import IntArray, Noise
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 
 _BOTH: Final = ("upper", "lower")
 _DIGITS: Final = 4
@@ -36,29 +36,29 @@ class Enclosed(Grouped):
 
     delta: Number = field(kw_only=True)
 
-    def prepare(self, desk: Desk) -> Ready[IntArray, Estimates]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(desk)
-        shifts = desk.policy.shifts(groups.query)
+        groups = self.groups(context)
+        shifts = context.policy.shifts(groups.query)
         if groups.query.truncated and any(s.rise for many in shifts.values() for s in many):
             raise UnprotectableError(
                 "Cutting units down to max_groups lets counts rise under the policy "
-                f"'{desk.policy.name}', and bounds on both sides cannot hide that.",
+                f"'{context.policy.name}', and bounds on both sides cannot hide that.",
                 hint='Use on_excess="keep" or "error".',
             )
         mechanism = TruncatedCounts.for_policy(
-            desk.policy,
+            context.policy,
             epsilon=self.epsilon,
             delta=self.delta,
             max_groups=groups.query.max_groups,
             counted=groups.query.counted,
         )
-        plan = _plan(desk, groups, mechanism, most=positive(self.delta, name="delta"))
+        plan = _plan(context, groups, mechanism, most=positive(self.delta, name="delta"))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(counts, noise=noise)}
 
-        def tell(answer: Answer, entry: int | None) -> Estimates:
+        def result(answer: Answer, entry: int | None) -> Estimates:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             interval = mechanism.interval(noisy)
             middle = np.rint(noisy - _moments(mechanism)[0])
@@ -70,20 +70,22 @@ class Enclosed(Grouped):
                 confidence=1,
                 guarantee=plan.guarantee,
                 entry=entry,
-                _make_frame=groups.frames(desk),
+                _make_frame=groups.frames(context),
             )
 
         about = {"rate": text(mechanism.upper_rate), "width": mechanism.width}
-        return groups.ready(
-            desk, plan, about=about, draw=draw, tell=tell, label="two-sided bounds on the"
+        return groups.prepared(
+            context, plan, about=about, draw=draw, result=result, label="two-sided bounds on the"
         )
 
 
-def _plan(desk: Desk, groups: Groups, mechanism: TruncatedCounts, *, most: Fraction) -> Plan:
+def _plan(
+    context: QueryContext, groups: Groups, mechanism: TruncatedCounts, *, most: Fraction
+) -> Plan:
     """The charge on each edge, δ included: rounded up, but not beyond what was asked for."""
     mean, spread = _moments(mechanism)
     pure = groups.plan(
-        desk,
+        context,
         mechanism,
         certain=_BOTH,
         standard_deviation=spread,
@@ -91,7 +93,7 @@ def _plan(desk: Desk, groups: Groups, mechanism: TruncatedCounts, *, most: Fract
         why=f"noise from 0 to {mechanism.width}, so that both ends are known",
     )
     delta = {}
-    for edge, many in desk.policy.shifts(groups.query).items():
+    for edge, many in context.policy.shifts(groups.query).items():
         exact = max(mechanism.delta(shift) for shift in many)
         delta[edge.name] = max(exact, min(_short(exact), most))
     return replace(pure, guarantee=replace(pure.guarantee, delta=delta))

@@ -14,9 +14,9 @@ from onesided.engine._table import Lazy
 from onesided.errors import ContributionError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Predicate, Presence
-from onesided.session._desk import Desk, condition
+from onesided.session._context import QueryContext, condition
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, Ready, Told
+from onesided.session._question import Answer, PreparedQuery, Result
 from onesided.session._release import FrameMaker
 
 Made = TypeVar("Made")
@@ -61,17 +61,17 @@ class Grouped:
     where: object = None
     id: str | None = None
 
-    def groups(self, desk: Desk) -> Groups:
+    def groups(self, context: QueryContext) -> Groups:
         """The public half of the question, checked."""
         by = names_of(self.by, name="by")
-        desk.table.require(*by)
-        refuse_clashes(by, desk.unit)
-        desk.refuse_collated(*by)
+        context.table.require(*by)
+        refuse_clashes(by, context.unit)
+        context.refuse_collated(*by)
         keys = public_keys(self.keys, by) if by else PublicKeys((), ((),))
-        check_types(keys, desk.schema)
-        query, excess = _group_count(self, desk, by)
+        check_types(keys, context.schema)
+        query, excess = _group_count(self, context, by)
         return Groups(
-            unit=desk.unit_name,
+            unit=context.unit_name,
             by=by,
             keys=keys,
             query=query,
@@ -129,10 +129,10 @@ class Groups:
             return f"About the data as they are, in which nobody is in more than {most} groups."
         return "About the data as they are."
 
-    def for_policy(self, mechanism: type[Made], desk: Desk, **arguments: Any) -> Made:
+    def for_policy(self, mechanism: type[Made], context: QueryContext, **arguments: Any) -> Made:
         """The mechanism with the least noise for these counts."""
         made: Made = mechanism.for_policy(  # type: ignore[attr-defined] # all that count have it
-            desk.policy,
+            context.policy,
             max_groups=self.query.max_groups,
             counted=self.query.counted,
             truncated=self.query.truncated,
@@ -140,70 +140,70 @@ class Groups:
         )
         return made
 
-    def plan(self, desk: Desk, mechanism: Any, **facts: Any) -> Plan:
+    def plan(self, context: QueryContext, mechanism: Any, **facts: Any) -> Plan:
         """What ``mechanism`` on these counts costs on each edge."""
         bounded = f"the bounded data (at most {self.query.max_groups} groups per unit)"
         # Who names a bound on a person's groups thinks of persons.
-        policy, alone = desk.policy, desk.unit is None
+        policy, alone = context.policy, context.unit is None
         persons = alone and isinstance(policy, Presence) and policy.max_groups > 1
         return priced(
-            desk,
+            context,
             mechanism,
-            desk.policy.shifts(self.query),
+            context.policy.shifts(self.query),
             about=f"{self.sentence} {_ROWS}" if persons else self.sentence,
             scope=bounded if self.query.truncated else "",
             **facts,
         )
 
-    def ready(
+    def prepared(
         self,
-        desk: Desk,
+        context: QueryContext,
         plan: Plan,
         *,
         about: Mapping[str, object],
         draw: Callable[[IntArray, Noise | None], Answer],
-        tell: Callable[[Answer, int | None], Told],
+        result: Callable[[Answer, int | None], Result],
         label: str = "",
-    ) -> Ready[IntArray, Told]:
+    ) -> PreparedQuery[IntArray, Result]:
         """A question about these counts; ``about`` is what tells it from others of its kind."""
-        return Ready(
+        return PreparedQuery(
             label=f"{label} {self.label}".strip(),
             detail=self.detail,
             about={**about, "keys": self.key_texts},
             plan=plan,
-            read=lambda: self.counts(desk),
+            read=lambda: self.counts(context),
             draw=draw,
-            tell=tell,
+            result=result,
         )
 
-    def frames(self, desk: Desk) -> FrameMaker:
+    def frames(self, context: QueryContext) -> FrameMaker:
         """Makes answers by group into tables of the caller's own type."""
-        return lambda columns: desk.table.result(columns, like=self.by)
+        return lambda columns: context.table.result(columns, like=self.by)
 
-    def rows(self, desk: Desk) -> Lazy:
+    def rows(self, context: QueryContext) -> Lazy:
         """The rows that are counted. Secret."""
-        return desk.rows(self.by, where=self.where, counted=self.query.counted)
+        return context.rows(self.by, where=self.where, counted=self.query.counted)
 
-    def counts(self, desk: Desk) -> IntArray:
+    def counts(self, context: QueryContext) -> IntArray:
         """The true counts, in the order of the keys. Secret.
 
         Errors: DataError for rows of nobody; ContributionError if ``on_excess="error"``.
         """
-        desk.refuse_null_units()
-        desk.table.require_groupable(self.keys)
-        rows, most = self.rows(desk), self.query.max_groups
-        self.refuse_excess(desk, rows)
+        context.refuse_null_units()
+        context.table.require_groupable(self.keys)
+        rows, most = self.rows(context), self.query.max_groups
+        self.refuse_excess(context, rows)
         if not self.by:
-            return np.array([desk.table.total(rows, unit=desk.unit)], dtype=np.int64)
+            return np.array([context.table.total(rows, unit=context.unit)], dtype=np.int64)
         cut = most if self.excess == "truncate" else None
-        return desk.table.counts(rows, self.keys, unit=desk.unit, most=cut)
+        return context.table.counts(rows, self.keys, unit=context.unit, most=cut)
 
-    def refuse_excess(self, desk: Desk, rows: Lazy) -> None:
+    def refuse_excess(self, context: QueryContext, rows: Lazy) -> None:
         """Hold the curator to ``on_excess="error"``. Errors: ContributionError."""
-        unit, most = desk.unit, self.query.max_groups
+        unit, most = context.unit, self.query.max_groups
         if self.excess != "error" or most is None or unit is None:
             return
-        over, largest = desk.table.units_over(rows, self.keys, unit=unit, most=most)
+        over, largest = context.table.units_over(rows, self.keys, unit=unit, most=most)
         if over:
             raise ContributionError(
                 f"{over:,} values of {unit!r} are in more than {most} groups (at most {largest}).",
@@ -214,24 +214,26 @@ class Groups:
             )
 
 
-def _group_count(question: Grouped, desk: Desk, by: tuple[str, ...]) -> tuple[GroupCount, str]:
+def _group_count(
+    question: Grouped, context: QueryContext, by: tuple[str, ...]
+) -> tuple[GroupCount, str]:
     """How many groups of a unit count, and what happens to the rest."""
-    kinds = kinds_of(question.counted, desk.policy)
-    if desk.unit is None or not by:
+    kinds = kinds_of(question.counted, context.policy)
+    if context.unit is None or not by:
         if question.max_groups not in (None, 1):
             raise ParameterError(
                 f"max_groups={question.max_groups} has no meaning here: each unit is in one group.",
                 hint="Leave max_groups out, or give the session unit= and the count by=.",
             )
         return GroupCount(max_groups=1, counted=kinds), "single"
-    modes = desk.policy.excess_modes
+    modes = context.policy.excess_modes
     excess = question.on_excess or modes[0]
     if excess not in modes:
         raise ParameterError(
-            f"on_excess={excess!r} cannot be used under the policy '{desk.policy.name}'.",
+            f"on_excess={excess!r} cannot be used under the policy '{context.policy.name}'.",
             hint=f"Use one of {', '.join(map(repr, modes))}.",
         )
-    most = _max_groups(question, desk, excess)
+    most = _max_groups(question, context, excess)
     return GroupCount(max_groups=most, counted=kinds, truncated=excess == "truncate"), excess
 
 
@@ -264,9 +266,9 @@ def kinds_of(counted: str | Sequence[str] | None, policy: Policy) -> frozenset[s
     return kinds
 
 
-def _max_groups(question: Grouped, desk: Desk, excess: str) -> int | None:
+def _max_groups(question: Grouped, context: QueryContext, excess: str) -> int | None:
     """The bound to enforce; None where the policy's own covers everyone."""
-    own = desk.policy.max_groups if isinstance(desk.policy, Presence) else None
+    own = context.policy.max_groups if isinstance(context.policy, Presence) else None
     if excess == "keep":
         if question.max_groups not in (None, own):
             raise ParameterError(
@@ -274,18 +276,18 @@ def _max_groups(question: Grouped, desk: Desk, excess: str) -> int | None:
                 hint=f"Use presence(max_groups={question.max_groups}), or leave it out here.",
             )
         return None
-    if desk.policy.single_valued:
+    if context.policy.single_valued:
         if question.max_groups not in (None, 1):
             raise ParameterError(
                 f"max_groups={question.max_groups}, but under the policy "
-                f"'{desk.policy.name}' a record holds one value, so a unit is in one group.",
+                f"'{context.policy.name}' a record holds one value, so a unit is in one group.",
                 hint="Leave max_groups out; units with several values are refused, or cut to one "
                 'with on_excess="truncate".',
             )
         return 1
     if question.max_groups is None and own is None:
         raise ParameterError(
-            f"How many groups of one {desk.unit!r} should the noise cover?",
+            f"How many groups of one {context.unit!r} should the noise cover?",
             hint="Pass max_groups=, for example the most groups that most people are in; "
             "on_excess says what happens to the others.",
         )

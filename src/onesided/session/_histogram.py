@@ -13,13 +13,13 @@ from onesided.errors import ParameterError
 from onesided.noise import IntArray
 from onesided.policy import Guarantee
 from onesided.session._binned import Binned, bin_name, with_bins
-from onesided.session._bins import Bins, bins_of
+from onesided.session._bins import BinEdges, bins_of
+from onesided.session._context import QueryContext
 from onesided.session._count import Count
-from onesided.session._desk import Desk
 from onesided.session._groups import Grouped
-from onesided.session._question import Answer, Ready
+from onesided.session._histogram_methods import METHODS, HistogramMethod, Method, options, shaped
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
-from onesided.session._shaped import METHODS, Method, Shape, options, shaped
 from onesided.session._value import Missing
 
 
@@ -32,7 +32,7 @@ class HistogramRelease:
     """
 
     counts: Release
-    bins: Mapping[str, Bins]
+    bins: Mapping[str, BinEdges]
 
     @property
     def estimate(self) -> NDArray[Any]:
@@ -98,9 +98,9 @@ class Histogram(Count):
     records: int | None = field(default=None, kw_only=True)
     like: object = field(default=None, kw_only=True)
 
-    def prepare(self, desk: Desk) -> Ready[Any, Any]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
-        binned = self.binned(desk)
+        binned = self.binned(context)
         bins = binned.bins
         if self.method not in METHODS:
             raise ParameterError(
@@ -108,38 +108,38 @@ class Histogram(Count):
                 hint=f"Use one of {', '.join(map(repr, METHODS))}.",
                 value=self.method,
             )
-        shape = Shape(
+        shape = HistogramMethod(
             method=self.method, epsilon=self.epsilon, records=self.records, like=self.like
         )
         if self.method != "counts":
             return shaped(binned, bins, shape)
         shared = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
         count = Count(**shared, confidence=self.confidence, correction=self.correction)
-        ready = count.prepare(binned.desk)
-        others = options(binned, binned.question.groups(binned.desk), shape, bins)
+        prepared = count.prepare(binned.context)
+        others = options(binned, binned.question.groups(binned.context), shape, bins)
 
         def read() -> IntArray:
             binned.refuse_missing()
-            return ready.read()
+            return prepared.read()
 
-        def tell(answer: Answer, entry: int | None) -> HistogramRelease:
-            return HistogramRelease(ready.tell(answer, entry), bins)
+        def result(answer: Answer, entry: int | None) -> HistogramRelease:
+            return HistogramRelease(prepared.result(answer, entry), bins)
 
-        return Ready(
-            label=ready.label,
-            detail={**ready.detail, **binned.detail},
-            about=ready.about,
-            plan=replace(ready.plan, others=(*ready.plan.others, *others)),
+        return PreparedQuery(
+            label=prepared.label,
+            detail={**prepared.detail, **binned.detail},
+            about=prepared.about,
+            plan=replace(prepared.plan, others=(*prepared.plan.others, *others)),
             read=read,
-            draw=ready.draw,
-            tell=tell,
+            draw=prepared.draw,
+            result=result,
         )
 
-    def binned(self, desk: Desk) -> Binned:
+    def binned(self, context: QueryContext) -> Binned:
         """The question over groups alone, the bins among them."""
-        return with_bins(desk, self, self._bins(), missing=self.missing)
+        return with_bins(context, self, self._bins(), missing=self.missing)
 
-    def _bins(self) -> dict[str, Bins]:
+    def _bins(self) -> dict[str, BinEdges]:
         if isinstance(self.column, Mapping):
             if self.bins is not None or self.bounds is not None:
                 raise ParameterError(

@@ -18,15 +18,15 @@ from onesided.linear import Dense, Grid, Identity, Kron, Operator
 from onesided.linear._moves import notes_of
 from onesided.mechanism._counts import CONFIDENCE, confident
 from onesided.mechanism._linear import Linear as Mechanism
-from onesided.mechanism._tails import stray
+from onesided.mechanism._tails import tail_bound
 from onesided.noise import IntArray
 from onesided.policy import Graph, Guarantee, Neighbourhood, Policy
 from onesided.session._assurance import Apart, Assurance, assured, over_places
 from onesided.session._cells import moves_of_places
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._strategies import Choice, choose
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ class LinearRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearQuery:
     """Sums of units over public groups, each query with its own weights.
 
     workload: whole numbers, one row per query and one column per key in the order of ``keys``; or
@@ -125,9 +125,9 @@ class Linear:
     where: object = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
 
-    def prepare(self, desk: Desk) -> Ready[IntArray, LinearRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, LinearRelease]:
         """Check and price the question. Looks at no row."""
-        groups = self._groups(desk)
+        groups = self._groups(context)
         names = [row[0] if len(row) == 1 else row for row in groups.keys.rows]
         asked = self.workload if isinstance(self.workload, Operator) else Dense(self.workload)
         if asked.shape[1] != len(names):
@@ -135,31 +135,31 @@ class Linear:
                 f"The workload has {asked.shape[1]:,} columns for {len(names):,} keys.",
                 hint="Give one weight per key, in the order of keys.",
             )
-        moves = moves_of_places(desk.policy, names)
+        moves = moves_of_places(context.policy, names)
         choice = choose(
             self.strategy,
             moves if groups.where is None else moves.conditioned(),
             asked,
             positive(self.epsilon, name="epsilon"),
             Grid(len(names)),
-            tree=(desk.policy, names),
+            tree=(context.policy, names),
         )
         return answered(
-            desk,
+            context,
             groups,
             choice,
             queries={"query": list(range(asked.shape[0]))},
             non_negative=self.non_negative,
             confidence=self.confidence,
-            read=lambda: counted(desk, groups),
+            read=lambda: counted(context, groups),
             label="linear queries",
-            apart=partial(over_places, desk.policy),
+            apart=partial(over_places, context.policy),
         )
 
-    def _groups(self, desk: Desk) -> Groups:
+    def _groups(self, context: QueryContext) -> Groups:
         """Units in one group each, or as the presence policy bounds them."""
-        one_value = desk.policy.single_valued or "keep" not in desk.policy.excess_modes
-        by_unit = desk.unit is not None and one_value
+        one_value = context.policy.single_valued or "keep" not in context.policy.excess_modes
+        by_unit = context.unit is not None and one_value
         return Grouped(
             epsilon=self.epsilon,
             by=self.by,
@@ -167,25 +167,25 @@ class Linear:
             max_groups=1 if by_unit else None,
             on_excess="error" if by_unit else None,
             where=self.where,
-        ).groups(desk)
+        ).groups(context)
 
 
-def counted(desk: Desk, groups: Groups) -> IntArray:
+def counted(context: QueryContext, groups: Groups) -> IntArray:
     """The true counts. Secret.
 
     Moves from cell to cell are those of a unit's one value, whether or not a condition picks it: of
     two values, a condition might pick one now and after a short move the other, far away.
     Errors: ContributionError for units in several cells.
     """
-    if groups.where is not None and isinstance(desk.policy, Graph | Neighbourhood):
-        desk.refuse_null_units()
+    if groups.where is not None and isinstance(context.policy, Graph | Neighbourhood):
+        context.refuse_null_units()
         everyone = replace(groups, where=None)
-        everyone.refuse_excess(desk, everyone.rows(desk))
-    return groups.counts(desk)
+        everyone.refuse_excess(context, everyone.rows(context))
+    return groups.counts(context)
 
 
 def answered(
-    desk: Desk,
+    context: QueryContext,
     groups: Groups,
     choice: Choice,
     *,
@@ -197,9 +197,9 @@ def answered(
     apart: Apart,
     detail: Mapping[str, object] | None = None,
     about: str = "",
-) -> Ready[IntArray, LinearRelease]:
+) -> PreparedQuery[IntArray, LinearRelease]:
     """The steps of a question about linear queries, once its strategy is chosen."""
-    _refuse_other_shifts(desk.policy, groups)
+    _refuse_other_shifts(context.policy, groups)
     share = confident(confidence)
     mechanism = Mechanism(
         choice.strategy,
@@ -209,8 +209,8 @@ def answered(
         non_negative=non_negative,
         shifts=choice.shifts,
     )
-    plan = _plan(desk, choice, mechanism, about or groups.sentence)
-    return Ready(
+    plan = _plan(context, choice, mechanism, about or groups.sentence)
+    return PreparedQuery(
         label=f"{label} by {', '.join(groups.by)}",
         detail={**groups.detail, **(detail or {})},
         about={
@@ -223,8 +223,8 @@ def answered(
         plan=plan,
         read=read,
         draw=lambda counts, noise: {"noisy": mechanism.noisy(counts, noise=noise)},
-        tell=_teller(
-            desk,
+        result=_result_maker(
+            context,
             choice,
             mechanism,
             queries=queries,
@@ -235,8 +235,8 @@ def answered(
     )
 
 
-def _teller(
-    desk: Desk,
+def _result_maker(
+    context: QueryContext,
     choice: Choice,
     mechanism: Mechanism,
     *,
@@ -247,7 +247,7 @@ def _teller(
 ) -> Callable[[Answer, int | None], LinearRelease]:
     """Makes the release of noisy sums, drawn or stored."""
 
-    def tell(answer: Answer, entry: int | None) -> LinearRelease:
+    def result(answer: Answer, entry: int | None) -> LinearRelease:
         noisy = np.asarray(answer["noisy"], dtype=np.int64)
         lower, upper, certain = _bounds(mechanism, noisy, share)
         answers = mechanism.estimate(noisy)
@@ -264,14 +264,14 @@ def _teller(
             notes=notes_of(choice.moves),
             noisy=noisy,
             mechanism=mechanism,
-            policy=desk.policy,
+            policy=context.policy,
             guarantee=guarantee,
             entry=entry,
-            _make_frame=lambda columns: desk.table.result(columns, like=()),
+            _make_frame=lambda columns: context.table.result(columns, like=()),
             _apart=apart,
         )
 
-    return tell
+    return result
 
 
 def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Floats, Floats, bool]:
@@ -285,7 +285,7 @@ def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Flo
         return -unknown, unknown, False
     spread = law.variance()
     factors = found.variance / spread if spread else np.zeros(found.estimate.size)
-    wide = stray([(law, 1.0)], share) * np.sqrt(factors)
+    wide = tail_bound([(law, 1.0)], share) * np.sqrt(factors)
     lower, upper = found.estimate - wide, found.estimate + wide
     certain = _of_cells(mechanism.strategy) and not np.any(_negative(mechanism.workload))
     if certain:  # sums of answers with noise on one side have it on that side
@@ -323,11 +323,11 @@ def _counts(workload: Operator) -> bool:
     )
 
 
-def _plan(desk: Desk, choice: Choice, mechanism: Mechanism, about: str) -> Plan:
+def _plan(context: QueryContext, choice: Choice, mechanism: Mechanism, about: str) -> Plan:
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
     clear = _of_cells(choice.strategy) and not np.any(_negative(choice.workload))
     return priced(
-        desk,
+        context,
         mechanism,
         choice.shifts,
         about=about,

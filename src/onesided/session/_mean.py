@@ -16,12 +16,12 @@ from onesided.mechanism._counts import confident
 from onesided.mechanism._sums import Sums
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._estimates import Estimates, Floats
 from onesided.session._groups import Groups
 from onesided.session._moments import Moments, moments
 from onesided.session._plan import Plan, priced, promised
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._sum import Valued
 from onesided.session._value import Value
 from onesided.session._value_shifts import value_shifts
@@ -72,36 +72,36 @@ class Mean(Valued):
 
     squared = False
 
-    def prepare(self, desk: Desk) -> Ready[Moments, Estimates]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Estimates]:
         """Check and price the question. Looks at no row."""
-        groups, value = self.groups(desk), self.value(desk)
-        parts = self._parts(desk, groups, value)
-        plan = _plan(desk, groups, value, parts)
+        groups, value = self.groups(context), self.value(context)
+        parts = self._parts(context, groups, value)
+        plan = _plan(context, groups, value, parts)
         confident(self.confidence)
         name = "variance" if parts.squares else "mean"
 
-        def tell(answer: Answer, entry: int | None) -> Estimates:
-            return self._told(name, answer, parts, (groups, value), (desk, plan, entry))
+        def result(answer: Answer, entry: int | None) -> Estimates:
+            return self._told(name, answer, parts, (groups, value), (context, plan, entry))
 
-        return Ready(
+        return PreparedQuery(
             label=f"{name} of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **value.detail},
             about={"statistic": name, "keys": groups.key_texts, "rates": _rates(parts)},
             plan=plan,
             read=lambda: moments(
-                desk, groups, value, centre=parts.centre, squares=parts.squares is not None
+                context, groups, value, centre=parts.centre, squares=parts.squares is not None
             ),
             draw=parts.release,
-            tell=tell,
+            result=result,
         )
 
-    def _parts(self, desk: Desk, groups: Groups, value: Value) -> Parts:
+    def _parts(self, context: QueryContext, groups: Groups, value: Value) -> Parts:
         """The parts of least noise: about the middle of the bounds, or about 0."""
         share = positive(self.epsilon, name="epsilon") / (3 if self.squared else 2)
 
         def part(low: int, high: int, *, monotone: bool) -> Part:
             shifts = value_shifts(
-                desk.policy,
+                context.policy,
                 groups,
                 low=low,
                 high=high,
@@ -129,9 +129,9 @@ class Mean(Valued):
         answer: Answer,
         parts: Parts,
         asked: tuple[Groups, Value],
-        told: tuple[Desk, Plan, int | None],
+        told: tuple[QueryContext, Plan, int | None],
     ) -> Estimates:
-        (groups, value), (desk, plan, entry) = asked, told
+        (groups, value), (context, plan, entry) = asked, told
         noisy = {part: np.asarray(answer[part], dtype=np.int64) for part in parts.all}
         # A bound on a mean rests on one side of the sum and one of the count; on a variance, on
         # one side of the squares and both of the others.
@@ -156,7 +156,7 @@ class Mean(Valued):
             confidence=self.confidence,
             guarantee=plan.guarantee,
             entry=entry,
-            _make_frame=groups.frames(desk),
+            _make_frame=groups.frames(context),
         )
 
 
@@ -189,9 +189,9 @@ def _rates(parts: Parts) -> list[list[str]]:
     ]
 
 
-def _plan(desk: Desk, groups: Groups, value: Value, parts: Parts) -> Plan:
+def _plan(context: QueryContext, groups: Groups, value: Value, parts: Parts) -> Plan:
     """Charge each edge the sum of what the parts lose along it."""
-    losses = [priced(desk, part.mechanism, part.shifts).charge for part in parts.all.values()]
+    losses = [priced(context, part.mechanism, part.shifts).charge for part in parts.all.values()]
     charge: dict[str, Loss] = {
         edge: sum((loss[edge] for loss in losses), Fraction(0)) for edge in losses[0]
     }
@@ -200,9 +200,9 @@ def _plan(desk: Desk, groups: Groups, value: Value, parts: Parts) -> Plan:
     return Plan(
         mechanism=parts,
         charge=charge,
-        remaining=desk.remaining,
-        delta_remaining=desk.delta_remaining,
-        guarantee=promised(desk, charge, about=about, scope=scope),
+        remaining=context.remaining,
+        delta_remaining=context.delta_remaining,
+        guarantee=promised(context, charge, about=about, scope=scope),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from onesided.engine._table import LENGTH, ORDER, Lazy, missing, ranked, whole_of
 from onesided.errors import DataError, OnesidedError
 from onesided.noise import IntArray
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._groups import Groups
 from onesided.session._value import VALUE, Value, require_room
 
@@ -32,7 +32,7 @@ class Moments:
 
 
 def moments(
-    desk: Desk, groups: Groups, value: Value, *, centre: int = 0, squares: bool = False
+    context: QueryContext, groups: Groups, value: Value, *, centre: int = 0, squares: bool = False
 ) -> Moments:
     """The moments in steps, in the order of the keys. Secret.
 
@@ -40,18 +40,20 @@ def moments(
     Errors: DataError for rows of nobody, rows without a value, or sums past 2^62;
     ContributionError if ``on_excess="error"``.
     """
-    desk.refuse_null_units()
-    desk.table.require_groupable(groups.keys)
-    rows = desk.rows((*groups.by, value.column), where=groups.where, counted=groups.query.counted)
-    dtype = desk.schema[value.column]
+    context.refuse_null_units()
+    context.table.require_groupable(groups.keys)
+    rows = context.rows(
+        (*groups.by, value.column), where=groups.where, counted=groups.query.counted
+    )
+    dtype = context.schema[value.column]
     if value.missing == "refuse":
-        _refuse_missing(desk, rows, value)
+        _refuse_missing(context, rows, value)
     if groups.excess == "error":
-        groups.refuse_excess(desk, rows.select(*_kept(desk, groups)))
+        groups.refuse_excess(context, rows.select(*_kept(context, groups)))
     furthest = max(-value.low, value.high, value.high - value.low)
-    require_room(desk.table.height(), furthest * furthest if squares else furthest)
+    require_room(context.table.height(), furthest * furthest if squares else furthest)
     try:
-        return _added(value.in_steps(rows, dtype), desk, groups, value, centre, squares=squares)
+        return _added(value.in_steps(rows, dtype), context, groups, value, centre, squares=squares)
     except OnesidedError:
         raise
     except Exception as error:
@@ -64,48 +66,48 @@ def moments(
 
 
 def _added(
-    rows: Lazy, desk: Desk, groups: Groups, value: Value, centre: int, *, squares: bool
+    rows: Lazy, context: QueryContext, groups: Groups, value: Value, centre: int, *, squares: bool
 ) -> Moments:
     """The moments of rows in steps, in the order of the keys."""
-    parts = _per_unit(rows, desk, groups, value)
+    parts = _per_unit(rows, context, groups, value)
     moved = nw.col(VALUE) - centre
     again = moved * moved if squares else moved
     parts = parts.with_columns(moved.alias(VALUE), again.alias(_SQUARE))
     adds = (nw.len().alias(LENGTH), nw.col(VALUE).sum(), nw.col(_SQUARE).sum())
     if not groups.by:
-        found = desk.table.fetch(parts.select(*adds), _NAMES)
+        found = context.table.fetch(parts.select(*adds), _NAMES)
         return Moments(*(np.array([whole_of(part)], dtype=np.int64) for part in found[0]))
-    pairs = desk.table.join_keys(parts, groups.keys)
-    if groups.excess == "truncate" and desk.unit is not None:
-        pairs = ranked(pairs, desk.unit).filter(nw.col(LENGTH) <= groups.query.max_groups)
+    pairs = context.table.join_keys(parts, groups.keys)
+    if groups.excess == "truncate" and context.unit is not None:
+        pairs = ranked(pairs, context.unit).filter(nw.col(LENGTH) <= groups.query.max_groups)
     grouped = pairs.group_by(ORDER).agg(*adds)
-    return _in_order(desk.table.fetch(grouped, (ORDER, *_NAMES)), groups)
+    return _in_order(context.table.fetch(grouped, (ORDER, *_NAMES)), groups)
 
 
-def outside(desk: Desk, groups: Groups, value: Value) -> tuple[int, int]:
+def outside(context: QueryContext, groups: Groups, value: Value) -> tuple[int, int]:
     """How many counted rows lie outside the bounds, and how many have no value. Secret."""
-    rows = desk.rows((value.column,), where=groups.where, counted=groups.query.counted)
-    given, empty = nw.col(value.column), missing(value.column, desk.schema[value.column])
+    rows = context.rows((value.column,), where=groups.where, counted=groups.query.counted)
+    given, empty = nw.col(value.column), missing(value.column, context.schema[value.column])
     low, high = (float(end * value.step) for end in (value.low, value.high))
     beyond = ~empty & ((given < low) | (given > high))
     return tuple(  # type: ignore[return-value] # a pair
-        whole_of(desk.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
+        whole_of(context.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
         for which in (beyond, empty)
     )
 
 
-def _kept(desk: Desk, groups: Groups) -> list[str]:
-    return [*([desk.unit] if desk.unit else []), *groups.by]
+def _kept(context: QueryContext, groups: Groups) -> list[str]:
+    return [*([context.unit] if context.unit else []), *groups.by]
 
 
-def _per_unit(rows: Lazy, desk: Desk, groups: Groups, value: Value) -> Lazy:
+def _per_unit(rows: Lazy, context: QueryContext, groups: Groups, value: Value) -> Lazy:
     """One row per unit and group, with the unit's clipped sum."""
-    if desk.unit is None:
+    if context.unit is None:
         # Past 2^51 steps a bound itself may have been rounded up to the next one.
         return rows.with_columns(_within(value.low, value.high)).select(*groups.by, VALUE)
     # Rows are clipped to what cannot cancel, so that dropping one never raises a sum.
     low, high = min(value.low, 0), max(value.high, 0)
-    sums = rows.with_columns(_within(low, high)).group_by(*_kept(desk, groups))
+    sums = rows.with_columns(_within(low, high)).group_by(*_kept(context, groups))
     return sums.agg(nw.col(VALUE).sum()).with_columns(_within(value.low, value.high))
 
 
@@ -122,9 +124,9 @@ def _in_order(found: list[tuple[Any, ...]], groups: Groups) -> Moments:
     return Moments(*by_rank[:, groups.keys.order()])
 
 
-def _refuse_missing(desk: Desk, rows: Lazy, value: Value) -> None:
-    empty = rows.filter(missing(value.column, desk.schema[value.column]))
-    number = whole_of(desk.table.scalar(empty.select(nw.len().alias(LENGTH))))
+def _refuse_missing(context: QueryContext, rows: Lazy, value: Value) -> None:
+    empty = rows.filter(missing(value.column, context.schema[value.column]))
+    number = whole_of(context.table.scalar(empty.select(nw.len().alias(LENGTH))))
     if number:
         raise DataError(
             f"{number:,} rows have no value in {value.column!r}.",

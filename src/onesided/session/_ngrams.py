@@ -12,9 +12,9 @@ from onesided._numbers import Number, whole
 from onesided.engine._first_groups import has_windows
 from onesided.engine._table import LENGTH, Lazy, missing
 from onesided.errors import DataError, ParameterError
-from onesided.session._desk import Desk, condition
+from onesided.session._context import QueryContext, condition
 from onesided.session._groups import names_of, refuse_clashes
-from onesided.session._question import Ready
+from onesided.session._question import PreparedQuery
 from onesided.session._unknown import (
     Found,
     KeysRelease,
@@ -51,33 +51,33 @@ class Ngrams:
     threshold: int = 0
     id: str | None = None
 
-    def prepare(self, desk: Desk) -> Ready[Found, KeysRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Found, KeysRelease]:
         """Check and price the question. Looks at no row."""
-        unit = desk.unit
+        unit = context.unit
         if unit is None:
             raise ParameterError(
                 "n-grams are of the rows of one unit, and this session's unit is the row.",
                 hint="Give the session unit=, the column that says whose row it is.",
             )
         order = names_of(self.order, name="order")
-        desk.table.require(self.by, *order)
+        context.table.require(self.by, *order)
         steps = whole(self.n, name="n", least=1, most=MOST)
         names = tuple(f"{self.by}_{place}" for place in range(1, steps + 1))
         refuse_clashes((self.by, *order), unit)
         refuse_clashes(names, unit)
         chosen = condition(self.where)
-        query = counted_query(desk, self.counted, self.max_groups)
-        kind = key_types(desk, [self.by])[self.by]
+        query = counted_query(context, self.counted, self.max_groups)
+        kind = key_types(context, [self.by])[self.by]
 
         def rows() -> Lazy:
-            steps = desk.rows((self.by, *order), where=chosen, counted=query.counted)
-            _refuse_no_order(desk, steps, order)
+            steps = context.rows((self.by, *order), where=chosen, counted=query.counted)
+            _refuse_no_order(context, steps, order)
             return windows(_typed(steps, self.by, kind), unit, self.by, order, names)
 
         return search(
-            desk,
+            context,
             query,
-            mechanism_for(desk, query, self.epsilon, self.threshold),
+            mechanism_for(context, query, self.epsilon, self.threshold),
             types=dict.fromkeys(names, kind),
             rows=rows,
             what={
@@ -121,11 +121,11 @@ def _nullable(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     return nw.from_native(native.convert_dtypes()) if hasattr(native, "iloc") else frame
 
 
-def _refuse_no_order(desk: Desk, rows: Lazy, order: Sequence[str]) -> None:
+def _refuse_no_order(context: QueryContext, rows: Lazy, order: Sequence[str]) -> None:
     """A step without a time has no place in its trajectory."""
     schema = rows.collect_schema()
     for name in order:
-        gaps = desk.table.scalar(
+        gaps = context.table.scalar(
             rows.filter(missing(name, schema[name])).select(nw.len().alias(LENGTH))
         )
         if int(gaps):

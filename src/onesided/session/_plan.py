@@ -11,7 +11,7 @@ from typing import Any, Final
 from onesided._numbers import Loss, readable, shown
 from onesided.policy import Edge, Guarantee, Policy, Shift
 from onesided.policy._shift import ABSENT
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 
 IN_THE_CLEAR: Final = (
     "No record that is there is protected by this policy, only the absence of those that are "
@@ -108,7 +108,7 @@ def _table(rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def priced(
-    desk: Desk,
+    context: QueryContext,
     mechanism: Any,
     shifts: Mapping[Edge, Iterable[Shift]],
     *,
@@ -129,9 +129,9 @@ def priced(
     return Plan(
         mechanism=mechanism,
         charge=charge,
-        remaining=desk.remaining,
-        delta_remaining=desk.delta_remaining,
-        guarantee=promised(desk, charge, about=about, scope=scope),
+        remaining=context.remaining,
+        delta_remaining=context.delta_remaining,
+        guarantee=promised(context, charge, about=about, scope=scope),
         certain=certain,
         standard_deviation=standard_deviation,
         bias=bias,
@@ -141,16 +141,16 @@ def priced(
 
 
 def promised(
-    desk: Desk, charge: Mapping[str, Loss], *, about: str = "", scope: str = ""
+    context: QueryContext, charge: Mapping[str, Loss], *, about: str = "", scope: str = ""
 ) -> Guarantee:
     """The guarantee of a pure release at this charge, and what it must not be taken for."""
     warnings = (
-        (EACH_ROW, desk.unit is None),
-        (IN_THE_CLEAR, in_the_clear(desk.policy)),
+        (EACH_ROW, context.unit is None),
+        (IN_THE_CLEAR, in_the_clear(context.policy)),
     )
     told = " ".join(filter(None, (about, *(words for words, holds in warnings if holds))))
     pure = dict.fromkeys(charge, Fraction(0))
-    return Guarantee(desk.policy.name, charge, pure, told, scope, desk.policy)
+    return Guarantee(context.policy.name, charge, pure, told, scope, context.policy)
 
 
 def in_the_clear(policy: Policy) -> bool:

@@ -19,12 +19,12 @@ from onesided.mechanism._cumulative import Cumulative
 from onesided.noise import IntArray
 from onesided.policy import Guarantee
 from onesided.session._binned import Binned, with_bins
-from onesided.session._bins import Bins, edges_of
+from onesided.session._bins import BinEdges, edges_of
+from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, reason
-from onesided.session._desk import Desk
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import FrameMaker
 from onesided.session._value import Missing
 
@@ -139,17 +139,19 @@ class Quantile(Grouped):
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
 
-    def prepare(self, desk: Desk) -> Ready[IntArray, QuantileRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, QuantileRelease]:
         """Check and price the question. Looks at no row."""
-        share, binned = share_of(self.q), self.binned(desk)
+        share, binned = share_of(self.q), self.binned(context)
         points = binned.bins[self.column].edges
-        groups = binned.question.groups(binned.desk)
-        mechanism = groups.for_policy(Cumulative, desk, bins=len(points) + 1, epsilon=self.epsilon)
-        plan = _plan(desk, groups, mechanism, self.confidence)
+        groups = binned.question.groups(binned.context)
+        mechanism = groups.for_policy(
+            Cumulative, context, bins=len(points) + 1, epsilon=self.epsilon
+        )
+        plan = _plan(context, groups, mechanism, self.confidence)
         names = groups.by[:-1]
         keys = PublicKeys(names, tuple(row[:-1] for row in groups.keys.rows[:: len(points) + 1]))
 
-        def tell(answer: Answer, entry: int | None) -> QuantileRelease:
+        def result(answer: Answer, entry: int | None) -> QuantileRelease:
             runs = np.asarray(answer["runs"], dtype=np.int64)
             return QuantileRelease(
                 keys,
@@ -160,37 +162,37 @@ class Quantile(Grouped):
                 groups.query.max_groups == 1,
                 plan.guarantee,
                 entry,
-                lambda columns: desk.table.result(columns, like=names),
+                lambda columns: context.table.result(columns, like=names),
             )
 
         def read() -> IntArray:
             binned.refuse_missing()
-            return groups.counts(binned.desk)
+            return groups.counts(binned.context)
 
-        return Ready(
+        return PreparedQuery(
             label=f"quantiles of {self.column} by {', '.join(names)}".removesuffix(" by "),
             detail={**groups.detail, **binned.detail},
             about={"keys": groups.key_texts, "mechanism": repr(mechanism)},
             plan=plan,
             read=read,
             draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
-            tell=tell,
+            result=result,
         )
 
-    def binned(self, desk: Desk) -> Binned:
+    def binned(self, context: QueryContext) -> Binned:
         """The question over groups alone, with the runs between candidates among them."""
         points = edges_of(self.candidates, name="candidates")
         if not points:
             raise ParameterError("There are no candidates.", hint="Give at least one number.")
-        bins = {self.column: Bins(points, open_ends=True)}
-        return with_bins(desk, self, bins, missing=self.missing)
+        bins = {self.column: BinEdges(points, open_ends=True)}
+        return with_bins(context, self, bins, missing=self.missing)
 
 
-def _plan(desk: Desk, groups: Groups, mechanism: Cumulative, confidence: Number) -> Plan:
+def _plan(context: QueryContext, groups: Groups, mechanism: Cumulative, confidence: Number) -> Plan:
     nothing = np.zeros(0, dtype=np.int64)
     mechanism.interval(nothing, nothing, confidence=confidence)  # refuses what is no confidence
     return groups.plan(
-        desk,
+        context,
         mechanism,
         certain=certain_sides(mechanism),
         standard_deviation=mechanism.mean_variance**0.5,

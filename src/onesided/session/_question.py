@@ -11,7 +11,7 @@ import numpy as np
 
 from onesided.errors import LedgerFormatError, called
 from onesided.noise import Noise
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._plan import Plan
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ CONTENT_TYPE: Final = "application/vnd.onesided.answer+json"
 
 Answer = Mapping[str, Any]
 Secret = TypeVar("Secret")
-Told = TypeVar("Told")
-Told_co = TypeVar("Told_co", covariant=True)
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 P = ParamSpec("P")
 
 
-class Question(Protocol[Told_co]):
+class Question(Protocol[Result_co]):
     """A question as a value. ``id`` names its answer in the ledger; None keeps no name."""
 
     @property
@@ -34,19 +34,19 @@ class Question(Protocol[Told_co]):
         """Asking again with the same id re-reads the answer at no charge."""
         ...
 
-    def prepare(self, desk: Desk) -> Ready[Any, Told_co]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Any, Result_co]:
         """Check and price the question. Looks at no row."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ready(Generic[Secret, Told_co]):
+class PreparedQuery(Generic[Secret, Result_co]):
     """A question that passed every check, in the steps a session takes it through.
 
     label, detail: what the ledger calls it, and its public facts. about: what else must be the
     same for a stored answer to be an answer to it, such as keys and rates.
     read: looks at the rows, and raises before anything is charged. draw: adds the noise.
-    tell: makes the release of an answer, drawn or stored, and its number in the ledger.
+    result: makes the release of an answer, drawn or stored, and its number in the ledger.
     """
 
     label: str
@@ -54,7 +54,7 @@ class Ready(Generic[Secret, Told_co]):
     plan: Plan
     read: Callable[[], Secret]
     draw: Callable[[Secret, Noise | None], Answer]
-    tell: Callable[[Answer, int | None], Told_co]
+    result: Callable[[Answer, int | None], Result_co]
     about: Mapping[str, object] = field(default_factory=dict)
 
     def encode(self, answer: Answer) -> bytes:
@@ -82,10 +82,12 @@ class Ready(Generic[Secret, Told_co]):
         return answer
 
 
-def asks(question: Callable[P, Question[Told]]) -> Callable[Concatenate[Session, P], Told]:
+def query_method(
+    question: Callable[P, Question[Result]],
+) -> Callable[Concatenate[Session, P], Result]:
     """A session's method that asks a question of this class; its arguments are the question's."""
 
-    def ask(session: Session, /, *args: P.args, **kwargs: P.kwargs) -> Told:
+    def ask(session: Session, /, *args: P.args, **kwargs: P.kwargs) -> Result:
         return session.ask(called(question, *args, **kwargs))
 
     ask.__doc__ = question.__doc__

@@ -20,12 +20,12 @@ from onesided.mechanism._counts import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._assurance import along_axes
 from onesided.session._binned import Binned, bin_name, with_bins
-from onesided.session._bins import _NOWHERE, Bins, _below, _search, bins_of
+from onesided.session._bins import _NOWHERE, BinEdges, _below, _search, bins_of
 from onesided.session._cells import Axis, moves_between
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
 from onesided.session._linear import Columns, LinearRelease, Strategy, answered, counted
-from onesided.session._question import Ready
+from onesided.session._question import PreparedQuery
 from onesided.session._strategies import choose
 from onesided.session._value import Missing
 
@@ -33,7 +33,7 @@ Outside = Literal["clamp", "refuse"]
 _MOST_LISTED: Final = 2**20
 
 
-class _Drawn(Bins):
+class _Drawn(BinEdges):
     """Bins whose end bins also hold what lies beyond them."""
 
     __slots__ = ()
@@ -45,7 +45,7 @@ class _Drawn(Bins):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
+class RangeQuery:
     """How many units (rows, if the session's unit is the row) lie in each range of a column?
 
     column: a column of numbers; two of them for rectangles (for the metric "haversine" latitude
@@ -60,7 +60,7 @@ class Ranges:
         without.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
     epsilon, strategy, non_negative, confidence, where, id: as in
-        :class:`onesided.session.Linear`. ``missing`` and ``outside`` hold for all rows.
+        :class:`onesided.session.LinearQuery`. ``missing`` and ``outside`` hold for all rows.
     Direction and loss: noise on the sums that the strategy measures, as the moves of values need
     it; see :mod:`onesided.session._cells` for which cells a move of values joins.
     """
@@ -78,25 +78,25 @@ class Ranges:
     where: object = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
 
-    def prepare(self, desk: Desk) -> Ready[IntArray, LinearRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, LinearRelease]:
         """Check and price the question. Looks at no row."""
-        binned = self.binned(desk)
+        binned = self.binned(context)
         bins = binned.bins
-        groups = binned.question.groups(binned.desk)
+        groups = binned.question.groups(binned.context)
         asked = workload_of(self.ranges, bins)
         epsilon = positive(self.epsilon, name="epsilon")
-        axes = [Axis.of(name, one, desk.schema[name]) for name, one in bins.items()]
-        moves = self._moves(desk, axes)
+        axes = [Axis.of(name, one, context.schema[name]) for name, one in bins.items()]
+        moves = self._moves(context, axes)
         choice = choose(self.strategy, moves, asked, epsilon, Grid(asked.grid))
 
         def read() -> IntArray:
             binned.refuse_missing()
             if self.outside == "refuse":
                 _refuse_outside(binned, bins)
-            return counted(binned.desk, groups)
+            return counted(binned.context, groups)
 
         return answered(
-            binned.desk,
+            binned.context,
             groups,
             choice,
             queries=_told(asked, bins),
@@ -104,19 +104,19 @@ class Ranges:
             confidence=self.confidence,
             read=read,
             label="ranges",
-            apart=partial(along_axes, desk.policy, axes),
+            apart=partial(along_axes, context.policy, axes),
             detail={**binned.detail, "outside": self.outside},
             about=f"{groups.sentence} {self._sentence}",
         )
 
-    def binned(self, desk: Desk) -> Binned:
+    def binned(self, context: QueryContext) -> Binned:
         """The question as a histogram's, over cells."""
         question = Grouped(epsilon=self.epsilon, where=self.where)
-        return with_bins(desk, question, self._bins(), missing=self.missing)
+        return with_bins(context, question, self._bins(), missing=self.missing)
 
-    def _moves(self, desk: Desk, axes: Sequence[Axis]) -> Moves:
+    def _moves(self, context: QueryContext, axes: Sequence[Axis]) -> Moves:
         moves = moves_between(
-            desk.policy,
+            context.policy,
             axes,
             clamped=self.outside == "clamp",
             partition=self.missing == "refuse",
@@ -131,7 +131,7 @@ class Ranges:
             return f"Values beyond the bins count in the nearest bin.{left}"
         return f"About data that lie within the bins, all of them.{left}"
 
-    def _bins(self) -> dict[str, Bins]:
+    def _bins(self) -> dict[str, BinEdges]:
         """Bins of one or two columns. Errors: ParameterError."""
         if self.outside not in get_args(Outside):
             raise ParameterError(
@@ -156,7 +156,7 @@ class Ranges:
             return {name: _Drawn(one.edges) for name, one in given.items()}
         return given
 
-    def _of_two(self, names: tuple[str, ...]) -> dict[str, Bins]:
+    def _of_two(self, names: tuple[str, ...]) -> dict[str, BinEdges]:
         pairs: list[tuple[object, ...]] = []
         for what, part in (("bins", self.bins), ("bounds", self.bounds)):
             one = (None,) * len(names) if part is None and what == "bounds" else part
@@ -175,7 +175,7 @@ class Ranges:
         return {name: bins_of(bins, bounds) for name, bins, bounds in every}
 
 
-def workload_of(ranges: object, bins: Mapping[str, Bins]) -> Workload:
+def workload_of(ranges: object, bins: Mapping[str, BinEdges]) -> Workload:
     """Ranges of cells. Errors: ParameterError for ends that are no edges, or lie outside."""
     shape = tuple(one.number for one in bins.values())
     if isinstance(ranges, Workload):
@@ -226,7 +226,7 @@ def _named(name: str, shape: tuple[int, ...]) -> Workload:
     return Workload(shape, places if name == "cells" else np.zeros_like(places), places + 1)
 
 
-def _ends(part: Any, column: str, bins: Bins, place: int) -> tuple[int, int]:
+def _ends(part: Any, column: str, bins: BinEdges, place: int) -> tuple[int, int]:
     """The cells of one range of one column."""
     if not isinstance(part, Sequence) or isinstance(part, str) or len(part) != 2:
         raise ParameterError(
@@ -244,7 +244,7 @@ def _ends(part: Any, column: str, bins: Bins, place: int) -> tuple[int, int]:
     return low, high
 
 
-def _edge(end: object, column: str, bins: Bins, place: int) -> int:
+def _edge(end: object, column: str, bins: BinEdges, place: int) -> int:
     value = exact(end, name="end of a range")
     for number, edge in enumerate(bins.edges):
         if edge == value or float(edge) == float(value):
@@ -259,7 +259,7 @@ def _edge(end: object, column: str, bins: Bins, place: int) -> int:
     )
 
 
-def _told(asked: Workload, bins: Mapping[str, Bins]) -> Columns:
+def _told(asked: Workload, bins: Mapping[str, BinEdges]) -> Columns:
     """The ranges, column by column; ``_from`` is in the range, ``_to`` is not."""
     told: dict[str, list[Any]] = {}
     for axis, (column, one) in enumerate(bins.items()):
@@ -269,9 +269,9 @@ def _told(asked: Workload, bins: Mapping[str, Bins]) -> Columns:
     return told
 
 
-def _refuse_outside(binned: Binned, bins: Mapping[str, Bins]) -> None:
+def _refuse_outside(binned: Binned, bins: Mapping[str, BinEdges]) -> None:
     """Hold the curator to data within the bins. Errors: DataError."""
-    table = binned.desk.table
+    table = binned.context.table
     for column in bins:
         beyond = (nw.col(bin_name(column)) == _NOWHERE) & ~no_value(column, table.schema[column])
         number = int(table.scalar(table.frame.filter(beyond).select(nw.len().alias("rows"))))

@@ -19,9 +19,9 @@ from onesided.mechanism._record_sample import samples_for
 from onesided.noise import Noise
 from onesided.policy import GroupCount, Guarantee, Policy
 from onesided.policy._shift import ABSENT
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._plan import Plan, promised
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 
 _VALUE: Final = "onesided_value"
 _SQUARE: Final = "onesided_square"
@@ -48,23 +48,23 @@ class Sample:
     epsilon: Number
     id: str | None = None
 
-    def prepare(self, desk: Desk) -> Ready[Draw, SampleRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Draw, SampleRelease]:
         """Check and price the question. Looks at no row."""
-        samples = _tellable(samples_for(desk.policy, epsilon=self.epsilon), desk.policy)
-        plan = _plan(desk, samples)
+        samples = _tellable(samples_for(context.policy, epsilon=self.epsilon), context.policy)
+        plan = _plan(context, samples)
 
         def draw(cut: Draw, noise: Noise | None) -> Answer:
             found = cut(noise)
             return {"cut": found}
 
-        def tell(answer: Answer, entry: int | None) -> SampleRelease:
+        def result(answer: Answer, entry: int | None) -> SampleRelease:
             cut: Cut = answer["cut"]
             return SampleRelease(
                 frame=cut.frame,
                 samples=samples,
                 units=cut.units,
-                policy=desk.policy,
-                unit=desk.unit,
+                policy=context.policy,
+                unit=context.unit,
                 guarantee=plan.guarantee,
                 entry=entry,
             )
@@ -73,14 +73,14 @@ class Sample:
             label="sample of true records",
             detail={"kinds": {kind: one.keep_text for kind, one in samples.items()}},
             plan=plan,
-            read=lambda: look(desk, samples),
+            read=lambda: look(context, samples),
             draw=draw,
-            tell=tell,
+            result=result,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Unkept(Ready[Draw, "SampleRelease"]):
+class _Unkept(PreparedQuery[Draw, "SampleRelease"]):
     """In place of rows, the ledger keeps how many units were published."""
 
     def encode(self, answer: Answer) -> bytes:
@@ -224,19 +224,19 @@ def _tellable(samples: Samples, policy: Policy) -> Samples:
     return found
 
 
-def _plan(desk: Desk, samples: Samples) -> Plan:
+def _plan(context: QueryContext, samples: Samples) -> Plan:
     """Each edge is charged for the one kind that it leads to."""
-    charge: dict[str, Loss] = {edge.name: Fraction(0) for edge in desk.policy.edges}
+    charge: dict[str, Loss] = {edge.name: Fraction(0) for edge in context.policy.edges}
     for kind, sample in samples.items():
         query = GroupCount(max_groups=1, counted=frozenset({kind}))
-        for edge, many in desk.policy.shifts(query).items():
+        for edge, many in context.policy.shifts(query).items():
             charge[edge.name] += max(sample.loss(shift) for shift in many)
     chances = ", ".join(f"{kind}: {one.keep_text}" for kind, one in samples.items())
     about = f"True records of open units, whole or not at all; kept with probability {chances}."
     return Plan(
         mechanism=samples,
         charge=charge,
-        remaining=desk.remaining,
-        delta_remaining=desk.delta_remaining,
-        guarantee=promised(desk, charge, about=about),
+        remaining=context.remaining,
+        delta_remaining=context.delta_remaining,
+        guarantee=promised(context, charge, about=about),
     )

@@ -13,22 +13,22 @@ from onesided.errors import ParameterError, PolicyError, PolicyMismatchError, ca
 from onesided.ledger import Account, Ledger
 from onesided.noise import Noise
 from onesided.policy import Policy
+from onesided.session._above import Above, AboveRelease
+from onesided.session._context import QueryContext
 from onesided.session._count import Count
-from onesided.session._curator import Curator, Inspected, inspected
-from onesided.session._desk import Desk
+from onesided.session._diagnostics import Diagnostics, Inspected, inspected
 from onesided.session._enclosed import Enclosed
 from onesided.session._histogram import Histogram
-from onesided.session._largest import Largest
-from onesided.session._linear import Linear
+from onesided.session._linear import LinearQuery
 from onesided.session._mean import Mean, Variance
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Plan
 from onesided.session._quantile import Quantile, QuantileRelease
-from onesided.session._question import CONTENT_TYPE, Question, Ready, Told, asks
-from onesided.session._ranges import Ranges
+from onesided.session._question import CONTENT_TYPE, PreparedQuery, Question, Result, query_method
+from onesided.session._ranges import RangeQuery
 from onesided.session._sample import Sample
 from onesided.session._sum import Sum
-from onesided.session._threshold import Threshold, ThresholdRelease
+from onesided.session._top_k import TopK
 from onesided.session._unknown import Discover
 
 
@@ -88,7 +88,7 @@ class Session:
 
     def _refuse_other_unit(self) -> None:
         """Losses per person and losses per row have no sum, so one account holds only one kind."""
-        own = self._desk().unit_name
+        own = self._context().unit_name
         entries = self.ledger.entries() if self._account.releases else ()
         for entry in entries:
             charged = entry.kind == "spend" and entry.policy_id == self.policy.identity
@@ -110,29 +110,29 @@ class Session:
         """What was spent on each edge."""
         return self._account.spent
 
-    count = asks(Count)
-    top_k = asks(Largest)
-    above = asks(Threshold)
-    enclose = asks(Enclosed)
-    sum = asks(Sum)
-    mean = asks(Mean)
-    variance = asks(Variance)
-    histogram = asks(Histogram)
-    quantile = asks(Quantile)
-    sample = asks(Sample)
-    linear = asks(Linear)
-    ranges = asks(Ranges)
-    discover = asks(Discover)
-    ngrams = asks(Ngrams)
+    count = query_method(Count)
+    top_k = query_method(TopK)
+    above = query_method(Above)
+    enclose = query_method(Enclosed)
+    sum = query_method(Sum)
+    mean = query_method(Mean)
+    variance = query_method(Variance)
+    histogram = query_method(Histogram)
+    quantile = query_method(Quantile)
+    sample = query_method(Sample)
+    linear = query_method(LinearQuery)
+    ranges = query_method(RangeQuery)
+    discover = query_method(Discover)
+    ngrams = query_method(Ngrams)
 
     def at_most(
         self, threshold: int | Sequence[int] | Mapping[Any, int], **question: Any
-    ) -> ThresholdRelease:
+    ) -> AboveRelease:
         """The groups certified to have at most ``threshold``; never stops (ε/ℓ0).
 
         threshold: one for all, or one for each key, in the keys' order or by key.
         """
-        return self.ask(called(Threshold, threshold, max_answers=None, **question))
+        return self.ask(called(Above, threshold, max_answers=None, **question))
 
     def median(self, column: str, **question: Any) -> QuantileRelease:
         """The candidate with half of the units' values at or below it; see :class:`Quantile`."""
@@ -150,45 +150,45 @@ class Session:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""
         return self._prepared(question).plan
 
-    def ask(self, question: Question[Told]) -> Told:
+    def ask(self, question: Question[Result]) -> Result:
         """Answer ``question``; what every method named after a question does.
 
         Order: everything is checked, the charge is recorded durably, then noise is drawn.
         Errors: BudgetExceededError (nothing drawn, nothing recorded), and those of bad input.
         """
-        ready = self._prepared(question)
+        prepared = self._prepared(question)
         if question.id is not None:
             stored = self._account.recall(question.id)
             if stored is not None:
-                return ready.tell(ready.decode(stored.payload), stored.number)
-        charge, delta = ready.plan.charge, ready.plan.guarantee.delta
+                return prepared.result(prepared.decode(stored.payload), stored.number)
+        charge, delta = prepared.plan.charge, prepared.plan.guarantee.delta
         if not any(charge.values()) and not any(delta.values()):
             # No move of the policy can change this answer: it may be told as it is.
-            return ready.tell(ready.draw(ready.read(), self._noise), None)
+            return prepared.result(prepared.draw(prepared.read(), self._noise), None)
         self._account.require(charge, delta=delta)
-        secret = ready.read()
+        secret = prepared.read()
         receipt = self._account.spend(
             charge,
             delta=delta,
-            label=ready.label,
-            detail={**ready.detail, "unit": self._desk().unit_name},
+            label=prepared.label,
+            detail={**prepared.detail, "unit": self._context().unit_name},
             release_id=question.id,
         )
-        answer = ready.draw(secret, self._noise)
-        self._account.store(receipt, ready.encode(answer), content_type=CONTENT_TYPE)
-        return ready.tell(answer, receipt.number)
+        answer = prepared.draw(secret, self._noise)
+        self._account.store(receipt, prepared.encode(answer), content_type=CONTENT_TYPE)
+        return prepared.result(answer, receipt.number)
 
-    def _prepared(self, question: Question[Told]) -> Ready[Any, Told]:
+    def _prepared(self, question: Question[Result]) -> PreparedQuery[Any, Result]:
         if isinstance(question, type) or not hasattr(question, "prepare"):
             raise ParameterError(
                 f"A question was expected, got {question!r}.",
                 hint='Make one of onesided.session\'s, such as Count(by="place", keys=places, '
                 "epsilon=1).",
             )
-        return question.prepare(self._desk())
+        return question.prepare(self._context())
 
-    def _desk(self) -> Desk:
-        return Desk(
+    def _context(self) -> QueryContext:
+        return QueryContext(
             policy=self.policy,
             unit=self.unit,
             table=self._table,
@@ -196,9 +196,9 @@ class Session:
             delta_remaining=self._account.delta_remaining,
         )
 
-    def inspect(self, question: Inspected) -> Curator:
+    def inspect(self, question: Inspected) -> Diagnostics:
         """Facts about the real data that help the curator choose bounds. NOT for publication.
 
         question: one over public groups, bins or candidates. Errors: ParameterError for others.
         """
-        return inspected(self._desk(), question)
+        return inspected(self._context(), question)

@@ -13,13 +13,13 @@ from onesided.mechanism._counts import CONFIDENCE
 from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
-from onesided.session._count import certain_sides, deviation, left, reason
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
+from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._estimates import Estimates, Floats, in_units
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._moments import moments
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._sum_noise import SumNoise
 from onesided.session._value import Missing, Value, value_of
 from onesided.session._value_shifts import value_shifts
@@ -44,9 +44,9 @@ class Valued(Grouped):
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
 
-    def value(self, desk: Desk) -> Value:
+    def value(self, context: QueryContext) -> Value:
         """The column, its bounds and its grid, checked."""
-        desk.table.require(self.column)
+        context.table.require(self.column)
         if self.column in names_of(self.by, name="by"):
             raise ParameterError(
                 f"The question is about values of {self.column!r} and groups by it as well.",
@@ -58,7 +58,7 @@ class Valued(Grouped):
             bounds=self.bounds,
             step=self.step,
             missing=self.missing,
-            schema=desk.schema,
+            schema=context.schema,
         )
 
     def optional(self, groups: Groups) -> bool:
@@ -76,16 +76,16 @@ class Sum(Valued):
     The arguments are those of :class:`onesided.session.Valued`.
     """
 
-    def prepare(self, desk: Desk) -> Ready[IntArray, Estimates]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
-        groups, value = self.groups(desk), self.value(desk)
-        chosen, plan = self._plan(desk, groups, value)
+        groups, value = self.groups(context), self.value(context)
+        chosen, plan = self._plan(context, groups, value)
         mechanism = chosen.mechanism
 
         def draw(totals: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(totals, noise=noise), **chosen.stored}
 
-        def tell(answer: Answer, entry: int | None) -> Estimates:
+        def result(answer: Answer, entry: int | None) -> Estimates:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             return Estimates.of(
                 f"sum of {self.column}",
@@ -94,10 +94,10 @@ class Sum(Valued):
                 confidence=self.confidence,
                 guarantee=plan.guarantee,
                 entry=entry,
-                _make_frame=groups.frames(desk),
+                _make_frame=groups.frames(context),
             )
 
-        return Ready(
+        return PreparedQuery(
             label=f"sum of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **value.detail},
             about={
@@ -107,15 +107,15 @@ class Sum(Valued):
                 "lower_rate": text(chosen.slopes.lower_rate),
             },
             plan=plan,
-            read=lambda: moments(desk, groups, value).total,
+            read=lambda: moments(context, groups, value).total,
             draw=draw,
-            tell=tell,
+            result=result,
         )
 
-    def _plan(self, desk: Desk, groups: Groups, value: Value) -> tuple[SumNoise, Plan]:
+    def _plan(self, context: QueryContext, groups: Groups, value: Value) -> tuple[SumNoise, Plan]:
         """The noise, and what it costs on each edge."""
         shifts = value_shifts(
-            desk.policy,
+            context.policy,
             groups,
             low=value.low,
             high=value.high,
@@ -123,7 +123,7 @@ class Sum(Valued):
             monotone=value.low >= 0,
         )
         chosen = SumNoise.for_shifts(
-            desk.policy,
+            context.policy,
             groups,
             shifts,
             largest=max(value.high, -value.low),
@@ -132,14 +132,14 @@ class Sum(Valued):
         mechanism, certain = chosen.mechanism, certain_sides(chosen.mechanism)
         mechanism.interval(np.zeros(0, dtype=np.int64), confidence=self.confidence)
         return chosen, priced(
-            desk,
+            context,
             mechanism,
             shifts,
             about=f"{groups.sentence} {value.sentence}",
             scope="the values as rounded and clipped",
             certain=certain,
             standard_deviation=float(value.step) * deviation(mechanism),
-            bias=float(value.step) * left(mechanism),
+            bias=float(value.step) * residual_bias(mechanism),
             why=reason(mechanism),
             others=chosen.other(float(value.step), certain),
         )

@@ -13,7 +13,7 @@ from onesided.errors import ParameterError
 from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._sums import Sums
 from onesided.policy import Edge, Policy, Shift
-from onesided.session._count import deviation, left
+from onesided.session._count import deviation, residual_bias
 from onesided.session._groups import Groups
 from onesided.session._plan import Option
 from onesided.session._question import Answer
@@ -89,7 +89,7 @@ class SumNoise:
 
 def error(mechanism: Sums | StairSums) -> float:
     """The root mean square error of an estimate, in steps."""
-    return math.hypot(deviation(mechanism), left(mechanism))
+    return math.hypot(deviation(mechanism), residual_bias(mechanism))
 
 
 def _sums_moved(policy: Policy, groups: Groups) -> int:

@@ -24,10 +24,10 @@ from onesided.mechanism import UnknownKeys
 from onesided.mechanism._record_sample import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Guarantee, Policy
-from onesided.session._desk import Desk, condition
+from onesided.session._context import QueryContext, condition
 from onesided.session._groups import kinds_of, names_of, refuse_clashes
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 
 Found = nw.DataFrame[Any]
 KeyTypes = Mapping[str, nw.dtypes.DType]
@@ -63,7 +63,7 @@ class Discover:
     threshold: int = 0
     id: str | None = None
 
-    def prepare(self, desk: Desk) -> Ready[Found, KeysRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Found, KeysRelease]:
         """Check and price the question. Looks at no row."""
         by = names_of(self.by, name="by")
         if not by:
@@ -71,19 +71,19 @@ class Discover:
                 "Without a grouping column there are no keys to find.",
                 hint="Pass by=, or use count to count everything.",
             )
-        desk.table.require(*by)
-        refuse_clashes(by, desk.unit)
+        context.table.require(*by)
+        refuse_clashes(by, context.unit)
         chosen = condition(self.where)
-        query = counted_query(desk, self.counted, self.max_groups)
-        types = key_types(desk, by)
+        query = counted_query(context, self.counted, self.max_groups)
+        types = key_types(context, by)
 
         def rows() -> Lazy:
-            return as_keys(desk.rows(by, where=chosen, counted=query.counted), types)
+            return as_keys(context.rows(by, where=chosen, counted=query.counted), types)
 
         return search(
-            desk,
+            context,
             query,
-            mechanism_for(desk, query, self.epsilon, self.threshold),
+            mechanism_for(context, query, self.epsilon, self.threshold),
             types=types,
             rows=rows,
             what={"by": list(by), "where": chosen.text if chosen else ""},
@@ -109,8 +109,7 @@ class KeysRelease:
     def estimate(self) -> IntArray:
         """The lower bounds plus the noise's median; too small for groups just above the edge."""
         median = -int(self.mechanism.distribution.median())
-        shifted: IntArray = self.lower + median
-        return shifted
+        return np.asarray(self.lower + median)
 
     @property
     def frame(self) -> Any:
@@ -136,10 +135,12 @@ class KeysRelease:
         return f"{len(self):,} groups, found by their noisy counts. {self.guarantee}"
 
 
-def mechanism_for(desk: Desk, query: GroupCount, epsilon: Number, threshold: int) -> UnknownKeys:
+def mechanism_for(
+    context: QueryContext, query: GroupCount, epsilon: Number, threshold: int
+) -> UnknownKeys:
     """The least noise for these counts. Errors: UnprotectableError if one of them may fall."""
     return UnknownKeys.for_policy(
-        desk.policy,
+        context.policy,
         epsilon=epsilon,
         max_groups=query.max_groups,
         counted=query.counted,
@@ -149,29 +150,29 @@ def mechanism_for(desk: Desk, query: GroupCount, epsilon: Number, threshold: int
 
 
 def search(
-    desk: Desk,
+    context: QueryContext,
     query: GroupCount,
     mechanism: UnknownKeys,
     *,
     types: KeyTypes,
     rows: Callable[[], Lazy],
     what: Mapping[str, object],
-) -> Ready[Found, KeysRelease]:
+) -> PreparedQuery[Found, KeysRelease]:
     """The question in its steps; ``rows`` gives the unit and the key columns."""
-    names, codes = list(types), KeyCodes.of(types, desk.table.frame.implementation)
-    plan = _plan(desk, query, mechanism)
+    names, codes = list(types), KeyCodes.of(types, context.table.frame.implementation)
+    plan = _plan(context, query, mechanism)
 
     def read() -> Found:
-        desk.refuse_null_units()
+        context.refuse_null_units()
         count = partial(_counts, names=names) if codes is None else codes.counts
-        return count(rows(), unit=desk.unit, most=query.max_groups or 1)
+        return count(rows(), unit=context.unit, most=query.max_groups or 1)
 
     def draw(found: Found, noise: Noise | None) -> Answer:
         told = mechanism.release(found[LENGTH].to_numpy().astype(np.int64), noise=noise)
         kept = _published(found, names, told) if codes is None else codes.published(found, told)
-        return {"found": made_of(kept, types, desk)}
+        return {"found": made_of(kept, types, context)}
 
-    def tell(answer: Answer, entry: int | None) -> KeysRelease:
+    def result(answer: Answer, entry: int | None) -> KeysRelease:
         found: Found = answer["found"]
         return KeysRelease(
             lower=found[LOWER].to_numpy().astype(np.int64),
@@ -179,13 +180,13 @@ def search(
             guarantee=plan.guarantee,
             entry=entry,
             _found=found,
-            _make_frame=lambda eager: _as_callers(desk, eager),
+            _make_frame=lambda eager: _as_callers(context, eager),
         )
 
     return _Keys(
         label=f"count of units by {', '.join(names)}, keys unknown",
         detail={
-            "unit": desk.unit_name,
+            "unit": context.unit_name,
             "counted": sorted(query.counted or ()),
             "max_groups": str(query.max_groups or ""),
             **what,
@@ -194,29 +195,29 @@ def search(
         plan=plan,
         read=read,
         draw=draw,
-        tell=tell,
+        result=result,
         types=types,
-        desk=desk,
+        context=context,
     )
 
 
 def counted_query(
-    desk: Desk, counted: str | Sequence[str] | None, max_groups: int | None
+    context: QueryContext, counted: str | Sequence[str] | None, max_groups: int | None
 ) -> GroupCount:
     """Which kinds are counted, and in how many groups a unit may be."""
-    kinds = kinds_of(counted, desk.policy) if counted is not None else _open(desk.policy)
-    if desk.unit is None or desk.policy.single_valued:
+    kinds = kinds_of(counted, context.policy) if counted is not None else _open(context.policy)
+    if context.unit is None or context.policy.single_valued:
         if max_groups not in (None, 1):
             raise ParameterError(
                 f"max_groups={max_groups} has no meaning here: each unit is in one group.",
                 hint="Leave max_groups out, or give the session unit=.",
             )
-        return GroupCount(max_groups=1, counted=kinds, truncated=desk.unit is not None)
+        return GroupCount(max_groups=1, counted=kinds, truncated=context.unit is not None)
     if max_groups is None:
         # A policy under which nothing can be found is refused as that.
-        mechanism_for(desk, GroupCount(max_groups=1, counted=kinds, truncated=True), 1, 0)
+        mechanism_for(context, GroupCount(max_groups=1, counted=kinds, truncated=True), 1, 0)
         raise ParameterError(
-            f"How many groups of one {desk.unit!r} should the noise cover?",
+            f"How many groups of one {context.unit!r} should the noise cover?",
             hint="Pass max_groups=, for example the most groups that most people are in; "
             "others are counted in so many of theirs.",
         )
@@ -230,10 +231,10 @@ def _open(policy: Policy) -> frozenset[str] | None:
     return (frozenset(open_kinds(policy)) & told or None) if policy.rules else None
 
 
-def key_types(desk: Desk, names: Sequence[str]) -> KeyTypes:
+def key_types(context: QueryContext, names: Sequence[str]) -> KeyTypes:
     """The types in which columns are told. Errors: KeysError; DataError for collated text."""
-    desk.refuse_collated(*names)
-    return {name: _key_type(name, desk.schema[name]) for name in names}
+    context.refuse_collated(*names)
+    return {name: _key_type(name, context.schema[name]) for name in names}
 
 
 def _key_type(name: str, dtype: nw.dtypes.DType) -> nw.dtypes.DType:
@@ -281,45 +282,46 @@ def _counts(rows: Lazy, *, names: Sequence[str], unit: str | None, most: int) ->
     return found
 
 
-def _plan(desk: Desk, query: GroupCount, mechanism: UnknownKeys) -> Plan:
+def _plan(context: QueryContext, query: GroupCount, mechanism: UnknownKeys) -> Plan:
     most = query.max_groups
     cut = f", each in at most {most} groups" if query.truncated else ""
     kinds = " or ".join(sorted(query.counted or ("all",)))
     return priced(
-        desk,
+        context,
         mechanism,
-        desk.policy.shifts(query),
+        context.policy.shifts(query),
         about=f"About {kinds} units{cut}; a group that is not listed may have units.",
         certain=("lower",),
         standard_deviation=float(mechanism.distribution.variance() ** 0.5),
     )
 
 
-def _as_callers(desk: Desk, found: Found) -> Any:
+def _as_callers(context: QueryContext, found: Found) -> Any:
     """A public eager table in the caller's own frame type, lazy if the caller's was."""
-    native: Any = nw.to_native(desk.table.frame)
-    if desk.table.frame.implementation.is_duckdb():
+    native: Any = nw.to_native(context.table.frame)
+    if context.table.frame.implementation.is_duckdb():
         onesided_found = nw.to_native(found)  # noqa: F841 - DuckDB finds it by its name
         return native.query("onesided_rows", "SELECT * FROM onesided_found")
-    if desk.table.frame.implementation.is_pyspark():
+    if context.table.frame.implementation.is_pyspark():
         return _spark.from_arrow(native, nw.to_native(found))
-    return nw.to_native(found.lazy() if desk.table.was_lazy else found)
+    return nw.to_native(found.lazy() if context.table.was_lazy else found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Keys(Ready[Found, KeysRelease]):
+class _Keys(PreparedQuery[Found, KeysRelease]):
     """Keeps the answer by columns, packed: there may be millions of keys."""
 
     types: KeyTypes
-    desk: Desk
+    context: QueryContext
 
     def encode(self, answer: Answer) -> bytes:
         found: Found = answer["found"]
-        return Ready.encode(self, {name: _packed(found[name]) for name in found.columns})
+        return PreparedQuery.encode(self, {name: _packed(found[name]) for name in found.columns})
 
     def decode(self, payload: bytes) -> Answer:
-        columns = {name: _unpacked(part) for name, part in Ready.decode(self, payload).items()}
-        return {"found": made_of(columns, self.types, self.desk)}
+        parts = PreparedQuery.decode(self, payload)
+        columns = {name: _unpacked(part) for name, part in parts.items()}
+        return {"found": made_of(columns, self.types, self.context)}
 
 
 def _published(found: Found, names: Sequence[str], told: IntArray) -> Mapping[str, Column]:
@@ -368,13 +370,12 @@ def plain(series: nw.Series[Any]) -> Column:
     return values if values.dtype.kind in "iub" else values.astype("datetime64[us]")
 
 
-def made_of(columns: Mapping[str, Column], types: KeyTypes, desk: Desk) -> Found:
+def made_of(columns: Mapping[str, Column], types: KeyTypes, context: QueryContext) -> Found:
     """An eager table of the caller's engine (PyArrow for DuckDB and Spark) with these key types."""
-    engine = desk.table.frame.implementation
+    engine = context.table.frame.implementation
     arrow = engine.is_duckdb() or engine.is_pyspark()
     made = nw.from_dict(dict(columns), backend="pyarrow" if arrow else engine)
-    schema = made.schema
-    casts = [nw.col(name).cast(kind) for name, kind in types.items() if schema[name] != kind]
+    casts = [nw.col(name).cast(t) for name, t in types.items() if made.schema[name] != t]
     return made.with_columns(*casts) if casts else made
 
 
@@ -390,8 +391,7 @@ def _unpacked(part: list[str]) -> Column:
     kind, squeezed = part
     unpacked = zlib.decompress(base64.b64decode(squeezed))
     if kind == "text":
-        words: list[Any] = json.loads(unpacked)
-        return words
+        return list(json.loads(unpacked))
     return np.frombuffer(unpacked, dtype=np.dtype(kind)).copy()
 
 

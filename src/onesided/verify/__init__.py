@@ -7,8 +7,9 @@ from onesided.verify._exact import estimate, exact
 from onesided.verify._laws import Agreement, agrees, geometric_law, power, two_sided_law
 from onesided.verify._markdown import markdown, update
 from onesided.verify._own import CheckResult, own_checks
-from onesided.verify._progress import Estimate
+from onesided.verify._progress import Effort
 from onesided.verify._report import ExactReport, Finding
+from onesided.verify._risk import RiskReport, risk
 from onesided.verify._run_all import verdicts
 from onesided.verify._universe import Universe
 from onesided.verify.cases import catalogue
@@ -19,10 +20,11 @@ __all__ = [
     "Case",
     "CheckResult",
     "EachCount",
-    "Estimate",
+    "Effort",
     "ExactReport",
     "Finding",
     "PathNoise",
+    "RiskReport",
     "Universe",
     "Verdict",
     "agrees",
@@ -36,6 +38,7 @@ __all__ = [
     "paths",
     "power",
     "program",
+    "risk",
     "shipped",
     "two_sided_law",
     "update",

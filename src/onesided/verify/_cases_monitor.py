@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from onesided import policy as policies
-from onesided.monitor._answer import Answer
+from onesided.monitor._answer import StepAnswer
 from onesided.monitor._batch import Batch
 from onesided.monitor._journal import MemoryJournal, Transaction
 from onesided.monitor._machine import Machine
@@ -147,7 +147,7 @@ class _LimitPerWindow(Machine):
 class _MarksLost(Machine):
     """Broken: the marks are not part of what is stored."""
 
-    def mark(self, answer: Answer, *, clock: int) -> None:
+    def mark(self, answer: StepAnswer, *, clock: int) -> None:
         if self.steps:  # while a stored state is read, no step has been counted yet
             super().mark(answer, clock=clock)
 
@@ -293,7 +293,7 @@ def _visits(cells: object) -> list[tuple[str, int]]:
     return [_visit(cell) for cell in sorted(cells)] if isinstance(cells, frozenset) else []
 
 
-def _seen(answer: Answer) -> tuple[Any, ...]:
+def _seen(answer: StepAnswer) -> tuple[Any, ...]:
     """What is published, in a form that can be compared."""
     return (
         tuple(answer.certified.tolist()),

@@ -17,7 +17,7 @@ from onesided.errors import ParameterError
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._enumerate import MAX_PATHS, Walk, whole_tail
-from onesided.verify._progress import Estimate, Progress, progress_of
+from onesided.verify._progress import Effort, Progress, progress_of
 from onesided.verify._report import ExactReport, Finding, Pair, Table, compare
 from onesided.verify._universe import Data, Universe
 from onesided.verify._watch import PATIENCE
@@ -86,7 +86,7 @@ def estimate(
     *,
     query: GroupCount | None = None,
     tail: float = TAIL,
-) -> Estimate:
+) -> Effort:
     """How many data sets and noise paths :func:`exact` would take, and how many seconds, roughly.
 
     Follows random paths on a few data sets (Knuth 1975): exact if every path is equally wide.
@@ -174,7 +174,7 @@ def _data_sets(moves: list[_Move]) -> dict[Hashable, Data]:
     return sets
 
 
-def _estimate(task: _Task, sets: list[Data]) -> Estimate:
+def _estimate(task: _Task, sets: list[Data]) -> Effort:
     """Random dives on evenly spaced data sets; the pace is that of the first one's first paths."""
     chosen = sets[:: max(1, len(sets) // _SETS_PROBED)][:_SETS_PROBED]
     sizes = [task.walk(data).probe(_DIVES, seed=0) for data in chosen]
@@ -184,7 +184,7 @@ def _estimate(task: _Task, sets: list[Data]) -> Estimate:
             freeze(output)
     per_path = (perf_counter() - start) / max(1, run)
     paths = round(sum(sizes) / len(sizes) * len(sets))
-    return Estimate(len(sets), paths, paths * per_path)
+    return Effort(len(sets), paths, paths * per_path)
 
 
 def _worst(found: list[tuple[Finding, Pair]]) -> dict[Edge, Finding]:

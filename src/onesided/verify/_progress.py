@@ -13,7 +13,7 @@ Progress: TypeAlias = bool | Report
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Effort:
     """What an exact check would take on one core, roughly."""
 
     data_sets: int
@@ -27,7 +27,7 @@ class Estimate:
         )
 
 
-def progress_of(progress: Progress, estimate: Callable[[], Estimate], *, total: int) -> Report:
+def progress_of(progress: Progress, estimate: Callable[[], Effort], *, total: int) -> Report:
     """The function to call after each data set.
 
     Errors: MissingDependencyError if a bar is asked for and rich is not installed.

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from onesided.papers._model import Figure
 from onesided.papers.gallery._records import frame, ordered_frame
-from onesided.papers.gallery._task import Answer, Random, Task, beside, true_counts
+from onesided.papers.gallery._task import Random, Task, TaskAnswer, beside, true_counts
 
 _CITIES: Final = ["north", "east", "south", "west"]
 _DAYS: Final = ["Mon", "Tue", "Wed", "Thu", "Fri"]
@@ -20,12 +20,12 @@ def _users(random: Random) -> Any:
     return frame({"user": range(1200), "opt_in": optin, "minutes": minutes})
 
 
-def _sample(od: Any, users: Any) -> Answer:
+def _sample(od: Any, users: Any) -> TaskAnswer:
     policy = od.policy.sensitive("not opt_in")
     session = od.Session(users, policy=policy, budget=1)  # each row is a user
     release = session.sample(epsilon=1)
     rows, minutes = release.frame, release.total("minutes")
-    return Answer(
+    return TaskAnswer(
         release=release,
         guarantee=release.guarantee,
         printed=f">>> print(rows.head(3))\n{rows.head(3)}\n>>> print(minutes)\n{minutes}",
@@ -55,11 +55,11 @@ def _trips(random: Random) -> Any:
     return ordered_frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
 
-def _ngrams(od: Any, trips: Any) -> Answer:
+def _ngrams(od: Any, trips: Any) -> TaskAnswer:
     policy = od.policy.extended_sensitive("minor")
     session = od.Session(trips, unit="rider", policy=policy, budget=3)
     release = session.ngrams(by="stop", order="hour", n=2, max_groups=3, threshold=10, epsilon=3)
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_ngrams(trips: Any, release: Any) -> Figure:
@@ -89,12 +89,12 @@ def _calls(random: Random) -> Any:
     return frame({"caller": range(900), "level": level, "day": day})
 
 
-def _tiers(od: Any, calls: Any) -> Answer:
+def _tiers(od: Any, calls: Any) -> TaskAnswer:
     levels = {"strict": ("1/2", "level = 'strict'"), "normal": (1, "level = 'normal'"), "rest": 2}
     session = od.Session(calls, unit="caller", policy=od.policy.tiers(levels), budget=1)
     days = ["Mon", "Tue", "Wed", "Thu", "Fri"]
     release = session.count(by="day", keys=days, max_groups=1, epsilon=1)
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_tiers(calls: Any, release: Any) -> Figure:
@@ -108,12 +108,12 @@ def _exams(random: Random) -> Any:
     return frame({"student": range(3000), "mark": mark})
 
 
-def _quantile(od: Any, exams: Any) -> Answer:
+def _quantile(od: Any, exams: Any) -> TaskAnswer:
     policy = od.policy.proposition("mark >= 50")  # having passed may be told, failing never
     session = od.Session(exams, unit="student", policy=policy, budget=1)
     release = session.quantile("mark", q="1/2", candidates=range(0, 101, 5), epsilon=1)
     median, quarter = release.value, release.at("1/4")
-    return Answer(
+    return TaskAnswer(
         release=release,
         guarantee=release.guarantee,
         printed=f">>> print(median, quarter)\n{median} {quarter}",
@@ -135,7 +135,7 @@ def _workers(random: Random) -> Any:
     return ordered_frame({"person": range(600), "state": state, "skill": skill})
 
 
-def _discover(od: Any, workers: Any) -> Answer:
+def _discover(od: Any, workers: Any) -> TaskAnswer:
     policy = od.policy.custom(
         kinds=["dismissed", "left", "working"],
         edges=[("dismissed", "left"), ("dismissed", "working"), ("left", "working", 2)],
@@ -144,7 +144,7 @@ def _discover(od: Any, workers: Any) -> Answer:
     )
     session = od.Session(workers, unit="person", policy=policy, budget=1)
     release = session.discover(by="skill", counted="working", max_groups=1, epsilon=1)
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_discover(workers: Any, release: Any) -> Figure:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from onesided.papers._model import Curve, Figure, Look, Panel
 from onesided.papers.gallery._records import frame
-from onesided.papers.gallery._task import Answer, Random, Task, beside, true_counts
+from onesided.papers.gallery._task import Random, Task, TaskAnswer, beside, true_counts
 
 _ILLS: Final = ["asthma", "back", "cancer", "cold", "hiv"]
 _BANDS: Final = ["0-20", "20-40", "40-60", "60-80", "80+"]
@@ -30,13 +30,13 @@ def _visits(random: Random) -> Any:
     return frame({name: [row[i] for row in table] for i, name in enumerate(("person", "place"))})
 
 
-def _at_most(od: Any, visits: Any) -> Answer:
+def _at_most(od: Any, visits: Any) -> TaskAnswer:
     policy = od.policy.presence(max_groups=3)
     session = od.Session(visits, unit="person", policy=policy, budget=3)
     counts = od.session.Count(by="place", keys=range(60), epsilon=3)
     plan = session.plan(counts)  # looks at no row and spends nothing
     release = session.at_most(5, by="place", keys=range(60), epsilon=3)
-    return Answer(
+    return TaskAnswer(
         release=release,
         guarantee=release.guarantee,
         printed=f">>> print(plan)\n{plan}\n>>> print(len(release.at_most), 'places are safe')\n"
@@ -66,12 +66,12 @@ def _diagnoses(random: Random) -> Any:
     return frame({"patient": range(500), "diagnosis": ill})
 
 
-def _attributes(od: Any, patients: Any) -> Answer:
+def _attributes(od: Any, patients: Any) -> TaskAnswer:
     policy = od.policy.attributes({"diagnosis": ["cancer", "hiv"]})
     session = od.Session(patients, unit="patient", policy=policy, budget=1)
     ills = ["asthma", "back", "cancer", "cold", "hiv"]
     release = session.count(by="diagnosis", keys=ills, epsilon=1)
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_attributes(patients: Any, release: Any) -> Figure:
@@ -86,13 +86,13 @@ def _incomes(random: Random) -> Any:
     return frame({"household": range(1000), "band": bands})
 
 
-def _graph(od: Any, incomes: Any) -> Answer:
+def _graph(od: Any, incomes: Any) -> TaskAnswer:
     bands = ["0-20", "20-40", "40-60", "60-80", "80+"]
     steps = [("0-20", "20-40"), ("20-40", "40-60"), ("40-60", "60-80"), ("60-80", "80+")]
     policy = od.policy.graph(steps)  # both ways
     session = od.Session(incomes, unit="household", policy=policy, budget=1)
     release = session.count(by="band", keys=bands, epsilon="1/2")
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_graph(incomes: Any, release: Any) -> Figure:
@@ -107,13 +107,13 @@ def _badges(random: Random) -> Any:
     return frame({"guest": range(300), "room": room})
 
 
-def _neighbourhood(od: Any, badges: Any) -> Answer:
+def _neighbourhood(od: Any, badges: Any) -> TaskAnswer:
     rooms = {"11": (0, 0), "12": (1, 0), "13": (2, 0), "21": (0, 1), "22": (1, 1), "23": (2, 1)}
     door = [rooms["11"]]  # guests come and go here, and only here
     policy = od.policy.neighbourhood(radius=1, metric="grid", sources=door, places=rooms)
     session = od.Session(badges, unit="guest", policy=policy, budget=1)
     release = session.count(by="room", keys=list(rooms), epsilon=1)
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_neighbourhood(badges: Any, release: Any) -> Figure:
@@ -126,14 +126,14 @@ def _survey(random: Random) -> Any:
     return frame({"answer": random.choice(["yes", "no"], 2000, p=[0.12, 0.88])})
 
 
-def _local(od: Any, people: Any) -> Answer:
+def _local(od: Any, people: Any) -> TaskAnswer:
     policy = od.policy.local(["yes", "no"], sensitive=["yes"])
     mangat = od.mechanism.local.for_policy(policy, epsilon=1)
     reports = mangat.release(people["answer"], noise=od.seeded)  # each on its own device
     estimate = mangat.estimate(reports)
     share, most = estimate.share("yes"), estimate.most[estimate.alphabet.index("yes")]
     guarantee = mangat.guarantee(policy)
-    return Answer(
+    return TaskAnswer(
         release=estimate,
         guarantee=guarantee,
         printed=f">>> print(f'{{share:.3f}}, certainly at most {{most}} people')\n"
@@ -163,14 +163,14 @@ def _payments(random: Random) -> Any:
     return frame({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
 
-def _top_k(od: Any, payments: Any) -> Answer:
+def _top_k(od: Any, payments: Any) -> TaskAnswer:
     policy = od.policy.sensitive("private") & od.policy.presence(max_groups=2)
     session = od.Session(payments, unit="person", policy=policy, budget=1)
     shops = ["bakery", "bank", "bar", "barber", "books", "toys"]
     release = session.top_k(
         k=3, by="shop", keys=shops, max_groups=2, on_excess="error", epsilon="1/2"
     )
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_top_k(payments: Any, release: Any) -> Figure:

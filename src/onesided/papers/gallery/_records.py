@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from onesided.papers._lazy import load
-from onesided.papers.gallery._task import Answer, Random, Task, beside, true_counts
+from onesided.papers.gallery._task import Random, Task, TaskAnswer, beside, true_counts
 
 _TEAMS: Final = ["Care", "IT", "Labs", "Office"]
 _WARDS: Final = ["A", "B", "C", "D", "E", "F"]
@@ -31,13 +31,13 @@ def _staff(random: Random) -> Any:
     return frame({"person": range(800), "team": team, "wage": wage})
 
 
-def _mean(od: Any, staff: Any) -> Answer:
+def _mean(od: Any, staff: Any) -> TaskAnswer:
     session = od.Session(staff, unit="person", policy=od.policy.bounded(), budget=1)
     teams = ["Care", "IT", "Labs", "Office"]
     release = session.mean(
         "wage", bounds=(20, 100), step="0.1", by="team", keys=teams, max_groups=1, epsilon=1
     )
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_mean(staff: Any, release: Any) -> Any:
@@ -51,10 +51,10 @@ def _visitors(random: Random) -> Any:
     return frame({"visitor": range(1500), "age": age})
 
 
-def _histogram(od: Any, visitors: Any) -> Answer:
+def _histogram(od: Any, visitors: Any) -> TaskAnswer:
     session = od.Session(visitors, unit="visitor", policy=od.policy.unbounded(), budget=1)
     release = session.histogram("age", bins=[0, 18, 30, 45, 65, 80], epsilon="1/4")
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_histogram(visitors: Any, release: Any) -> Any:
@@ -71,11 +71,11 @@ def _patients(random: Random) -> Any:
     return frame({"patient": range(150), "ward": ward})
 
 
-def _above(od: Any, falls: Any) -> Answer:
+def _above(od: Any, falls: Any) -> TaskAnswer:
     session = od.Session(falls, unit="patient", policy=od.policy.addition_only(), budget=1)
     wards = ["A", "B", "C", "D", "E", "F"]
     release = session.above(20, by="ward", keys=wards, max_answers=3, max_groups=1, epsilon="1/2")
-    return Answer(
+    return TaskAnswer(
         release=release,
         guarantee=release.guarantee,
         printed=f">>> print(release.at_most)\n{release.at_most}",
@@ -100,13 +100,13 @@ def _gifts(random: Random) -> Any:
     )
 
 
-def _sum(od: Any, gifts: Any) -> Answer:
+def _sum(od: Any, gifts: Any) -> TaskAnswer:
     session = od.Session(gifts, unit="person", policy=od.policy.removal_only(), budget=1)
     streets = ["Elm St", "Mill St", "Oak St", "Park St"]
     release = session.sum(
         "gift", bounds=(0, 50), by="street", keys=streets, max_groups=1, epsilon=1
     )
-    return Answer(release=release, guarantee=release.guarantee)
+    return TaskAnswer(release=release, guarantee=release.guarantee)
 
 
 def _draw_sum(gifts: Any, release: Any) -> Any:

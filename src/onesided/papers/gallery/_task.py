@@ -27,7 +27,7 @@ _NOQA: Final = re.compile(r"  # noqa.*$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class TaskAnswer:
     """What a task's code came to: a release or randomiser's guarantee, and what it printed."""
 
     release: Any
@@ -48,7 +48,7 @@ class Task:
     title: str
     text: str
     data: Callable[[Random], Any]
-    ask: Callable[[Any, Any], Answer]
+    ask: Callable[[Any, Any], TaskAnswer]
     draw: Callable[[Any, Any], Figure]
     learn: str
 
@@ -74,7 +74,7 @@ class Shown:
     task: Task
     rows: int
     columns: tuple[str, ...]
-    answer: Answer
+    answer: TaskAnswer
     figure: Figure
 
     @property
@@ -128,4 +128,4 @@ def true_counts(column: Any, keys: list[Any]) -> list[float]:
     return [float(values.count(key)) for key in keys]
 
 
-__all__ = ["Answer", "Seeded", "Shown", "Task", "beside", "true_counts"]
+__all__ = ["Seeded", "Shown", "Task", "TaskAnswer", "beside", "true_counts"]

@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 from onesided._numbers import text, whole
 from onesided.engine._keys import PublicKeys
 from onesided.errors import ParameterError
-from onesided.mechanism import TopK, TopKAnswer
+from onesided.mechanism import TopK as Mechanism
+from onesided.mechanism import TopKAnswer
 from onesided.noise import IntArray, Noise
 from onesided.policy import Guarantee
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import FrameMaker
 
 
 @dataclass(frozen=True, slots=True)
-class Largest(Grouped):
+class TopK(Grouped):
     """Which ``k`` groups have the most units, and at most how many?
 
     The other arguments are those of :class:`onesided.session.Grouped`.
@@ -31,9 +32,9 @@ class Largest(Grouped):
 
     k: int
 
-    def prepare(self, desk: Desk) -> Ready[IntArray, TopRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, TopKRelease]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(desk)
+        groups = self.groups(context)
         most = whole(self.k, name="k", least=1)
         if most > len(groups.keys.rows):
             raise ParameterError(
@@ -41,31 +42,31 @@ class Largest(Grouped):
                 hint=f"Ask for at most {len(groups.keys.rows)}, or give more keys.",
                 k=most,
             )
-        mechanism = groups.for_policy(TopK, desk, k=most, epsilon=self.epsilon)
-        plan = groups.plan(desk, mechanism, certain=("upper",))
+        mechanism = groups.for_policy(Mechanism, context, k=most, epsilon=self.epsilon)
+        plan = groups.plan(context, mechanism, certain=("upper",))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return mechanism.release(counts, noise=noise)._asdict()
 
-        def tell(answer: Answer, entry: int | None) -> TopRelease:
+        def result(answer: Answer, entry: int | None) -> TopKRelease:
             found = TopKAnswer(**{k: np.asarray(v, dtype=np.int64) for k, v in answer.items()})
-            return TopRelease(
+            return TopKRelease(
                 groups.keys.part(found.indices),
                 found.values,
                 mechanism,
                 plan.guarantee,
                 entry,
-                groups.frames(desk),
+                groups.frames(context),
             )
 
         about = {"top_k": most, "rate": text(mechanism.upper_rate)}
-        return groups.ready(
-            desk, plan, about=about, draw=draw, tell=tell, label=f"top {most} of the"
+        return groups.prepared(
+            context, plan, about=about, draw=draw, result=result, label=f"top {most} of the"
         )
 
 
 @dataclass(frozen=True, slots=True)
-class TopRelease:
+class TopKRelease:
     """The largest groups, largest noisy count first. Everything here is public.
 
     keys: the selected groups. upper: a certain upper bound for each. What is not selected is not
@@ -74,7 +75,7 @@ class TopRelease:
 
     keys: PublicKeys
     upper: IntArray
-    mechanism: TopK
+    mechanism: Mechanism
     guarantee: Guarantee
     entry: int | None
     _make_frame: FrameMaker = field(repr=False, compare=False)

@@ -13,8 +13,9 @@ from onesided._numbers import Number, non_negative
 from onesided.errors import ParameterError, PolicyError
 from onesided.noise import Noise
 from onesided.policy import GroupCount, Policy, Record
-from onesided.verify import Universe, paths
+from onesided.verify._enumerate import paths
 from onesided.verify._exact import freeze
+from onesided.verify._universe import Universe
 
 Data: TypeAlias = tuple[Record, ...]
 Program: TypeAlias = Callable[[Data, Noise], Any]

@@ -13,20 +13,20 @@ from onesided.engine._table import LENGTH, missing, whole_of
 from onesided.errors import ParameterError
 from onesided.policy import Presence
 from onesided.session._binned import Binned
-from onesided.session._bins import Bins, _below
-from onesided.session._desk import Desk
+from onesided.session._bins import BinEdges, _below
+from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._histogram import Histogram
 from onesided.session._moments import outside as outside_bounds
 from onesided.session._quantile import Quantile
-from onesided.session._ranges import Ranges
+from onesided.session._ranges import RangeQuery
 from onesided.session._sum import Valued
 
-Inspected: TypeAlias = Grouped | Ranges
+Inspected: TypeAlias = Grouped | RangeQuery
 
 
 @dataclass(frozen=True, slots=True)
-class Curator:
+class Diagnostics:
     """Facts about the real data for the curator's eyes. NOT for publication."""
 
     rows: int
@@ -39,14 +39,14 @@ class Curator:
     values_missing: int = 0
 
 
-def inspected(desk: Desk, question: Inspected) -> Curator:
+def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
     """Facts about the real data behind a question. Errors: ParameterError."""
     binned: Binned | None = None
-    if isinstance(question, Histogram | Quantile | Ranges):
-        binned = question.binned(desk)
-        desk, groups = binned.desk, binned.question.groups(binned.desk)
+    if isinstance(question, Histogram | Quantile | RangeQuery):
+        binned = question.binned(context)
+        context, groups = binned.context, binned.question.groups(binned.context)
     elif isinstance(question, Grouped):
-        groups = question.groups(desk)
+        groups = question.groups(context)
     else:
         raise ParameterError(
             f"There is nothing to inspect for {question!r}.",
@@ -57,21 +57,21 @@ def inspected(desk: Desk, question: Inspected) -> Curator:
     if binned is not None:
         beyond, empty = _outside_bins(binned, groups)
     elif isinstance(question, Valued):
-        beyond, empty = outside_bounds(desk, groups, question.value(desk))
-    return _facts(desk, groups, beyond, empty)
+        beyond, empty = outside_bounds(context, groups, question.value(context))
+    return _facts(context, groups, beyond, empty)
 
 
-def _facts(desk: Desk, groups: Groups, beyond: int, empty: int) -> Curator:
-    rows, table, unit = groups.rows(desk), desk.table, desk.unit
+def _facts(context: QueryContext, groups: Groups, beyond: int, empty: int) -> Diagnostics:
+    rows, table, unit = groups.rows(context), context.table, context.unit
     over, largest = 0, 1
     if unit is not None and groups.by:
-        own = desk.policy.max_groups if isinstance(desk.policy, Presence) else 1
+        own = context.policy.max_groups if isinstance(context.policy, Presence) else 1
         bound = groups.query.max_groups or own
         over, largest = table.units_over(rows, groups.keys, unit=unit, most=bound)
-    return Curator(
+    return Diagnostics(
         rows=table.height(),
         rows_without_unit=table.null_rows(unit) if unit else 0,
-        rows_of_undecided_kind=table.undecided_rows(desk.policy.rules),
+        rows_of_undecided_kind=table.undecided_rows(context.policy.rules),
         counted_outside_keys=table.outside(rows, groups.keys, unit=unit) if groups.by else 0,
         units_over_bound=over,
         most_groups_of_a_unit=largest,
@@ -82,18 +82,18 @@ def _facts(desk: Desk, groups: Groups, beyond: int, empty: int) -> Curator:
 
 def _outside_bins(binned: Binned, groups: Groups) -> tuple[int, int]:
     """How many counted rows have a value outside the bins, and how many lack one. Secret."""
-    desk, bins = binned.plain, binned.bins
-    rows = desk.rows(tuple(bins), where=groups.where, counted=groups.query.counted)
-    empty = reduce(or_, (missing(column, desk.schema[column]) for column in bins))
-    beyond = reduce(or_, (_beyond(desk, column, one) for column, one in bins.items()))
+    context, bins = binned.plain, binned.bins
+    rows = context.rows(tuple(bins), where=groups.where, counted=groups.query.counted)
+    empty = reduce(or_, (missing(column, context.schema[column]) for column in bins))
+    beyond = reduce(or_, (_beyond(context, column, one) for column, one in bins.items()))
     return tuple(  # type: ignore[return-value] # a pair
-        whole_of(desk.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
+        whole_of(context.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
         for which in (~empty & beyond, empty)
     )
 
 
-def _beyond(desk: Desk, column: str, bins: Bins) -> nw.Expr:
+def _beyond(context: QueryContext, column: str, bins: BinEdges) -> nw.Expr:
     if bins.open_ends:
         return nw.lit(value=False)
-    first, last = (_below(bins.edges[end], desk.schema[column]) for end in (0, -1))
+    first, last = (_below(bins.edges[end], context.schema[column]) for end in (0, -1))
     return (nw.col(column) < first) | (nw.col(column) >= last)

@@ -26,10 +26,10 @@ from onesided.mechanism.histograms._two_phase import histogram_of
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Guarantee, Policy
 from onesided.session._binned import Binned, bin_name
-from onesided.session._bins import Bins
+from onesided.session._bins import BinEdges
 from onesided.session._groups import Groups, kinds_of
 from onesided.session._plan import Option, Plan, promised
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import FrameMaker
 
 Method = Literal[
@@ -61,7 +61,7 @@ class ShapedRelease:
     method: str
     estimate: NDArray[Any]
     lower: IntArray | None
-    bins: Mapping[str, Bins]
+    bins: Mapping[str, BinEdges]
     guarantee: Guarantee
     entry: int | None
     _make_frame: FrameMaker = field(repr=False, compare=False)
@@ -90,7 +90,7 @@ class ShapedRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class HistogramMethod:
     """How a histogram is to be made. ``records``, ``like``: public guesses."""
 
     method: str
@@ -133,17 +133,17 @@ class Shape:
 
 
 def shaped(
-    binned: Binned, bins: Mapping[str, Bins], shape: Shape
-) -> Ready[Histograms, ShapedRelease]:
+    binned: Binned, bins: Mapping[str, BinEdges], shape: HistogramMethod
+) -> PreparedQuery[Histograms, ShapedRelease]:
     """The question about one histogram over everybody, by another mechanism than counts.
 
     Errors: ParameterError where it is about groups, or a unit may be in several cells.
     """
-    desk = binned.desk
-    groups = binned.question.groups(desk)
+    context = binned.context
+    groups = binned.question.groups(context)
     _refuse_unfit(groups, bins, shape.method)
-    _refuse_apart(groups, desk.policy, shape.method)
-    mechanism = shape.mechanism(desk.policy)
+    _refuse_apart(groups, context.policy, shape.method)
+    mechanism = shape.mechanism(context.policy)
     sizes = tuple(one.number for one in bins.values())
     tried = shape.error(mechanism, sizes)
     plan = _plan(binned, groups, mechanism, shape.method, tried)
@@ -151,11 +151,13 @@ def shaped(
     def read() -> Histograms:
         binned.refuse_missing()
         return tuple(
-            replace(groups, query=replace(groups.query, counted=kinds)).counts(desk).reshape(sizes)
-            for kinds in _kinds(desk.policy, shape.method)
+            replace(groups, query=replace(groups.query, counted=kinds))
+            .counts(context)
+            .reshape(sizes)
+            for kinds in _kinds(context.policy, shape.method)
         )
 
-    def tell(answer: Answer, entry: int | None) -> ShapedRelease:
+    def result(answer: Answer, entry: int | None) -> ShapedRelease:
         lower = answer.get("lower")
         return ShapedRelease(
             shape.method,
@@ -164,21 +166,23 @@ def shaped(
             bins,
             plan.guarantee,
             entry,
-            lambda columns: desk.table.result(columns, like=()),
+            lambda columns: context.table.result(columns, like=()),
         )
 
-    return Ready(
+    return PreparedQuery(
         label=f"histogram of {', '.join(bins)} by {shape.method}",
         detail={**groups.detail, **binned.detail, "method": shape.method},
         about={"mechanism": repr(mechanism)},
         plan=plan,
         read=read,
         draw=_drawing(mechanism),
-        tell=tell,
+        result=result,
     )
 
 
-def options(binned: Binned, groups: Groups, shape: Shape, bins: Mapping[str, Bins]) -> list[Option]:
+def options(
+    binned: Binned, groups: Groups, shape: HistogramMethod, bins: Mapping[str, BinEdges]
+) -> list[Option]:
     """What else could make this histogram at the same ε; for plans."""
     found = []
     for method in METHODS[1:]:
@@ -186,8 +190,8 @@ def options(binned: Binned, groups: Groups, shape: Shape, bins: Mapping[str, Bin
             continue
         try:
             _refuse_unfit(groups, bins, method)
-            _refuse_apart(groups, binned.desk.policy, method)
-            mechanism = replace(shape, method=method).mechanism(binned.desk.policy)
+            _refuse_apart(groups, binned.context.policy, method)
+            mechanism = replace(shape, method=method).mechanism(binned.context.policy)
         except (ParameterError, PolicyError):
             continue  # this policy has no such histogram
         tried = replace(shape, method=method)
@@ -239,7 +243,7 @@ _NOTES: Final = {
 
 
 def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: float | None) -> Plan:
-    policy = binned.desk.policy
+    policy = binned.context.policy
     if method in _TWO_PHASE:
         shifts = policy.shifts(groups.query)
         losses = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
@@ -252,9 +256,9 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
     return Plan(
         mechanism=mechanism,
         charge=charge,
-        remaining=binned.desk.remaining,
-        delta_remaining=binned.desk.delta_remaining,
-        guarantee=promised(binned.desk, charge, about=groups.sentence),
+        remaining=binned.context.remaining,
+        delta_remaining=binned.context.delta_remaining,
+        guarantee=promised(binned.context, charge, about=groups.sentence),
         certain=option.certain,
         standard_deviation=option.error,
         why=option.note,
@@ -298,7 +302,7 @@ def _refuse_apart(groups: Groups, policy: Policy, method: str) -> None:
         )
 
 
-def _refuse_unfit(groups: Groups, bins: Mapping[str, Bins], method: str) -> None:
+def _refuse_unfit(groups: Groups, bins: Mapping[str, BinEdges], method: str) -> None:
     if len(groups.by) > len(bins) or groups.query.counted is not None:
         raise ParameterError(
             f"method={method!r} makes one histogram of everybody, without by= or counted=.",

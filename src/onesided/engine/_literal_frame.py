@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 
-def beside(
+def literal_frame(
     native: Any, columns: Mapping[str, Sequence[Any]], engine: Any
 ) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     """The columns as a table of the engine that holds ``native``; not for Spark."""

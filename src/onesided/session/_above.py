@@ -15,44 +15,44 @@ from onesided.errors import ParameterError
 from onesided.mechanism import SparseAnswers, SparseVector
 from onesided.noise import IntArray, Noise
 from onesided.policy import Guarantee
-from onesided.session._desk import Desk
+from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
-from onesided.session._question import Answer, Ready
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import FrameMaker
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold(Grouped):
+class Above(Grouped):
     """Which groups have more than ``threshold`` units? At most ``max_answers`` noisy counts.
 
     The groups before the last answer that are not among them are certified, for free.
     threshold: one for all, or one for each key, in the keys' order or by key.
     max_answers: None never stops; it then costs ε/ℓ0 per count.
     The other arguments are those of :class:`onesided.session.Grouped`.
-    Errors: as for :class:`onesided.session.Largest`.
+    Errors: as for :class:`onesided.session.TopK`.
     """
 
     threshold: int | Sequence[int] | Mapping[Any, int]
     max_answers: int | None = field(kw_only=True)
 
-    def prepare(self, desk: Desk) -> Ready[IntArray, ThresholdRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, AboveRelease]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(desk)
+        groups = self.groups(context)
         mechanism = groups.for_policy(
             SparseVector,
-            desk,
+            context,
             thresholds=_levels(self.threshold, groups.keys),
             epsilon=self.epsilon,
             max_answers=self.max_answers,
         )
         levels = mechanism.thresholds
-        plan = groups.plan(desk, mechanism, certain=("upper",))
+        plan = groups.plan(context, mechanism, certain=("upper",))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return mechanism.release(counts, noise=noise)._asdict()
 
-        def tell(answer: Answer, entry: int | None) -> ThresholdRelease:
-            return ThresholdRelease(
+        def result(answer: Answer, entry: int | None) -> AboveRelease:
+            return AboveRelease(
                 groups.keys,
                 SparseAnswers(
                     certified=np.asarray(answer["certified"], dtype=np.bool_),
@@ -62,7 +62,7 @@ class Threshold(Grouped):
                 mechanism,
                 plan.guarantee,
                 entry,
-                groups.frames(desk),
+                groups.frames(context),
             )
 
         about = {
@@ -70,11 +70,13 @@ class Threshold(Grouped):
             "max_answers": mechanism.max_answers,
             "rate": text(mechanism.upper_rate),
         }
-        return groups.ready(desk, plan, about=about, draw=draw, tell=tell, label="threshold on the")
+        return groups.prepared(
+            context, plan, about=about, draw=draw, result=result, label="threshold on the"
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdRelease:
+class AboveRelease:
     """Which groups certainly have at most a threshold; noisy counts of others. All public.
 
     keys: all groups asked for, in the order they were asked. answers: what became of each.

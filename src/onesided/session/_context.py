@@ -1,4 +1,4 @@
-"""What a session lays before a question: its policy, its unit, its table, and what is left."""
+"""What a session gives to a question: its policy, its unit, its table, and what is left."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from onesided.policy import Policy, Predicate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class QueryContext:
     """A session as its questions see it.
 
     Preparing a question may look at the policy, the unit, the columns' types and what is left to
-    spend, all of them public. Rows are looked at by :attr:`Ready.read` alone.
+    spend, all of them public. Rows are looked at by :attr:`PreparedQuery.read` alone.
     """
 
     policy: Policy

@@ -13,14 +13,14 @@ from fractions import Fraction
 from typing import Literal
 
 from onesided._numbers import Number, log_up, positive
-from onesided.bounds._cautious import exp_neg, short_up
+from onesided.bounds._directed_rounding import exp_neg, short_up
 from onesided.errors import ParameterError
 
 Correction = Literal["none", "mean", "median"]
 
 
 @dataclass(frozen=True, slots=True)
-class NoiseError:
+class NoiseAccuracy:
     """In counts and counts squared; irrational numbers are rounded up."""
 
     mean_absolute: Fraction
@@ -28,13 +28,13 @@ class NoiseError:
     bias: Fraction
 
 
-def laplace_noise(epsilon: Number) -> NoiseError:
+def laplace_noise(epsilon: Number) -> NoiseAccuracy:
     """Laplace noise of scale 1/ε: mean absolute error 1/ε, variance 2/ε², no bias."""
     scale = 1 / positive(epsilon, name="epsilon")
-    return NoiseError(scale, 2 * scale**2, Fraction(0))
+    return NoiseAccuracy(scale, 2 * scale**2, Fraction(0))
 
 
-def exponential_noise(epsilon: Number, *, correction: Correction = "none") -> NoiseError:
+def exponential_noise(epsilon: Number, *, correction: Correction = "none") -> NoiseAccuracy:
     """Exponential noise of scale 1/ε, variance 1/ε², with its mean or median taken out, or not.
 
     Mean absolute error 1/ε as it is, 2/(e ε) about the mean, ln 2/ε about the median; the median
@@ -43,15 +43,15 @@ def exponential_noise(epsilon: Number, *, correction: Correction = "none") -> No
     """
     scale = 1 / positive(epsilon, name="epsilon")
     if correction == "none":
-        return NoiseError(scale, scale**2, scale)
+        return NoiseAccuracy(scale, scale**2, scale)
     if correction == "mean":
         inverse = exp_neg(Fraction(1))[1]
-        return NoiseError(short_up(2 * scale * inverse), scale**2, Fraction(0))
+        return NoiseAccuracy(short_up(2 * scale * inverse), scale**2, Fraction(0))
     if correction == "median":
         half = log_up(Fraction(2), bits=96)
         # ln 2 <= half by less than 2^-96, so this is not below the bias.
         bias = short_up(scale * (1 - half + Fraction(1, 2**96)))
-        return NoiseError(short_up(scale * half), scale**2, bias)
+        return NoiseAccuracy(short_up(scale * half), scale**2, bias)
     raise ParameterError(
         f"correction must be 'none', 'mean' or 'median', got {correction!r}.",
         hint="Use 'mean' for unbiased answers, 'median' for the least absolute error.",
