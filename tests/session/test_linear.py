@@ -18,8 +18,8 @@ from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record
 from onesided.session import LinearQuery, RangeQuery
 from onesided.session._bins import BinEdges
-from onesided.session._cells import Axis, moves_between, moves_of_places
-from onesided.session._linear import _outward
+from onesided.session.workloads._cells import Axis, moves_between, moves_of_places
+from onesided.session.workloads._linear import _outward
 from onesided.verify import Universe
 
 NEAR = od.policy.neighbourhood
@@ -242,7 +242,7 @@ def test_comings_and_goings_by_a_source_are_charged(monkeypatch):
     report = verify.exact(program, policy, world, tail=1e-4)
     assert report.keeps(8)
     # Prefix sums the wrong way round: a record that enters by the source is in all of them.
-    monkeypatch.setattr("onesided.session._cells._by_sources", lambda *_: np.array([1]))
+    monkeypatch.setattr("onesided.session.workloads._cells._by_sources", lambda *_: np.array([1]))
     assert not verify.exact(program, policy, world, tail=1e-4).keeps(8)
 
 

@@ -18,16 +18,16 @@ from onesided.linear import Ranges as Workload
 from onesided.linear import all_ranges as every_range
 from onesided.mechanism._counts import CONFIDENCE
 from onesided.noise import IntArray
-from onesided.session._assurance import along_axes
 from onesided.session._binned import Binned, bin_name, with_bins
 from onesided.session._bins import _NOWHERE, BinEdges, _below, _search, bins_of
-from onesided.session._cells import Axis, moves_between
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
-from onesided.session._linear import Columns, LinearRelease, Strategy, answered, counted
 from onesided.session._question import PreparedQuery
-from onesided.session._strategies import choose
 from onesided.session._value import Missing
+from onesided.session.workloads._assurance import along_axes
+from onesided.session.workloads._cells import Axis, moves_between
+from onesided.session.workloads._linear import Columns, LinearRelease, Strategy, answered, counted
+from onesided.session.workloads._strategies import choose
 
 Outside = Literal["clamp", "refuse"]
 _MOST_LISTED: Final = 2**20
@@ -62,7 +62,7 @@ class RangeQuery:
     epsilon, strategy, non_negative, confidence, where, id: as in
         :class:`onesided.session.LinearQuery`. ``missing`` and ``outside`` hold for all rows.
     Direction and loss: noise on the sums that the strategy measures, as the moves of values need
-    it; see :mod:`onesided.session._cells` for which cells a move of values joins.
+    it; see :mod:`onesided.session.workloads._cells` for which cells a move of values joins.
     """
 
     column: str | Sequence[str] | Mapping[str, object]

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from onesided._numbers import Infinite, Loss, Number, positive
 from onesided.errors import ParameterError
 from onesided.policy import Neighbourhood, Policy
-from onesided.session._cells import Axis
+from onesided.session.workloads._cells import Axis
 
 # The most moves that lead from a value to any other so far from it.
 Apart: TypeAlias = Callable[[Fraction], int]

@@ -21,13 +21,13 @@ from onesided.mechanism._linear import Linear as Mechanism
 from onesided.mechanism._tails import tail_bound
 from onesided.noise import IntArray
 from onesided.policy import Graph, Guarantee, Neighbourhood, Policy
-from onesided.session._assurance import Apart, Assurance, assured, over_places
-from onesided.session._cells import moves_of_places
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._strategies import Choice, choose
+from onesided.session.workloads._assurance import Apart, Assurance, assured, over_places
+from onesided.session.workloads._cells import moves_of_places
+from onesided.session.workloads._strategies import Choice, choose
 
 Floats = NDArray[np.float64]
 Strategy = str | Operator | ArrayLike | None

@@ -1,0 +1,1 @@
+"""Questions about sums of many groups: linear queries, ranges and rectangles."""
