@@ -15,6 +15,7 @@ SOURCE = Path(onesided.__file__).parent
 FLOORS = [
     "errors",
     "_numbers",
+    "_process",
     "noise",
     "policy",
     "linear",

@@ -112,7 +112,40 @@ def test_a_stream_without_an_end_pays_only_logarithms():
 def test_every_case_of_the_catalogue_is_judged_right():
     verdicts = [case.run() for case in continual.cases()]
     assert all(verdict.right for verdict in verdicts)
-    assert sum(not verdict.case.sound for verdict in verdicts) == 6
+    assert sum(not verdict.case.sound for verdict in verdicts) == 8
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        policies.presence(max_groups=1),
+        policies.presence(max_groups=7),
+        policies.attributes({"place": "*"}),
+        policies.unbounded(),
+        policies.bounded(),
+        policies.graph([("a", "b")]),
+        policies.presence(max_groups=2) & policies.sensitive("minor"),
+    ],
+    ids=lambda policy: f"{policy.name}",
+)
+@pytest.mark.parametrize("events", [1, 2, 5])
+def test_every_event_of_a_unit_is_priced_whatever_the_policy(policy, events):
+    made = ContinualCount.for_policy(policy, epsilon=2, horizon=4, max_events=events)
+    plain = policy.shifts(policies.GroupCount())
+    for edge, many in plain.items():
+        for shift in many:
+            # All events of a unit, and no others, move on an edge along which counts move.
+            both = Shift(rise=events * bool(shift.rise), fall=events * bool(shift.fall))
+            assert made.loss(both) <= 2 * edge.weight
+    assert (made.lower_rate == INFINITE) == all(
+        not shift.rise for many in plain.values() for shift in many
+    )
+
+
+@pytest.mark.parametrize("events", [0, -1, 2.5, "x", True])
+def test_bad_numbers_of_events(events):
+    with pytest.raises(ParameterError):
+        ContinualCount.for_policy(policies.unbounded(), epsilon=1, horizon=4, max_events=events)
 
 
 def test_a_vehicle_whose_positions_are_near_is_counted_by_prefix_sums():

@@ -1,6 +1,4 @@
-import copy
 import math
-import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -158,12 +156,6 @@ def test_a_stream_never_answers_more_often_from_many_threads():
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(ask, range(400))) == 50
-
-
-@pytest.mark.parametrize("double", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_stream_cannot_be_doubled(double):
-    with pytest.raises(errors.ParameterError, match="copied"):
-        double(SparseVector(0, upper_rate=1).stream())
 
 
 @given(st.integers(0, 30), LIMITS, st.integers(1, 4))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onesided import INFINITE, noise
+from onesided import INFINITE, _process, noise
 from onesided.errors import NoiseError, ParameterError
 from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise, _secure
 
@@ -137,10 +137,10 @@ def words(source, count=4):
 def test_forked_children_draw_different_bits(blind_to, monkeypatch):
     # Each of the two guards must be enough without the other.
     if blind_to == "pid":
-        monkeypatch.setattr(_secure.os, "getpid", lambda: 1)
+        monkeypatch.setattr(_process.os, "getpid", lambda: 1)
     if blind_to == "hook":
-        monkeypatch.setattr(_secure._ForkCount, "_add", lambda _: None)
-        monkeypatch.setattr(_secure, "_FORKS", _secure._ForkCount())
+        monkeypatch.setattr(_process._Forks, "_add", lambda _: None)
+        monkeypatch.setattr(_process, "_FORKS", _process._Forks())
     source = SecureNoise()
     words(source)
     pipes = []

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from onesided import errors
+from onesided import _process, errors
 from onesided.noise import NotPrivateSeededNoise, _derived
 from onesided.noise._derived import PartNoise, new_secret
 
@@ -71,7 +71,7 @@ def test_copies_are_refused(use):
 
 def test_a_forked_process_is_refused(monkeypatch):
     noise = PartNoise(SECRET, part=0, parts=1)
-    monkeypatch.setattr(_derived.os, "getpid", lambda: -1)
+    monkeypatch.setattr(_process.os, "getpid", lambda: -1)
     with pytest.raises(errors.NoiseError, match="forked"):
         noise.bernoulli_exp(1, 1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,8 @@ from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate,
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, Interval, confident
-from onesided.mechanism._rates import rates_for
+from onesided.mechanism._once import Once
+from onesided.mechanism._rates import rates_over
 from onesided.mechanism._tails import tail_bound
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy, Shift
@@ -124,11 +125,22 @@ class ContinualCount:
     ) -> ContinualCount:
         """The least noise that keeps ``(epsilon, policy)`` for the whole stream.
 
-        max_events: how often one unit may be counted, over all steps and columns; None is the
-            policy's own: presence's bound, else once.
+        max_events: how often one unit may be counted, over all steps and columns. None is the
+            policy's own: each of presence's groups once, else once.
+        Which way a move shifts counts is the policy's to say. Where it may, all of a unit's
+        events go or come at once: one place that is dropped may hold every one of them.
         """
-        query = GroupCount(max_groups=max_events)
-        upper, lower = rates_for(policy, query, positive(epsilon, name="epsilon"))
+        shifts = policy.shifts(GroupCount())
+        if max_events is not None:
+            most = whole(max_events, name="max_events", least=1)
+            shifts = {
+                edge: tuple(
+                    Shift(rise=most if one.rise else 0, fall=most if one.fall else 0)
+                    for one in many
+                )
+                for edge, many in shifts.items()
+            }
+        upper, lower = rates_over(shifts, positive(epsilon, name="epsilon"))
         return cls(upper, lower, horizon=horizon, width=width)
 
     def stream(self, *, noise: Noise | None = None) -> ContinualStream:
@@ -176,52 +188,71 @@ class ContinualCount:
         return float(over + self.law(time).variance() * (time - 2**blocks + 1).bit_count())
 
 
-class ContinualStream:
-    """Steps of one stream, in order. ``past`` are the answers given, which never change."""
+class _Node(NamedTuple):
+    """The steps of one node, summed up: the true sum, which never leaves, and the noisy one."""
+
+    level: int
+    sums: IntArray
+    noisy: IntArray
+    law: TwoSidedGeometric
+
+
+class _State(NamedTuple):
+    """A stream after ``time`` steps: nodes of blocks that are over, and those still open."""
+
+    time: int
+    total: IntArray
+    done: tuple[_Node, ...] = ()
+    open: tuple[_Node, ...] = ()
+
+
+class ContinualStream(Once):
+    """Steps of one stream, in order. Answers that were given never change.
+
+    Safe for several threads. It cannot be copied, pickled or used in a fork: each copy would draw
+    the next nodes for itself. A step whose draw fails has not been taken, and may be tried again.
+    """
 
     def __init__(self, mechanism: ContinualCount, noise: Noise) -> None:
+        super().__init__()
         self.mechanism = mechanism
-        self.time = 0
         self._noise = noise
-        self._total = np.zeros(mechanism.width, dtype=np.int64)
-        self._done: list[tuple[IntArray, TwoSidedGeometric]] = []
-        # Per open level: the true sum of its node, and the noisy one. True sums never leave.
-        self._open: list[tuple[int, IntArray, IntArray, TwoSidedGeometric]] = []
+        self._state = _State(0, np.zeros(mechanism.width, dtype=np.int64))
+
+    @property
+    def time(self) -> int:
+        """How many steps are over."""
+        return self._state.time
 
     def step(self, counts: ArrayLike) -> ContinualAnswer:
         """What came in the next step; the answer up to and including it.
 
         Errors: DataError for what are no counts, or after the horizon; nothing is then drawn.
         """
-        new = self._checked(counts)
-        self.time += 1
-        self._total = self._total + new
-        level, sums = 0, new
-        # Nodes of equal size merge; the new node alone is drawn, and only once.
-        while self._open and self._open[-1][0] == level:
-            sums = sums + self._open.pop()[1]
-            level += 1
-        law = self.mechanism.law(self.time)
-        noisy = sums + self._noise.two_sided(law.upper, law.lower, sums.size)
-        self._open.append((level, sums, noisy, law))
-        answer = self._answer()
-        if self._block_over(level):
-            self._done.append((noisy, law))
-            self._open.clear()
+        with self._alone():
+            new = self._checked(counts)
+            time, total, done, nodes = self._state
+            level, sums = 0, new
+            # Nodes of equal size merge; the new node alone is drawn, and only once.
+            while nodes and nodes[-1].level == level:
+                sums = sums + nodes[-1].sums
+                nodes, level = nodes[:-1], level + 1
+            law = self.mechanism.law(time + 1)
+            noisy = sums + self._noise.two_sided(law.upper, law.lower, sums.size)
+            nodes = (*nodes, _Node(level, sums, noisy, law))
+            answer = _answer(time + 1, (*done, *nodes))
+            if self._block_over(time + 1, level):
+                done, nodes = (*done, nodes[-1]), ()
+            self._state = _State(time + 1, total + new, done, nodes)
         return answer
 
-    def _answer(self) -> ContinualAnswer:
-        parts = [*self._done, *((noisy, law) for _, _, noisy, law in self._open)]
-        total: IntArray = np.asarray(np.sum([noisy for noisy, _ in parts], axis=0), dtype=np.int64)
-        return ContinualAnswer(self.time, total, tuple(law for _, law in parts))
-
-    def _block_over(self, level: int) -> bool:
+    def _block_over(self, time: int, level: int) -> bool:
         """Without a horizon, whether the block of 2^level steps ends here: at time 2^(j+1) - 1."""
-        return self.mechanism.horizon is None and self.time + 1 == 2 << level
+        return self.mechanism.horizon is None and time + 1 == 2 << level
 
     def _checked(self, counts: ArrayLike) -> IntArray:
         horizon = self.mechanism.horizon
-        if horizon is not None and self.time >= horizon:
+        if horizon is not None and self._state.time >= horizon:
             raise DataError(
                 f"The stream's horizon of {horizon:,} steps is over.",
                 hint="Start a new stream, which is charged anew, or use horizon=None.",
@@ -234,10 +265,16 @@ class ContinualStream:
                 hint="Give every column's count, 0 where nothing came.",
             )
         if any(
-            int(old) + int(more) > MAX_COUNT for old, more in zip(self._total, new, strict=True)
+            int(old) + int(more) > MAX_COUNT
+            for old, more in zip(self._state.total, new, strict=True)
         ):
             raise DataError("The stream's sum does not fit 62 bits.", hint="Check for overflow.")
         return new
+
+
+def _answer(time: int, nodes: tuple[_Node, ...]) -> ContinualAnswer:
+    total = np.asarray(np.sum([node.noisy for node in nodes], axis=0), dtype=np.int64)
+    return ContinualAnswer(time, total, tuple(node.law for node in nodes))
 
 
 def _steps(number: int) -> int:

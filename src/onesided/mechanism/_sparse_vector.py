@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from onesided._numbers import Loss, Number, rate, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
+from onesided.mechanism._once import Once
 from onesided.mechanism._paid import count_moves, paid_loss, paid_rate
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
@@ -144,25 +144,26 @@ class SparseVector:
         return paid_loss(self.upper_rate, shift, answers=self.max_answers, per_key=self.per_key)
 
 
-class SparseStream:
+class SparseStream(Once):
     """A sparse vector asked query by query, each chosen from the answers so far.
 
-    Safe for several threads. It cannot be copied or pickled: two copies would answer twice.
+    Safe for several threads. It cannot be copied, pickled or used in a fork: two would answer
+    twice. A draw that fails leaves it as it was.
     """
 
     def __init__(self, mechanism: SparseVector, *, noise: Noise | None = None) -> None:
+        super().__init__()
         self._mechanism = mechanism
         self._noise = SecureNoise() if noise is None else noise
-        self._lock = Lock()
-        self._asked = 0
-        self._answered = 0
+        self._used = (0, 0)  # queries, and answers above the threshold
 
     @property
     def stopped(self) -> bool:
         """Whether all answers have been given, or all thresholds used."""
+        asked, answered = self._used
         limit, thresholds = self._mechanism.max_answers, self._mechanism.thresholds
-        used_up = isinstance(thresholds, tuple) and self._asked >= len(thresholds)
-        return used_up or (limit is not None and self._answered >= limit)
+        used_up = isinstance(thresholds, tuple) and asked >= len(thresholds)
+        return used_up or (limit is not None and answered >= limit)
 
     def ask(self, count: int, *, threshold: int | None = None) -> StreamAnswer:
         """The answer for one true count; ``threshold`` takes the place of the mechanism's own.
@@ -171,33 +172,27 @@ class SparseStream:
         for a count that is none. Nothing is drawn then, and nothing is used up.
         """
         counts = counts_of(np.asarray([count]))
-        with self._lock:
+        with self._alone():
+            asked, before = self._used
             if self.stopped:
                 raise ParameterError(
-                    f"The stream has stopped after {self._asked} queries and {self._answered} "
-                    "answers above the threshold.",
+                    f"The stream has stopped after {asked} queries and {before} answers above the "
+                    "threshold.",
                     hint="Open a new stream; it is charged as a release of its own.",
                 )
             limit = self._mechanism.max_answers
-            left = None if limit is None else limit - self._answered
+            left = None if limit is None else limit - before
             level = np.array([self._next_threshold(threshold)], dtype=np.int64)
             noisy = counts + self._noise.geometric(self._mechanism.upper_rate, 1)
             certified, answered, values = decide(noisy, level, left=left)
-            self._asked += 1
-            self._answered += int(answered[0])
+            self._used = (asked + 1, before + int(answered[0]))
         return StreamAnswer(bool(certified[0]), int(values[0]) if answered[0] else None)
 
     def _next_threshold(self, given: int | None) -> int:
         if given is not None:
             return whole(given, name="threshold")
         own = self._mechanism.thresholds
-        return own[self._asked] if isinstance(own, tuple) else own
-
-    def __reduce__(self) -> NoReturn:
-        raise ParameterError(
-            "A stream cannot be copied or pickled: two copies would answer twice.",
-            hint="Open a new stream; it is charged as a release of its own.",
-        )
+        return own[self._used[0]] if isinstance(own, tuple) else own
 
 
 def decide(noisy: IntArray, thresholds: IntArray, *, left: int | None) -> SparseAnswers:

@@ -8,7 +8,6 @@ a secret: production draws it from :class:`onesided.noise.SecureNoise`.
 
 from __future__ import annotations
 
-import os
 from typing import Final, NoReturn
 
 import numpy as np
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from onesided._numbers import whole
+from onesided._process import this_process
 from onesided.errors import NoiseError
 from onesided.noise._bits import WordArray
 from onesided.noise._noise import ExactNoise, SecureNoise
@@ -70,7 +70,7 @@ class _PartBits:
             )
         self._secret = secret
         self._part = part.to_bytes(8, "big") + parts.to_bytes(8, "big")
-        self._process = os.getpid()
+        self._process = this_process()
         self._keys = self._left = 0
         self._next_key()
 
@@ -89,7 +89,7 @@ class _PartBits:
         return int.from_bytes(self._bytes(_WORD_BYTES), "little")
 
     def _bytes(self, count: int) -> bytes:
-        if self._process != os.getpid():
+        if self._process != this_process():
             raise NoiseError(
                 "The noise of a part was used in a forked process.",
                 hint="Make it where it is used: both processes would draw the same bits.",

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.ciphers import AEADEncryptionContext, Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
+from onesided._process import this_process
 from onesided.errors import NoiseError
 from onesided.noise._bits import WordArray
 
@@ -26,24 +27,6 @@ _ZERO_WORD = bytes(_WORD_BYTES)
 _NO_BITS_HINT = "Nothing was drawn. No weaker generator is used in its place."
 
 
-class _ForkCount:
-    """How many forks lie between this process and its first ancestor that loaded this module.
-
-    The only mutable state of the module: forking is a property of the process.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._add)
-
-    def _add(self) -> None:
-        self.count += 1
-
-
-_FORKS = _ForkCount()
-
-
 @dataclass(slots=True)
 class _Stream:
     """One key's keystream, and the process that it belongs to."""
@@ -51,11 +34,6 @@ class _Stream:
     cipher: CipherContext | AEADEncryptionContext
     process: tuple[int, int]
     left: int
-
-
-def _process() -> tuple[int, int]:
-    # The count sees forks whose process id was used before; the id sees forks made in C.
-    return os.getpid(), _FORKS.count
 
 
 def _new_stream() -> _Stream:
@@ -66,7 +44,7 @@ def _new_stream() -> _Stream:
         raise NoiseError(
             f"The operating system gave no random key: {error}.", hint=_NO_BITS_HINT
         ) from error
-    return _Stream(cipher, _process(), _BYTES_PER_KEY)
+    return _Stream(cipher, this_process(), _BYTES_PER_KEY)
 
 
 class SecureBits:
@@ -108,7 +86,7 @@ class SecureBits:
     def _stream(self, wanted: int) -> _Stream:
         """This thread's stream with ``wanted`` bytes still to give, re-keyed if need be."""
         stream: _Stream | None = getattr(self._local, "stream", None)
-        if stream is None or stream.left < wanted or stream.process != _process():
+        if stream is None or stream.left < wanted or stream.process != this_process():
             stream = self._local.stream = _new_stream()
         stream.left -= wanted
         return stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 from onesided import policy as policies
@@ -27,6 +28,7 @@ def cases() -> Iterator[Case]:
     # Events that may have been a step earlier or later, and no more.
     line = policies.graph([("1", "2"), ("2", "3")])
     yield _sound(line, 3, epsilon=8)
+    yield from _visits()
     for policy in (one, policies.unbounded()):
         right = ContinualCount.for_policy(policy, epsilon=4, horizon=3)
         for wrong, flaw, seen in (
@@ -35,6 +37,28 @@ def cases() -> Iterator[Case]:
             (zoo.RunningNoise(right), "one draw for the whole stream", "a noisy starting point"),
         ):
             yield _broken(right, wrong, policy, flaw, seen)
+
+
+def _visits() -> Iterator[Case]:
+    """Places, not steps, are the groups, and one of them is visited twice: both visits may go."""
+    world = Universe(groups=("a", "b"), units=1, max_groups=2)
+    for policy in (policies.presence(max_groups=1), policies.addition_only()):
+        query = GroupCount(max_groups=None if policy.name == "presence" else 2)
+        for events in (3, None):
+            mechanism = ContinualCount.for_policy(policy, epsilon=3, horizon=3, max_events=events)
+            yield Case(
+                "ContinualCount (visits)",
+                policy,
+                zoo.Visits(mechanism, (0, 0, 1)),
+                dict.fromkeys(policy.edges, Fraction(3)),
+                query=query,
+                universe=world,
+                flaw="" if events else "several visits of one person charged as one",
+                seen="" if events else "max_events cut to presence's max_groups",
+                loose="three visits are priced to one step",
+                tail=1e-8,
+                unseen=1e-3,
+            )
 
 
 def _sound(policy: Policy, horizon: int | None, *, epsilon: int = 4, groups: int = 1) -> Case:

@@ -33,6 +33,21 @@ class RunningNoise:
         return np.asarray(np.cumsum(values) + noise.two_sided(law.upper, law.lower, 1)[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """Counts per place, told step by step; ``places`` has the place that is counted in each step.
+
+    Sound if ``right`` was made for as many visits of one person; else it charges them as fewer.
+    """
+
+    right: ContinualCount
+    places: tuple[int, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
+        """The answers at every step."""
+        return self.right.release(values[list(self.places)], noise=noise)
+
+
 def _answers(values: IntArray, noise: Noise, right: ContinualCount) -> IntArray:
     found: list[int] = []
     for time in range(1, values.size + 1):
