@@ -16,6 +16,7 @@ FLOORS = [
     "errors",
     "_numbers",
     "_process",
+    "store",
     "noise",
     "policy",
     "linear",

@@ -126,14 +126,14 @@ def test_many_rows_of_one_account_do_not_slow_another(place, open_ledger, open_a
     """By the plan, not the clock: the last row of an account is found through an index."""
     ledger = open_ledger(place)
     account = open_account(ledger)
-    kind = ledger._store._engine.dialect.name
+    kind = ledger._store.database._engine.dialect.name
     if kind != "sqlite":
         pytest.skip("skipped: PostgreSQL chooses its plan by the size of the table")
     query = (
         "EXPLAIN QUERY PLAN SELECT * FROM onesided_entries WHERE policy_id = ? "
         "ORDER BY number DESC LIMIT 1"
     )
-    with ledger._store._engine.connect() as connection:
+    with ledger._store.database._engine.connect() as connection:
         plan = str(connection.exec_driver_sql(query, (account.policy_id,)).all())
     assert "onesided_entries_latest" in plan
     assert "TEMP B-TREE" not in plan

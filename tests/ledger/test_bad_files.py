@@ -144,7 +144,7 @@ def test_a_link_to_nowhere_and_an_odd_name(tmp_path, open_account):
 
 def test_a_ledger_removed_while_open_does_not_come_back_empty(filled, open_ledger, open_account):
     account = open_account(open_ledger(filled))
-    account._store._engine.dispose()
+    account._store.database._engine.dispose()
     filled.unlink()
     with pytest.raises(errors.LedgerUnavailableError, match="cannot be opened"):
         account.spend({EDGE: "1/10"}, label="after")
@@ -260,7 +260,7 @@ def test_a_disk_that_fills_up_while_recording(filled):
 def test_a_database_at_its_page_limit(filled, open_ledger, open_account):
     ledger = open_ledger(filled)
     account = open_account(ledger)
-    with ledger._store._engine.connect() as connection:
+    with ledger._store.database._engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count = 1")  # held at the present size
     acknowledged = []
     with pytest.raises(errors.LedgerUnavailableError, match="no space is left") as caught:

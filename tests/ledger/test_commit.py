@@ -23,7 +23,7 @@ def account(ledger, open_account):
 @pytest.fixture
 def break_commit(ledger, monkeypatch):
     """Make commits fail: ``break_commit(times, lands=...)``, before or after they took effect."""
-    dialect = ledger._store._engine.dialect
+    dialect = ledger._store.database._engine.dialect
     honest = dialect.do_commit
     lost = dialect.loaded_dbapi.OperationalError
 
@@ -113,7 +113,7 @@ def test_a_server_that_drops_the_connection(
 ):
     ledger = open_ledger(postgres_place)
     account = open_account(ledger)
-    engine, done = ledger._store._engine, []
+    engine, done = ledger._store.database._engine, []
 
     def drop(connection):
         if not done and connection.get_execution_options().get("onesided_mode") == "write":
@@ -141,7 +141,7 @@ def test_a_connection_that_died_while_idle_is_replaced(
 ):
     ledger = open_ledger(postgres_place)
     account = open_account(ledger)
-    with ledger._store._engine.connect() as connection:
+    with ledger._store.database._engine.connect() as connection:
         pid = connection.connection.dbapi_connection.info.backend_pid
     terminate(server, pid)
     assert account.spend({EDGE: 1}, label="count").number == 2

@@ -18,13 +18,12 @@ from onesided.ledger._rows import (
     SPEND,
     STORE,
     Row,
-    canonical,
     detail_text,
     next_row,
-    plain_text,
     tampered,
     with_who,
 )
+from onesided.store import canonical, plain_text
 
 if TYPE_CHECKING:
     from onesided.ledger._store import Store, View

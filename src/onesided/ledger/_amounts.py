@@ -25,7 +25,7 @@ from onesided._numbers import (
     text,
 )
 from onesided.errors import BudgetExceededError, ParameterError
-from onesided.ledger._rows import canonical, plain_text
+from onesided.store import canonical, plain_text
 
 # Totals of charges with unrelated denominators grow; past this a row would no longer be O(1)
 # (and Python refuses to print whole numbers of more than 4300 digits).

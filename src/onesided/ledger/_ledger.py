@@ -12,18 +12,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from onesided._numbers import Loss, Number, positive
-from onesided.errors import MissingDependencyError, ParameterError, PolicyMismatchError
+from onesided.errors import ParameterError, PolicyMismatchError
 from onesided.ledger import _amounts
 from onesided.ledger._account import Account, budget_of, opening_row
 from onesided.ledger._amounts import Amounts
 from onesided.ledger._balance import Balance, balances
 from onesided.ledger._check import check_rows, refuse_damage
 from onesided.ledger._entry import CheckReport, Entry, detail_of, entry_of
-from onesided.ledger._rows import GENESIS, Row, plain_text
+from onesided.ledger._rows import GENESIS, Row
+from onesided.store import DatabaseUrl, plain_text
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import URL
-
     from onesided.ledger._store import Store, View
 
 TIMEOUT: Final = 60
@@ -56,7 +55,7 @@ class Ledger:
     ) -> Self:
         """Open or make a ledger: a path, an SQLAlchemy URL, or None for one in memory.
 
-        URLs: ``sqlite:///file.db`` and ``postgresql+psycopg://user@host/database``.
+        URLs: ``sqlite:///file.db`` and ``postgresql+psycopg://user@host/database?schema=public``.
         ``timeout`` is how many seconds to wait for other writers. ``create=False`` looks only at
         a ledger that is there. ``who`` is written beside each charge for the people who read the
         ledger (default user@host); it is what the process says, and proves nothing.
@@ -242,36 +241,16 @@ def _from_path(path: str, *, timeout: float, create: bool) -> Store:
 
 
 def _from_url(where: str, *, timeout: float, create: bool) -> Store:
-    from sqlalchemy.engine import make_url  # noqa: PLC0415 - SQLAlchemy loads on use
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+    if DatabaseUrl.is_for(where):
+        from onesided.ledger._postgres import open_database  # noqa: PLC0415 - loads on use
 
-    try:
-        url = make_url(where)
-    except (ArgumentError, ValueError):
-        raise ParameterError(
-            "the ledger's URL cannot be read.",
-            hint='Write it as "postgresql+psycopg://user@host/database" or "sqlite:///file.db".',
-        ) from None
-    kind = url.get_backend_name()
-    if kind == "sqlite" and not url.query:
-        return _from_path(url.database or "", timeout=timeout, create=create)
-    if kind in {"postgresql", "postgres"}:
-        return _postgres(url, timeout=timeout, create=create)
+        return open_database(DatabaseUrl(where), timeout=timeout, create=create)
+    kind, _, path = where.partition("://")
+    if kind.partition("+")[0] == "sqlite" and "?" not in path and path.startswith("/"):
+        return _from_path(path[1:], timeout=timeout, create=create)
+    # The text is not repeated: it may hold a password.
     raise ParameterError(
-        f"no ledger can be kept at {url.render_as_string(hide_password=True)}.",
-        hint="Use SQLite (without options) or PostgreSQL.",
-        value=url.render_as_string(hide_password=True),
+        f"no ledger can be kept at a URL of kind {kind[:20]!r}.",
+        hint='Give a path, "sqlite:///file.db" without options, or '
+        '"postgresql+psycopg://user@host/database?schema=public".',
     )
-
-
-def _postgres(url: URL, *, timeout: float, create: bool) -> Store:
-    try:
-        import psycopg  # noqa: F401, PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError(
-            "a PostgreSQL ledger needs psycopg.",
-            hint='Install it with: pip install "onesided[postgres]"',
-        ) from None
-    from onesided.ledger._postgres import open_database  # noqa: PLC0415
-
-    return open_database(url, timeout=timeout, create=create)

@@ -13,10 +13,10 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
 from typing import Final
 
 from onesided.errors import ParameterError, TamperedLedgerError
+from onesided.store import canonical, now
 
 GENESIS: Final = "0" * 64
 FORMAT: Final = 1
@@ -55,13 +55,6 @@ class Row:
 COLUMNS: Final = tuple(field.name for field in fields(Row))
 _HASHED: Final = tuple(name for name in COLUMNS if name not in {"previous", "hash"})
 _WHOLE: Final = frozenset({"number", "format", "releases"})
-
-
-def canonical(value: object) -> str:
-    """The one JSON text of ``value``: sorted keys, no spaces, ASCII only, no NaN."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
 
 
 def digest(row: Row) -> str:
@@ -125,29 +118,6 @@ def next_row(
         hash="",
     )
     return replace(row, hash=digest(row))
-
-
-def now() -> str:
-    """The wall clock in UTC, for people; nothing depends on it."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
-
-
-def plain_text(value: object, *, name: str, empty: bool = True) -> str:
-    """``value`` as text that every store keeps unchanged: valid Unicode without NUL."""
-    good = isinstance(value, str) and "\x00" not in value and (empty or bool(value))
-    if isinstance(value, str) and good:
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            good = False
-        else:
-            return value
-    kind = "text" if empty else "text that is not empty"
-    raise ParameterError(
-        f"{name} must be {kind} without NUL or unpaired surrogates, got {value!r}.",
-        hint="Give ordinary text.",
-        value=value,
-    )
 
 
 def with_who(detail: Mapping[str, object], who: str) -> dict[str, object]:

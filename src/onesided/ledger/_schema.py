@@ -23,9 +23,16 @@ from sqlalchemy import (
 )
 
 from onesided.errors import LedgerFormatError
-from onesided.ledger._rows import now
+from onesided.store import now
+from onesided.store.database import Kind
 
 VERSION: Final = 1
+KIND: Final = Kind(
+    noun="a ledger",
+    key="ledger",
+    mark=0x6F6E6531,  # "one1"
+    lock=int.from_bytes(b"onesided", "big"),
+)
 Step: TypeAlias = Callable[[Connection], None]
 
 # Step n brings a store from version n to n + 1. Rows are never rewritten: they are hashed.

@@ -1,4 +1,4 @@
-"""One open database: transactions, the lock among writers, and what a failed commit means.
+"""The ledger's rows in one open database, and what a failed commit means.
 
 Nothing here knows about privacy. ``append`` runs a decision and the insertion of its row in one
 transaction that holds the writers' lock, so two processes can never both see the same balance.
@@ -6,23 +6,19 @@ transaction that holds the writers' lock, so two processes can never both see th
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import Pool
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
 from onesided.ledger import _schema
 from onesided.ledger._rows import COLUMNS, OPEN, Row, intact, tampered
 from onesided.ledger._schema import entries, payloads, versions
+from onesided.store.database import Database, framed_out
 
 T = TypeVar("T")
 _LAST: Final = select(entries).order_by(entries.c.number.desc()).limit(1)
@@ -126,47 +122,33 @@ class _AlreadyThere(Exception):  # noqa: N818 - an outcome, not an error; never 
         self.row = row
 
 
-class Store(ABC):
-    """A database with the writers' lock of its kind. Safe for threads, processes and forks."""
+class Store:
+    """The ledger's tables in one database."""
 
-    def __init__(self, engine: Engine, *, name: str, private: bool = False) -> None:
-        self.name = name
-        self._private = private
-        self._owner = os.getpid()
-        self._engine = engine
-        self._closed = False
+    def __init__(self, database: Database, *, damage: Callable[[Connection], str]) -> None:
+        self.database = database
+        self._damage = damage
         self._seen: Row | None = None
-        self._inherited: list[Pool] = []
         self._mutex = threading.Lock()
-        # A database in memory is one connection, so its transactions take turns.
-        self._turn: AbstractContextManager[object] = threading.RLock() if private else nullcontext()
-        self._finalizer = weakref.finalize(self, _dispose, engine, self._owner)
 
-    @abstractmethod
-    def lock(self, connection: Connection) -> None:
-        """Wait until this transaction is the only writer."""
-
-    @abstractmethod
-    def explain(self, error: SQLAlchemyError) -> LedgerError:
-        """What a database error means to the user, apart from what became of the charge."""
-
-    @abstractmethod
-    def damage(self, connection: Connection) -> str:
-        """What the database itself finds wrong, or that its append-only guards are gone; or ""."""
+    @property
+    def name(self) -> str:
+        """What errors call it; shows no password."""
+        return self.database.name
 
     def read(self, question: Callable[[View], T]) -> T:
         """The answer to ``question`` in one consistent view."""
         seen = self._seen  # before the transaction: the view can only be newer
-        with self._translated(), self._transaction(write=False) as connection:
+        with self.database.translated(), self.database.transaction(write=False) as connection:
             view = View(connection, seen=seen)
             answer = question(view)
         self.remember(view.tip)
         return answer
 
     def inspect(self) -> str:
-        """The database's own complaint, see :meth:`damage`."""
-        with self._translated(), self._transaction(write=False) as connection:
-            return self.damage(connection)
+        """What the database finds wrong, or that its append-only guards are gone; or ""."""
+        with self.database.translated(), self.database.transaction(write=False) as connection:
+            return self._damage(connection)
 
     def append(
         self, decide: Callable[[View], Row], *, payload: tuple[int, bytes] | None = None
@@ -178,7 +160,7 @@ class Store(ABC):
         """
         seen, pending = self._seen, None
         try:
-            with self._transaction(write=True) as connection:
+            with self.database.transaction(write=True) as connection:
                 row = decide(View(connection, seen=seen))
                 connection.execute(insert(entries), asdict(row))
                 if payload is not None:
@@ -187,7 +169,7 @@ class Store(ABC):
                 pending = row
         except SQLAlchemyError as error:
             if pending is None:
-                raise self._unrecorded(error, drawn=payload is not None) from error
+                raise self._unrecorded(error, drawn=payload is not None) from framed_out(error)
             row = self._settle(pending, error, drawn=payload is not None)
         self.remember(row)
         return row
@@ -217,13 +199,12 @@ class Store(ABC):
         version = self.read(View.version)
         _schema.refuse_newer(version)
         if version < _schema.VERSION:
-            with self._translated(), self._transaction(write=True) as connection:
+            with self.database.translated(), self.database.transaction(write=True) as connection:
                 _schema.upgrade(connection)
 
     def close(self) -> None:
         """Let go of the database. Closing twice is fine."""
-        self._closed = True
-        self._finalizer()
+        self.database.close()
 
     def _settle(self, row: Row, error: SQLAlchemyError, *, drawn: bool) -> Row:
         """What became of a commit that failed: look whether the row is there.
@@ -232,7 +213,7 @@ class Store(ABC):
         is seen then is final.
         """
         try:
-            with self._transaction(write=True) as connection:
+            with self.database.transaction(write=True) as connection:
                 found = View(connection).at(row.number)
         except (SQLAlchemyError, LedgerError) as again:
             meaning, hint = _UNKNOWN[drawn]
@@ -242,66 +223,21 @@ class Store(ABC):
                 outcome="unknown",
                 number=row.number,
                 release_id=row.release_id,
-            ) from again
+            ) from framed_out(again)
         if found == row:
             return row
-        raise self._unrecorded(error, drawn=drawn) from error
+        raise self._unrecorded(error, drawn=drawn) from framed_out(error)
 
     def _unrecorded(self, error: SQLAlchemyError, *, drawn: bool) -> LedgerError:
-        known = self.explain(error)
+        known = self.database.explain(error)
         hint = f"{known.hint} {_ANSWER if drawn else _NOTHING}"
         return type(known)(known.reason, hint=hint, **(known.values | {"outcome": "none"}))
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except SQLAlchemyError as error:
-            raise self.explain(error) from error
 
-    @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[Connection]:
-        with self._turn, self._live_engine().connect() as connection:
-            # The stores' own listeners read this when the transaction begins.
-            connection.execution_options(onesided_mode="write" if write else "read")
-            with connection.begin():
-                if write:
-                    self.lock(connection)
-                yield connection
-
-    def _live_engine(self) -> Engine:
-        if self._closed:
-            raise LedgerError("the ledger is closed.", hint="Open it again.", ledger=self.name)
-        if os.getpid() != self._owner:
-            self._after_fork()
-        return self._engine
-
-    def _after_fork(self) -> None:
-        """A forked child must not use its parent's connections."""
-        if self._private:
-            # The child's copy would allow the same budget to be spent twice.
-            raise LedgerUnavailableError(
-                "a ledger in memory belongs to the process that opened it.",
-                hint="Use a ledger file to share a budget among processes. " + _NOTHING,
-            )
-        with self._mutex:
-            # Kept, so that the child never closes a connection of its parent.
-            self._inherited.append(self._engine.pool)
-            self._engine.dispose(close=False)
-            self._owner = os.getpid()
-            self._finalizer.detach()
-            self._finalizer = weakref.finalize(self, _dispose, self._engine, self._owner)
-
-
-def _dispose(engine: Engine, owner: int) -> None:
-    if os.getpid() == owner:
-        engine.dispose()
-
-
-def version_table_found(connection: Connection) -> bool:
+def version_table_found(connection: Connection, *, schema: str | None = None) -> bool:
     """True if this database holds a ledger; LedgerFormatError if it holds a part of one."""
     dialect = connection.dialect
-    found = [name for name in _schema.TABLES if dialect.has_table(connection, name)]
+    found = [name for name in _schema.TABLES if dialect.has_table(connection, name, schema=schema)]
     if found and len(found) < len(_schema.TABLES):
         missing = sorted(set(_schema.TABLES) - set(found))
         raise LedgerFormatError(

@@ -13,8 +13,8 @@ import narwhals as nw
 import numpy as np
 
 from onesided.errors import DataError, ParameterError, UnknownColumnError
-from onesided.ledger._rows import plain_text
 from onesided.monitor._rules import Rules
+from onesided.store import plain_text
 
 Person = int | str
 Row = tuple[int, Person, int]

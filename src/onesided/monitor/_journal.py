@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from onesided.errors import TamperedLedgerError
-from onesided.ledger._rows import canonical
+from onesided.store import canonical
 
 GENESIS: Final = "0" * 64
 

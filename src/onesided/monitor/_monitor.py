@@ -21,7 +21,6 @@ from onesided.errors import (
     PolicyMismatchError,
 )
 from onesided.ledger import Account, Ledger
-from onesided.ledger._rows import canonical
 from onesided.monitor._answer import MonitorRelease
 from onesided.monitor._batch import Columns, OnUnknown, read_batch
 from onesided.monitor._guarantees import Guarantees
@@ -31,6 +30,7 @@ from onesided.monitor._rules import FORMAT, Rules, rules_for
 from onesided.monitor._time import duration, length_text
 from onesided.noise import Noise, SecureNoise
 from onesided.policy import Policy
+from onesided.store import DatabaseUrl, canonical
 
 Clock = Callable[[], object]
 _TIMEOUT: Final = 60.0
@@ -299,24 +299,8 @@ def _open(state: object) -> Journal:
     from onesided.monitor import _sql  # noqa: PLC0415 - SQLAlchemy loads on use
 
     if isinstance(state, str) and "://" in state:
-        return _sql.open_database(_url(state), timeout=_TIMEOUT)
+        return _sql.open_database(DatabaseUrl(state), timeout=_TIMEOUT)
     return _sql.open_file(Path(state), timeout=_TIMEOUT)
-
-
-def _url(state: str):  # type: ignore[no-untyped-def]  # noqa: ANN202 - SQLAlchemy loads on use
-    from sqlalchemy.engine import make_url  # noqa: PLC0415
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
-
-    try:
-        url = make_url(state)
-    except (ArgumentError, ValueError):
-        url = None
-    if url is None or url.get_backend_name() not in {"postgresql", "postgres"}:
-        raise ParameterError(
-            "the monitor's state URL cannot be used.",
-            hint='Give a path for SQLite, or "postgresql+psycopg://user@host/database".',
-        )
-    return url
 
 
 def _ledger(ledger: Ledger | str | Path | None, state: object) -> Ledger:

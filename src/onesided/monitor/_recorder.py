@@ -6,13 +6,13 @@ import threading
 from collections.abc import Iterator
 
 from onesided.errors import DataError
-from onesided.ledger._rows import now
 from onesided.monitor._answer import MonitorRelease, decode
 from onesided.monitor._batch import Batch, stored_batch
 from onesided.monitor._journal import GENESIS, Journal, Step, Transaction, chained, check_chain
 from onesided.monitor._machine import Machine
 from onesided.monitor._rules import Rules
 from onesided.noise import Noise
+from onesided.store import now
 
 
 class Recorder:

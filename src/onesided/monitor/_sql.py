@@ -1,48 +1,46 @@
 """The monitor's state in an SQLite file or a PostgreSQL schema, through SQLAlchemy Core.
 
-SQLite: rollback journal and ``synchronous=EXTRA`` as for the ledger, and for its reasons; besides
-``secure_delete``, so that expired rows leave no trace in the file. Every transaction has a
-connection of its own, so threads and forked processes never share one.
+In SQLite with ``secure_delete``, so that expired rows leave no trace in the file.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
     Connection,
-    Engine,
     Index,
     Integer,
     LargeBinary,
     MetaData,
     Table,
     Text,
-    create_engine,
     delete,
-    event,
     insert,
     select,
     update,
 )
-from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import NullPool
 
-from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
+from onesided.errors import LedgerUnavailableError
 from onesided.monitor._journal import Header, Step, Transaction
+from onesided.store import DatabaseUrl, postgres, sqlite
+from onesided.store.database import Database, Kind, framed_out
 
-APPLICATION_ID: Final = 0x6F6E6D31  # "onm1"
-_LOCK: Final = int.from_bytes(b"onemonit", "big")
+KIND: Final = Kind(
+    noun="a monitor's state",
+    key="state",
+    mark=0x6F6E6D31,  # "onm1"
+    lock=int.from_bytes(b"onemonit", "big"),
+    forgets=True,
+)
 _metadata = MetaData()
 _number = BigInteger().with_variant(Integer, "sqlite")
 
@@ -142,70 +140,43 @@ def _step(row: Any) -> Step:
 class SqlJournal:
     """A monitor's state in a database; open it with :func:`open_file` or :func:`open_database`."""
 
-    def __init__(self, engine: Engine, *, name: str) -> None:
-        self.name = name
-        self._engine = engine
-        self._closed = False
+    def __init__(self, database: Database) -> None:
+        self.name = database.name
+        self._database = database
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """Writers queue: on SQLite's write lock, or on one advisory lock of the database."""
-        with self._transaction("write") as connection:
-            if connection.dialect.name == "postgresql":
-                connection.exec_driver_sql(
-                    f"SELECT pg_advisory_xact_lock({_LOCK}), "
-                    "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') "
-                    "THEN set_config('synchronous_commit', 'on', true) END"
-                )
+        with self._transaction(write=True) as connection:
             yield _SqlTransaction(connection)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """One consistent view."""
-        with self._transaction("read") as connection:
+        with self._transaction(write=False) as connection:
             yield _SqlTransaction(connection)
 
     def close(self) -> None:
         """Let go of the database. Closing twice is fine."""
-        self._closed = True
-        self._engine.dispose()
+        self._database.close()
 
     def prepare(self) -> None:
         """Make the tables where there are none."""
-        with self.write() as transaction:
-            connection = transaction._connection  # type: ignore[attr-defined]  # noqa: SLF001
+        with self._transaction(write=True) as connection:
             _metadata.create_all(connection)
-            if connection.dialect.name == "sqlite":
-                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
 
     @contextmanager
-    def _transaction(self, mode: str) -> Iterator[Connection]:
-        if self._closed:
-            raise LedgerError("the monitor is closed.", hint="Open it again.", state=self.name)
+    def _transaction(self, *, write: bool) -> Iterator[Connection]:
         try:
-            with self._engine.connect() as connection:
-                connection.execution_options(onesided_mode=mode)
-                with connection.begin():
-                    yield connection
+            with self._database.transaction(write=write) as connection:
+                yield connection
         except SQLAlchemyError as error:
-            raise self._explained(error) from error
-
-    def _explained(self, error: SQLAlchemyError) -> LedgerError:
-        cause = getattr(error, "orig", None) or error
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-        if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-            return LedgerFormatError(
-                f"{self.name} is damaged or is not a monitor's state ({cause}).",
-                hint="Give the state's own file, or restore a copy.",
-                state=self.name,
-            )
-        said = str(cause).strip().partition("\n")[0]
-        return LedgerUnavailableError(
-            f"{self.name} could not be read or written ({said}).",
-            hint="Nothing was published. Send the same batch again: if its answer was stored, that "
-            "is what will be published.",
-            state=self.name,
-        )
+            known = self._database.explain(error)
+            if isinstance(known, LedgerUnavailableError):
+                again = "Send the same batch again: if its answer was stored, that is published."
+                hint = f"{known.hint} Nothing was published. {again}"
+                known = LedgerUnavailableError(known.reason, hint=hint, **known.values)
+            raise known from framed_out(error)
 
 
 def open_file(path: Path, *, timeout: float) -> SqlJournal:
@@ -214,78 +185,35 @@ def open_file(path: Path, *, timeout: float) -> SqlJournal:
     Errors: LedgerFormatError for a file that is not a monitor's; LedgerUnavailableError.
     """
     path = path.expanduser().resolve()
+    name = f"the monitor's state {path}"
     if not path.parent.is_dir():
-        raise LedgerUnavailableError(
-            f"the folder of the monitor's state {path} does not exist.", hint="Make it first."
-        )
-    # A file of no bytes is what a crash leaves before the first transaction: a new state. If it
-    # was an old one that a disaster emptied, the ledger will not pay for it twice.
-    fresh = not path.exists() or path.stat().st_size == 0
-    journal = SqlJournal(_file_engine(path, timeout=timeout), name=f"the monitor's state {path}")
-    if not fresh:
-        _identify(journal)
-    journal.prepare()
+        raise LedgerUnavailableError(f"the folder of {name} does not exist.", hint="Make it first.")
+    if not path.exists():
+        sqlite.create_file(path, kind=KIND, name=name, timeout=timeout, fill=_metadata.create_all)
+    database = sqlite.open_file(path, kind=KIND, name=name, timeout=timeout)
+    journal = SqlJournal(database)
+    try:
+        if path.stat().st_size == 0:
+            # What a crash of 0.1.0 left before the first transaction: a new state. If it was an
+            # old one that a disaster emptied, the ledger will not pay for it twice.
+            database.mark()
+        database.identify(lambda connection: True)  # noqa: ARG005 - tables are made below
+        journal.prepare()
+    except BaseException:
+        journal.close()
+        raise
     return journal
 
 
-def _identify(journal: SqlJournal) -> None:
-    with journal.read() as transaction:
-        connection = transaction._connection  # type: ignore[attr-defined]  # noqa: SLF001
-        marked = connection.exec_driver_sql("PRAGMA application_id").scalar()
-        empty = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar() == 0
-        if marked != APPLICATION_ID and not (marked == 0 and empty):
-            raise LedgerFormatError(
-                f"{journal.name} is not a monitor's state: it does not carry its mark.",
-                hint="Give the monitor's own file; its ledger is another one. "
-                "The file was not changed.",
-                state=journal.name,
-            )
-
-
-def _file_engine(path: Path, *, timeout: float) -> Engine:
-    url = URL.create(
-        "sqlite+pysqlite",
-        database=f"file:{quote(str(path))}",
-        query={"mode": "rwc", "uri": "true"},
+def open_database(url: DatabaseUrl, *, timeout: float) -> SqlJournal:
+    """The state in the schema that ``url`` names."""
+    database = postgres.open_database(
+        url, kind=KIND, name=f"the monitor's state {url}", timeout=timeout
     )
-    engine = create_engine(url, poolclass=NullPool)
-
-    @event.listens_for(engine, "connect")
-    def connected(connection: sqlite3.Connection, record: object) -> None:  # noqa: ARG001
-        connection.isolation_level = None  # transactions begin below, not in the driver
-        for pragma in (
-            f"busy_timeout = {int(timeout * 1000)}",
-            "synchronous = EXTRA",
-            "secure_delete = ON",
-            "trusted_schema = OFF",
-        ):
-            connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        mode = connection.get_execution_options().get("onesided_mode")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if mode == "write" else "BEGIN")
-
-    return engine
-
-
-def open_database(url: URL, *, timeout: float) -> SqlJournal:
-    """The state in the first schema of a PostgreSQL connection's search path."""
-    engine = create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        poolclass=NullPool,
-        isolation_level="READ COMMITTED",
-        connect_args={"connect_timeout": max(2, int(timeout))},
-    )
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("onesided_mode") != "write":
-            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(timeout * 1000)}")
-
-    journal = SqlJournal(
-        engine, name=f"the monitor's state {url.render_as_string(hide_password=True)}"
-    )
-    journal.prepare()
+    journal = SqlJournal(database)
+    try:
+        journal.prepare()
+    except BaseException:
+        journal.close()
+        raise
     return journal

@@ -1,0 +1,17 @@
+"""What every durable store shares: files, databases, their locks and errors, canonical text.
+
+Light: SQLAlchemy loads with ``onesided.store.sqlite`` and ``onesided.store.postgres``, on use.
+"""
+
+from onesided.store._files import PermissionsWarning, tell_if_open_to_others
+from onesided.store._text import canonical, now, plain_text
+from onesided.store._url import DatabaseUrl
+
+__all__ = [
+    "DatabaseUrl",
+    "PermissionsWarning",
+    "canonical",
+    "now",
+    "plain_text",
+    "tell_if_open_to_others",
+]

@@ -1,0 +1,48 @@
+"""Text that every store keeps unchanged."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from onesided.errors import ParameterError
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of ``value``: sorted keys, no spaces, ASCII only, no NaN.
+
+    >>> canonical({"b": 1, "a": "x"})
+    '{"a":"x","b":1}'
+    """
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+def now() -> str:
+    """The wall clock in UTC, for people; nothing depends on it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def plain_text(value: object, *, name: str, empty: bool = True) -> str:
+    """``value`` as text that every store keeps unchanged: valid Unicode without NUL.
+
+    Errors: ParameterError for anything else.
+
+    >>> plain_text("count by place", name="label")
+    'count by place'
+    """
+    good = isinstance(value, str) and "\x00" not in value and (empty or bool(value))
+    if isinstance(value, str) and good:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            good = False
+        else:
+            return value
+    kind = "text" if empty else "text that is not empty"
+    raise ParameterError(
+        f"{name} must be {kind} without NUL or unpaired surrogates, got {value!r}.",
+        hint="Give ordinary text.",
+        value=value,
+    )

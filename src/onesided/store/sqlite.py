@@ -1,0 +1,239 @@
+"""Stores in an SQLite file, or in memory.
+
+Journal: the classic rollback journal (DELETE), not WAL. A store at rest must be one file: with
+WAL, recent rows live in a second file, and whoever copies or moves only the first one silently
+loses them (of a ledger: regains budget). The rollback journal also works on network file systems
+and from read-only media, and lets SQLite notice that the file was moved or unlinked under a
+writer. ``synchronous=EXTRA`` also syncs the folder after the journal is removed; with FULL a power
+cut could bring the journal back and undo an acknowledged row.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import StaticPool
+
+from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
+from onesided.store._files import make_private, tell_if_open_to_others
+from onesided.store.database import Database, Kind, framed_out
+
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+# A hostile file may hold a value of a gigabyte; nothing but an answer is longer than this.
+LONGEST_ROW: Final = 2**24
+_LONGEST: Final = 2**29
+
+
+class SqliteDatabase(Database):
+    """One SQLite database. Writers queue on BEGIN IMMEDIATE, which takes the file's write lock.
+
+    path: its file; None for one in memory.
+    """
+
+    def __init__(self, engine: Engine, *, name: str, kind: Kind, path: Path | None = None) -> None:
+        super().__init__(engine, name=name, kind=kind, private=path is None)
+        self._path = path
+
+    def lock(self, connection: Connection) -> None:
+        """Nothing to add: the transaction began with BEGIN IMMEDIATE."""
+
+    def identify(self, found: Callable[[Connection], bool]) -> None:
+        """Errors: LedgerFormatError unless the file is marked as ours and ``found`` agrees.
+
+        Warns if others than the owner can read it.
+        """
+        with self.translated():
+            with self.engine.connect() as connection:
+                marked = connection.exec_driver_sql("PRAGMA application_id").scalar()
+                if marked != self.kind.mark or not found(connection):
+                    raise LedgerFormatError(
+                        f"{self.name} is not {self.kind.noun}: it does not carry the mark of one.",
+                        hint="Give its own file. The file was not changed.",
+                        **{self.kind.key: self.name},
+                    )
+            with self.engine.connect() as connection:
+                # Only once the file is known to be ours, and outside a transaction: undo a
+                # change to WAL that another program made.
+                outside = connection.execution_options(onesided_mode="outside")
+                outside.exec_driver_sql("PRAGMA journal_mode = DELETE")
+        if self._path is not None:
+            tell_if_open_to_others(self._path, noun=self.kind.noun.partition(" ")[2])
+
+    def mark(self) -> None:
+        """Mark an empty file as ours."""
+        with self.translated(), self.transaction(write=True) as connection:
+            connection.exec_driver_sql(f"PRAGMA application_id = {self.kind.mark}")
+
+    def explain(self, error: SQLAlchemyError) -> LedgerError:
+        """By SQLite's own primary result code."""
+        cause = getattr(error, "orig", None) or error
+        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        values = {self.kind.key: self.name, "cause": str(cause)}
+        if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG}:
+            return LedgerFormatError(
+                f"{self.name} is damaged or is not {self.kind.noun} ({cause}).",
+                hint="Give its own file, or restore a copy.",
+                **values,
+            )
+        reason, hint = _REASONS.get(code, ("could not be read or written", "See the cause."))
+        return LedgerUnavailableError(f"{self.name} {reason} ({cause}).", hint=hint, **values)
+
+    def damage(self, connection: Connection) -> str:
+        """What SQLite's own integrity check finds; "" for nothing."""
+        with wide(connection):
+            complaint = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+        return "" if complaint == "ok" else f"SQLite finds: {complaint}"
+
+
+_REASONS: Final = {
+    sqlite3.SQLITE_BUSY: ("is in use by another process", "Try again, or give a longer timeout."),
+    sqlite3.SQLITE_READONLY: (
+        "cannot be written: it is read-only, or was moved or removed while open",
+        "Give a file in a folder that can be written, and open it again.",
+    ),
+    sqlite3.SQLITE_FULL: ("cannot grow: no space is left", "Free some space."),
+    sqlite3.SQLITE_IOERR: ("could not be read or written by the system", "Check the disk."),
+    sqlite3.SQLITE_CANTOPEN: (
+        "cannot be opened",
+        "Give a file in a folder that exists and can be written.",
+    ),
+    sqlite3.SQLITE_CONSTRAINT: (
+        "refused the row",
+        "Something wrote to it without its lock. Check it.",
+    ),
+}
+
+
+def open_memory(kind: Kind, *, name: str) -> SqliteDatabase:
+    """An empty database that is gone when it is closed."""
+    engine = create_engine(
+        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+    )
+    _configure(engine, kind=kind, timeout=0)
+    return SqliteDatabase(engine, name=name, kind=kind)
+
+
+def open_file(path: Path, *, kind: Kind, name: str, timeout: float) -> SqliteDatabase:
+    """The database in a file that is there; it is neither made nor looked into.
+
+    timeout: seconds to wait for other writers.
+    """
+    engine = _engine(path, kind=kind, timeout=timeout)
+    return SqliteDatabase(engine, name=name, kind=kind, path=path)
+
+
+def create_file(
+    path: Path, *, kind: Kind, name: str, timeout: float, fill: Callable[[Connection], None]
+) -> None:
+    """Make a complete store, filled by ``fill``, under another name, then give it its own.
+
+    So ``path`` never holds half a store, and of two processes that create it at once one wins
+    and both use the winner's. Only its owner can read and write it.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    engine = _engine(draft, kind=kind, timeout=timeout)
+    try:
+        make_private(draft)
+        with engine.begin() as connection:
+            connection.exec_driver_sql(f"PRAGMA application_id = {kind.mark}")
+            fill(connection)
+        engine.dispose()
+        _name(draft, path)
+    except SQLAlchemyError as error:
+        explained = SqliteDatabase(engine, name=name, kind=kind, path=path).explain(error)
+        raise explained from framed_out(error)
+    except OSError as error:
+        raise LedgerUnavailableError(
+            f"{name} cannot be created ({error.strerror}).",
+            hint="Give a file in a folder that can be written.",
+            **{kind.key: name},
+        ) from error
+    finally:
+        engine.dispose()
+        for left in (draft, draft.with_name(f"{draft.name}-journal")):
+            left.unlink(missing_ok=True)
+
+
+@contextmanager
+def wide(connection: Connection) -> Iterator[None]:
+    """Let values in that are longer than any row: stored answers."""
+    raw: object = connection.connection.dbapi_connection
+    if not isinstance(raw, sqlite3.Connection):
+        yield
+        return
+    before = raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+    try:
+        yield
+    finally:
+        raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, before)
+
+
+def _name(draft: Path, path: Path) -> None:
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # Some file systems have no links: reserve the name, then fill it. Whoever looks in
+        # between sees an empty file and refuses it, which is safe.
+        make_private(path)
+        draft.replace(path)
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _engine(path: Path, *, kind: Kind, timeout: float) -> Engine:
+    # Mode "rw" never makes a file: one that was removed while open must not come back empty.
+    engine = create_engine(
+        URL.create(
+            "sqlite+pysqlite",
+            database=f"file:{quote(os.fsencode(path))}",
+            query={"mode": "rw", "uri": "true"},
+        ),
+        connect_args={"check_same_thread": False},
+    )
+    _configure(engine, kind=kind, timeout=timeout)
+    return engine
+
+
+def _configure(engine: Engine, *, kind: Kind, timeout: float) -> None:
+    pragmas = (
+        f"busy_timeout = {int(timeout * 1000)}",
+        "synchronous = EXTRA",
+        "foreign_keys = ON",
+        "trusted_schema = OFF",
+        "cell_size_check = ON",
+        *(("secure_delete = ON",) if kind.forgets else ()),
+    )
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: sqlite3.Connection, record: object) -> None:  # noqa: ARG001
+        connection.isolation_level = None  # transactions begin below, not in the driver
+        # An edited row may hold bytes that are no text; reading it must not fail but be found.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        mode = connection.get_execution_options().get("onesided_mode", "read")
+        if mode != "outside":
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if mode == "write" else "BEGIN")
