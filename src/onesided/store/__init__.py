@@ -4,7 +4,7 @@ Light: SQLAlchemy loads with ``onesided.store.sqlite`` and ``onesided.store.post
 """
 
 from onesided.store._files import PermissionsWarning, tell_if_open_to_others
-from onesided.store._text import canonical, now, plain_text
+from onesided.store._text import canonical, now, plain_text, read_json
 from onesided.store._url import DatabaseUrl
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "canonical",
     "now",
     "plain_text",
+    "read_json",
     "tell_if_open_to_others",
 ]
