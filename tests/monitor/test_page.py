@@ -54,7 +54,7 @@ def page(make, tmp_path):
     folder = folder_of(monitor, tmp_path / "public", len(NAMES))
     rows = {"person": [1, 2], "place": [NAMES[0]] * 2}
     folder.add([monitor.step(rows, id="<one>", time=1), monitor.step(None, id="two", time=2)])
-    folder.write(monitor.last)
+    folder.write(monitor.last, since=monitor.history())
     return tmp_path / "public" / "index.html"
 
 
@@ -90,7 +90,7 @@ def test_many_places_are_written_in_seconds(make, tmp_path):
     folder = folder_of(monitor, tmp_path / "public", size)
     folder.add([monitor.step(None, id=str(step), time=step) for step in range(20)])
     began = time.perf_counter()
-    folder.write(monitor.last)
+    folder.write(monitor.last, since=monitor.history())
     assert time.perf_counter() - began < 15
     shapes = json.loads((tmp_path / "public" / "status.geojson").read_text())
     assert len(shapes["features"]) == size

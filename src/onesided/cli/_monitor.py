@@ -98,6 +98,7 @@ def monitor(
         policy=read_policy(policy, max_groups=max_groups, sensitive=None),
         charges=charges,
         state=state,
+        published=out,
         ledger=ledger,
         budget=budget,
         on_unknown=unknown_places.value,
@@ -153,8 +154,13 @@ class Follower:
         if last is not None:
             kept = self._folder.frames.maxlen or 0
             self._folder.add(monitor.history(after=max(0, last.number - kept)))
-            self._folder.write(last)
+            self._publish(last)
             self._console.print(f"Resumed after step {last.number:,} (batch {last.batch}).")
+        if monitor.awaited:
+            self._notices.print(
+                f"The state is {len(monitor.awaited):,} steps behind what was published. The same "
+                "batches will get the same answers; nothing else is taken in before them."
+            )
         with _stoppable() as stop:
             while True:
                 refused = self._round(stop)
@@ -186,8 +192,12 @@ class Follower:
                 self._console.print(_said(release))
         if releases:
             self._folder.add(releases)
-            self._folder.write(releases[-1])
+            self._publish(releases[-1])
         return refused
+
+    def _publish(self, release: MonitorRelease) -> None:
+        since = self.monitor.history(after=self._folder.steps.last)
+        self._folder.write(release, since=since)
 
     def _waiting(self) -> list[BatchFile]:
         """New or changed files by their public time; a file without a time goes last."""
@@ -202,7 +212,9 @@ class Follower:
             file = BatchFile(path, (stat.st_mtime_ns, stat.st_size))
             if self._done.get(file.name) != file.stamp:
                 files.append(file)
-        return sorted(files, key=self.job.layout.order)
+        awaited = {name: place for place, name in enumerate(self.monitor.awaited)}
+        first = {file: awaited.get(file.name, len(awaited)) for file in files}
+        return sorted(files, key=lambda file: (first[file], self.job.layout.order(file)))
 
     def _step(self, file: BatchFile) -> MonitorRelease | None:
         """Take in one file; None if it was accepted before and has not been written to since."""

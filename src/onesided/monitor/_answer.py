@@ -39,26 +39,40 @@ class StepAnswer:
         return zlib.compress(b"".join(parts), 1)
 
 
+def plain_answer(payload: bytes) -> bytes:
+    """What a stored answer says, however it was compressed. Errors: LedgerFormatError."""
+    try:
+        return zlib.decompress(payload)
+    except (zlib.error, TypeError) as error:
+        raise _unreadable() from error
+
+
 def decode(payload: bytes, *, size: int) -> StepAnswer:
     """The answer that was stored.
 
     Errors: LedgerFormatError if it is not one for ``size`` places.
     """
+    raw = plain_answer(payload)
     try:
-        raw = zlib.decompress(payload)
         places, answered = _HEAD.unpack_from(raw)
-    except (zlib.error, struct.error):
-        raw, places, answered = b"", -1, 0
+    except struct.error as error:
+        raise _unreadable() from error
     bits = (size + 7) // 8
     if places != size or len(raw) != _HEAD.size + bits + 16 * answered:
-        raise LedgerFormatError(
-            "a stored answer of the monitor cannot be read.",
-            hint="The state is damaged. Restore a copy, or start a new monitor.",
-        )
+        raise _unreadable()
     packed = np.frombuffer(raw, np.uint8, bits, _HEAD.size)
     numbers = np.frombuffer(raw, "<i8", 2 * answered, _HEAD.size + bits).astype(np.int64)
+    if answered and not 0 <= numbers[:answered].min() <= numbers[:answered].max() < size:
+        raise _unreadable()
     certified = np.unpackbits(packed, count=size).astype(np.bool_)
     return StepAnswer(certified, numbers[:answered], numbers[answered:])
+
+
+def _unreadable() -> LedgerFormatError:
+    return LedgerFormatError(
+        "a stored answer of the monitor cannot be read.",
+        hint="The state is damaged. Restore a copy, or start a new monitor.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +84,8 @@ class MonitorRelease:
         drawn; ``values`` holds it, and the true count is certainly not above it. resting: nothing
         was asked, because records that an earlier answer used are still in the window.
     number: of the step, from 1. batch: the id of the batch that led to it. time: the clock, the
-        latest time of any batch so far. head: the hash that this step adds to the chain.
+        latest time of any batch so far. head: the hash that this step adds to the chain of what
+        was published. told_again: it was stored before; nothing was drawn for it now.
     """
 
     number: int
@@ -79,6 +94,7 @@ class MonitorRelease:
     rules: Rules
     answer: StepAnswer
     head: str
+    told_again: bool = False
 
     @property
     def places(self) -> tuple[object, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -45,12 +44,11 @@ class Batch:
 
     def content(self) -> bytes:
         """The rows as they are stored while they are in the window."""
-        return zlib.compress(_plain(self.rows), 1)
+        return zlib.compress(self.plain(), 1)
 
-    def digest(self, *, salt: str) -> str:
-        """What tells this batch from another one under the same id."""
-        head = json.dumps([salt, self.id, self.time]).encode()
-        return hashlib.sha256(head + b"\n" + _plain(self.rows)).hexdigest()
+    def plain(self) -> bytes:
+        """The rows as bytes: the same for the same rows, in whatever order they came."""
+        return json.dumps(self.rows, separators=(",", ":")).encode()
 
     @property
     def person_type(self) -> str:
@@ -59,13 +57,12 @@ class Batch:
 
 
 def stored_batch(batch_id: str, time: int, content: bytes) -> Batch:
-    """A batch as :meth:`Batch.content` kept it."""
-    rows = json.loads(zlib.decompress(content))
-    return Batch(batch_id, time, tuple((place, person, at) for place, person, at in rows))
-
-
-def _plain(rows: Sequence[Row]) -> bytes:
-    return json.dumps(rows, separators=(",", ":")).encode()
+    """A batch as :meth:`Batch.content` kept it. Errors: ValueError for bytes that are none."""
+    try:
+        rows = json.loads(zlib.decompress(content))
+        return Batch(batch_id, time, tuple((place, person, at) for place, person, at in rows))
+    except (zlib.error, TypeError, RecursionError) as error:
+        raise ValueError(*error.args) from error
 
 
 def read_batch(
@@ -169,6 +166,7 @@ def _places(
         )
     positions = rules.positions
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    _refuse_other_types(plain, rules, name)
     found = [positions.get(value) for value in plain]
     for row, position in enumerate(found):
         if position is None and (on_unknown == "error" or plain[row] is None):
@@ -181,6 +179,23 @@ def _places(
                 column=name,
             )
     return found
+
+
+def _refuse_other_types(values: Sequence[Any], rules: Rules, name: str) -> None:
+    """Refuse places of another type than the keys': none would be found, and all be certified."""
+    kinds = {type(key) for key in rules.positions}
+    for row, value in enumerate(values):
+        if value is not None and type(value) not in kinds:
+            wanted = " or ".join(sorted(kind.__name__ for kind in kinds))
+            raise DataError(
+                f"Row {row} of column {name!r} holds {value!r}, a {type(value).__name__}; the "
+                f"places of this monitor are of type {wanted}.",
+                hint="Cast the column: places of another type are other places, and nobody would "
+                f"be counted. {_NOTHING}",
+                row=row,
+                place=value,
+                column=name,
+            )
 
 
 def _refuse_later(times: Sequence[int], at: int, name: str, rules: Rules) -> None:

@@ -7,16 +7,16 @@ whole or not at all, and writers take turns.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from onesided.errors import TamperedLedgerError
+from onesided.errors import LedgerError, TamperedLedgerError
+from onesided.monitor._answer import plain_answer
 from onesided.store import canonical
-
-GENESIS: Final = "0" * 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +37,25 @@ class Step:
     batch: str
     time: int
     clock: int
-    digest: str
     accepted: str
     answer: bytes
     head: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The secret half of a step: a batch's rows, with what proves them. Deleted when they expire.
+
+    proof: of the rows, under a secret of this batch alone. Once the secret is gone with the rows,
+    the proof of a guess at them cannot be computed.
+    """
+
+    number: int
+    batch: str
+    time: int
+    content: bytes = field(repr=False)
+    secret: bytes = field(repr=False)
+    proof: bytes = field(repr=False)
 
 
 class Transaction(Protocol):
@@ -52,6 +67,10 @@ class Transaction(Protocol):
 
     def write_header(self, header: Header) -> None:
         """Set or replace the header."""
+        ...
+
+    def write_key(self, key: bytes) -> None:
+        """Set the first key of a new state."""
         ...
 
     def last(self) -> Step | None:
@@ -66,12 +85,20 @@ class Transaction(Protocol):
         """Steps in order, those with a number above ``after`` and a clock above ``clock_after``."""
         ...
 
-    def contents(self) -> Iterator[tuple[str, int, bytes]]:
-        """Id, time and rows of the batches that are still kept, in order."""
+    def numbers(self, *, time_after: int | None) -> list[int]:
+        """The numbers of the steps whose batch has a time above ``time_after``, in order."""
         ...
 
-    def append(self, step: Step, content: bytes, *, forget: int | None) -> None:
-        """Add a step and its rows, and forget the rows of batches not after ``forget``."""
+    def kept(self, batch: str | None = None) -> Iterator[Kept]:
+        """The batches whose rows are still kept, in order; or that one alone."""
+        ...
+
+    def key(self) -> bytes:
+        """The key that the next step's noise follows from."""
+        ...
+
+    def append(self, step: Step, kept: Kept, *, key: bytes, forget: int | None) -> None:
+        """Add a step and its rows, replace the key, forget rows of batches not after ``forget``."""
         ...
 
 
@@ -109,34 +136,42 @@ def check_chain(step: Step, *, previous: str) -> None:
 
 
 def _head(step: Step, previous: str) -> str:
-    facts = [step.number, step.batch, step.time, step.clock, step.digest]
+    """A hash of public facts alone: whoever knows what was published can compute it."""
+    facts = [step.number, step.batch, step.time, step.clock]
     body = f"{previous}\n{canonical(facts)}\n".encode()
-    return hashlib.sha256(body + hashlib.sha256(step.answer).digest()).hexdigest()
+    return hashlib.sha256(body + hashlib.sha256(plain_answer(step.answer)).digest()).hexdigest()
 
 
 class MemoryJournal:
-    """A store that is gone with the process."""
+    """A store that is gone with the process, and that no other process can go on with."""
 
     name = "the monitor's state in memory"
 
     def __init__(self) -> None:
         self._turn = threading.RLock()
+        self._process = os.getpid()
         self._header: Header | None = None
+        self._key = b""
         self._steps: list[Step] = []
         self._numbers: dict[str, int] = {}
-        self._contents: list[tuple[str, int, bytes]] = []
+        self._kept: list[Kept] = []
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """Changes are staged, and taken over when the transaction ends well."""
-        with self._turn:
-            staged = _MemoryTransaction(self)
+        with self.read() as staged:
             yield staged
-            self._commit(staged)
+            self._commit(staged)  # type: ignore[arg-type] # made by read, below
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """Reads see what was committed."""
+        if self._process != os.getpid():
+            raise LedgerError(
+                "A monitor whose state is in memory cannot be used in a forked process: both "
+                "would answer, for one charge.",
+                hint="Give it state=, a file or a database, which several processes may step.",
+            )
         with self._turn:
             yield _MemoryTransaction(self)
 
@@ -145,12 +180,13 @@ class MemoryJournal:
 
     def _commit(self, staged: _MemoryTransaction) -> None:
         self._header = staged.staged_header or self._header
-        for step, content, forget in staged.staged:
+        self._key = staged.staged_key or self._key
+        for step, kept, forget in staged.staged:
             self._numbers[step.batch] = len(self._steps)
             self._steps.append(step)
-            self._contents.append((step.batch, step.time, content))
+            self._kept.append(kept)
             if forget is not None:
-                self._contents = [kept for kept in self._contents if kept[1] > forget]
+                self._kept = [one for one in self._kept if one.time > forget]
 
 
 class _MemoryTransaction:
@@ -159,13 +195,20 @@ class _MemoryTransaction:
     def __init__(self, journal: MemoryJournal) -> None:
         self._journal = journal
         self.staged_header: Header | None = None
-        self.staged: list[tuple[Step, bytes, int | None]] = []
+        self.staged_key = b""
+        self.staged: list[tuple[Step, Kept, int | None]] = []
 
     def header(self) -> Header | None:
         return self._journal._header  # noqa: SLF001 - one thing in two classes
 
     def write_header(self, header: Header) -> None:
         self.staged_header = header
+
+    def write_key(self, key: bytes) -> None:
+        self.staged_key = key
+
+    def key(self) -> bytes:
+        return self._journal._key  # noqa: SLF001
 
     def last(self) -> Step | None:
         steps = self._journal._steps  # noqa: SLF001
@@ -180,8 +223,14 @@ class _MemoryTransaction:
             if clock_after is None or step.clock > clock_after:
                 yield step
 
-    def contents(self) -> Iterator[tuple[str, int, bytes]]:
-        return iter(list(self._journal._contents))  # noqa: SLF001
+    def numbers(self, *, time_after: int | None) -> list[int]:
+        steps = self._journal._steps  # noqa: SLF001
+        return [one.number for one in steps if time_after is None or one.time > time_after]
 
-    def append(self, step: Step, content: bytes, *, forget: int | None) -> None:
-        self.staged.append((step, content, forget))
+    def kept(self, batch: str | None = None) -> Iterator[Kept]:
+        held = list(self._journal._kept)  # noqa: SLF001
+        return iter([one for one in held if batch is None or one.batch == batch])
+
+    def append(self, step: Step, kept: Kept, *, key: bytes, forget: int | None) -> None:
+        self.staged.append((step, kept, forget))
+        self.staged_key = key

@@ -14,7 +14,7 @@ from onesided.monitor._answer import StepAnswer
 from onesided.monitor._batch import Batch, Person
 from onesided.monitor._rules import Rules
 from onesided.monitor._time import NEVER
-from onesided.noise import BoolArray, IntArray, Noise
+from onesided.noise import BoolArray, IntArray, PlaceNoise
 
 
 class Window:
@@ -94,7 +94,7 @@ class Machine:
                 clock=said(self.clock),
             )
 
-    def step(self, batch: Batch, *, noise: Noise) -> StepAnswer:
+    def step(self, batch: Batch, *, noise: PlaceNoise) -> StepAnswer:
         """Take in a batch, let go of what has expired, and answer for every place."""
         self.refuse(batch)
         self.advance(batch)
@@ -103,7 +103,7 @@ class Machine:
         if left == 0:
             asked[:] = False
         positions = np.flatnonzero(asked)
-        noisy = self.rules.mechanism.noisy(self._window.counts[positions], noise=noise)
+        noisy = self._window.counts[positions] + noise.geometric(self.rules.rate, positions)
         above = noisy > self.rules.thresholds[positions]
         reached: BoolArray = np.ones(positions.size, dtype=np.bool_)
         if left is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NoReturn, Self
 
 from onesided._numbers import Number, positive, whole
 from onesided.errors import (
@@ -25,10 +25,12 @@ from onesided.monitor._answer import MonitorRelease
 from onesided.monitor._batch import Columns, OnUnknown, read_batch
 from onesided.monitor._guarantees import Guarantees
 from onesided.monitor._journal import Header, Journal, MemoryJournal
+from onesided.monitor._keys import new_key
+from onesided.monitor._published import PublishedSteps
 from onesided.monitor._recorder import Recorder
 from onesided.monitor._rules import FORMAT, Rules, rules_for
 from onesided.monitor._time import duration, length_text
-from onesided.noise import Noise, SecureNoise
+from onesided.noise import Noise
 from onesided.policy import Policy
 from onesided.store import DatabaseUrl, canonical
 
@@ -50,15 +52,19 @@ class Monitor:
         monitor; :meth:`guarantees` says what follows for a person.
     charges: m, how many answers above the threshold may use a record before its place rests.
     max_answers: c, for a designated time only: the most such answers in all.
-    state: a path, an SQLAlchemy URL of PostgreSQL, or None for memory. ledger: a ledger or where
+    state: a path, an SQLAlchemy URL of PostgreSQL, or None for memory. published: the public
+        folder, if there is one: what was published there is never published otherwise, also by
+        a state that was restored from an old copy. ledger: a ledger or where
         it is; by default ``<state>.ledger.db`` beside the state. The whole of ``epsilon`` is
         charged there once, before the first draw.
     clock, ahead: a batch later than the clock's now plus ``ahead`` is refused; the system's clock
         by default, for windows in units of time. Nothing else depends on it.
 
     Promise: as :meth:`guarantees`. An answer is drawn once, stored, then returned; after a crash
-    it is returned again. Errors: those of bad input, before anything is drawn or charged;
-    PolicyMismatchError for a state or ledger made for something else; BudgetExceededError.
+    it is returned again. The noise follows from a secret key, the batch and all batches before
+    it: the same batches in the same order give the same answers. Errors: those of bad input,
+    before anything is drawn or charged; PolicyMismatchError for a state or ledger made for
+    something else; BudgetExceededError.
     """
 
     def __init__(
@@ -72,6 +78,7 @@ class Monitor:
         charges: int = 1,
         max_answers: int | None = None,
         state: str | Path | None = None,
+        published: str | Path | None = None,
         ledger: Ledger | str | Path | None = None,
         budget: Number | None = None,
         person: str = "person",
@@ -96,6 +103,7 @@ class Monitor:
         self._on_unknown = on_unknown
         self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
         self._ahead = _ahead(ahead, dated=self._rules.scale.dated)
+        self._published = None if published is None else PublishedSteps(Path(published))
         self._journal = _open(state)
         self._own_ledger = not isinstance(ledger, Ledger)
         try:
@@ -104,14 +112,18 @@ class Monitor:
             if not header.paid:
                 header = self._pay(header, budget)
             self._check_paid(header, budget)
+            self._recorder = Recorder(
+                self._rules, journal=self._journal, noise=noise, published=self._published
+            )
+            self._recorder.refuse_other_chain()
         except BaseException:
             self._journal.close()
             raise
-        self._recorder = Recorder(
-            self._rules,
-            journal=self._journal,
-            noise=SecureNoise() if noise is None else noise,
-            salt=header.charge_id,
+
+    def __reduce__(self) -> NoReturn:
+        raise LedgerError(
+            "A monitor cannot be copied or pickled: both would answer, for one charge.",
+            hint="Open it again from its state.",
         )
 
     def __enter__(self) -> Self:
@@ -173,8 +185,22 @@ class Monitor:
         """When the batch was accepted, by this machine's clock; None if it was not."""
         return self._recorder.accepted(id)
 
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """The batches that were published and the state does not hold, in the order to send them.
+
+        Empty unless the state was restored from an old copy.
+        """
+        if self._published is None:
+            return ()
+        last = self._recorder.last()
+        return tuple(step.batch for step in self._published.after(last.number if last else 0))
+
     def check(self) -> int:
-        """Recompute the chain of all steps; returns how many. Errors: TamperedLedgerError."""
+        """Recompute the chain of all steps, and prove the kept rows; returns how many steps.
+
+        Errors: TamperedLedgerError; LedgerFormatError for rows that were changed or are missing.
+        """
         return self._recorder.check()
 
     @property
@@ -218,6 +244,7 @@ class Monitor:
                     version=FORMAT, config=config, charge_id=f"monitor {secrets.token_hex(8)}"
                 )
                 transaction.write_header(found)
+                transaction.write_key(new_key())
         _refuse_other_version(found, self._journal.name)
         _refuse_other_rules(json.loads(found.config), self._rules.config(), self._journal.name)
         return found

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from onesided.errors import OutputError
 from onesided.monitor._answer import MonitorRelease
 from onesided.monitor._guarantees import Guarantees
+from onesided.monitor._published import PublishedSteps
 from onesided.report._figures import MAP_LIMIT, map_layout, needs_webgl
 from onesided.report._template import fill, plural, replace_file, resource
 
@@ -56,10 +57,12 @@ class Folder:
     look: Look
     guarantees: Guarantees
     frames: deque[dict[str, Any]] = field(init=False)
+    steps: PublishedSteps = field(init=False)
 
     def __post_init__(self) -> None:
         places = max(1, self.guarantees.rules.size)
         self.frames = deque(maxlen=max(2, min(_MOST_FRAMES, _MOST_MARKS // places)))
+        self.steps = PublishedSteps(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -69,11 +72,19 @@ class Folder:
         """Take in steps for the slider."""
         self.frames.extend(_frame(release) for release in releases)
 
-    def write(self, release: MonitorRelease) -> None:
+    def write(self, release: MonitorRelease, *, since: Iterable[MonitorRelease]) -> None:
         """Replace the three files by what ``release`` says; readers see old or new, never half.
 
+        since: every step up to ``release`` that may not have been published yet, for the chain.
+        What is older than the latest published step is not written: the folder never goes back.
         Errors: OutputError; the state is safe then, and the same is written at the next try.
         """
+        with self.steps.turn():
+            self.steps.append(since)
+            if release.number == self.steps.last:
+                self._replace(release)
+
+    def _replace(self, release: MonitorRelease) -> None:
         texts = {
             "status.json": _status(release, self.look, self.guarantees),
             "status.geojson": _geojson(release, self.look),

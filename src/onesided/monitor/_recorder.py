@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from onesided.errors import DataError
+from onesided.errors import DataError, LedgerFormatError
 from onesided.monitor._answer import MonitorRelease, decode
 from onesided.monitor._batch import Batch, stored_batch
-from onesided.monitor._journal import GENESIS, Journal, Step, Transaction, chained, check_chain
+from onesided.monitor._journal import Journal, Kept, Step, Transaction, chained, check_chain
+from onesided.monitor._keys import new_key, proof_of, proves, step_keys
 from onesided.monitor._machine import Machine
+from onesided.monitor._published import PublishedSteps, refuse_other
 from onesided.monitor._rules import Rules
-from onesided.noise import Noise
+from onesided.noise import FreshNoise, KeyedNoise, Noise
 from onesided.store import now
 
 
@@ -19,9 +21,13 @@ class Recorder:
     """Steps a machine whose every step is stored before anyone sees it.
 
     Promise: a batch id has one answer, for ever; it is returned only after it, and with it the
-    marks, is stored. After a crash at any instant the state is that of the last stored step; an
-    answer that was drawn but not stored was never seen. Safe for threads and, as far as its
-    journal is, for processes.
+    marks, is stored. After a crash at any instant the state is that of the last stored step, and
+    the same batch draws the same answer again. Safe for threads and, as far as its journal is,
+    for processes.
+
+    noise: for tests; None draws from the state's chain of keys. published: what the public has
+    seen; no step may be stored that differs from it. secret, clock: what proves kept rows, and
+    when a batch was accepted; doubles for tests.
     """
 
     def __init__(
@@ -29,32 +35,35 @@ class Recorder:
         rules: Rules,
         *,
         journal: Journal,
-        noise: Noise,
-        salt: str = "",
+        noise: Noise | None = None,
+        published: PublishedSteps | None = None,
         machine: type[Machine] = Machine,
+        secret: Callable[[], bytes] = new_key,
+        clock: Callable[[], str] = now,
     ) -> None:
         self._rules, self._journal, self._noise = rules, journal, noise
-        self._salt, self._kind = salt, machine
+        self._published, self._kind = published, machine
+        self._secret, self._clock = secret, clock
         self._lock = threading.Lock()
         self._machine: Machine | None = None
 
     def step(self, batch: Batch) -> MonitorRelease:
         """The answer for ``batch``: the stored one if there is one, else drawn now and stored.
 
-        Errors: DataError for an id that was used with other content or time, and for a batch that
-        has expired; LedgerUnavailableError if the store fails. Nothing is published then.
+        Errors: DataError for an id that was used with other content or time, for a batch that
+        has expired, and for one in the place of a published one; LedgerUnavailableError if the
+        store fails. Nothing is published then.
         """
-        digest = batch.digest(salt=self._salt)
         with self._lock:
             with self._journal.write() as transaction:
                 done = transaction.find(batch.id)
                 if done is not None:
-                    _refuse_other(done, batch, digest)
-                    return self._release(done)
+                    _refuse_other_batch(done, batch, transaction)
+                    return self._release(done, told_again=True)
                 machine = self._machine_at(transaction)
                 machine.refuse(batch)
                 self._machine = None  # until it is certain that the step was stored
-                step = self._draw(machine, batch, digest, transaction)
+                step = self._draw(machine, batch, transaction)
             self._machine = machine
         return self._release(step)
 
@@ -65,7 +74,7 @@ class Recorder:
             with self._journal.read() as transaction:
                 page = _first(transaction.steps(after=number), 100)
             for step in page:
-                yield self._release(step)
+                yield self._release(step, told_again=True)
             if not page:
                 return
             number = page[-1].number
@@ -74,7 +83,7 @@ class Recorder:
         """The latest published answer."""
         with self._journal.read() as transaction:
             step = transaction.last()
-        return None if step is None else self._release(step)
+        return None if step is None else self._release(step, told_again=True)
 
     def accepted(self, batch: str) -> str | None:
         """When that batch was accepted (UTC, by this machine's clock); None if it was not."""
@@ -83,30 +92,64 @@ class Recorder:
         return None if step is None else step.accepted
 
     def check(self) -> int:
-        """Recompute the chain of all steps; how many there are. Errors: TamperedLedgerError."""
-        previous, number = GENESIS, 0
+        """Recompute the chain of all steps, and prove the kept rows; how many steps there are.
+
+        Errors: TamperedLedgerError for a step or head that was changed; LedgerFormatError for
+        rows that were changed or are missing.
+        """
+        previous, number = self._rules.genesis, 0
         with self._journal.read() as transaction:
             for step in transaction.steps():
                 check_chain(step, previous=previous)
                 previous, number = step.head, step.number
+            last = transaction.last()
+            if last is not None:
+                _proven(transaction, self._rules.cutoff(last.clock))
         return number
 
-    def _draw(self, machine: Machine, batch: Batch, digest: str, transaction: Transaction) -> Step:
+    def refuse_other_chain(self) -> None:
+        """Errors: LedgerFormatError if what was published is not this monitor's."""
+        with self._journal.read() as transaction:
+            last = transaction.last()
+        public = self._published.at(last.number) if self._published and last else None
+        if public is not None and last is not None and public.head != last.head:
+            raise LedgerFormatError(
+                f"The published step {last.number} is of another monitor, or of other answers "
+                "than the state holds.",
+                hint="Publish each monitor to a folder of its own, or restore the copy of the "
+                "state that belongs to it.",
+            )
+
+    def _draw(self, machine: Machine, batch: Batch, transaction: Transaction) -> Step:
         last = transaction.last()
-        answer = machine.step(batch, noise=self._noise)
+        keys = step_keys(transaction.key(), batch, rules=self._rules.genesis)
+        noise = KeyedNoise(keys.noise) if self._noise is None else FreshNoise(self._noise)
+        answer = machine.step(batch, noise=noise)
         clock = batch.time if machine.clock is None else machine.clock
         step = Step(
             number=machine.steps,
             batch=batch.id,
             time=batch.time,
             clock=clock,
-            digest=digest,
-            accepted=now(),
+            accepted=self._clock(),
             answer=answer.encode(),
             head="",
         )
-        step = chained(step, previous=last.head if last else GENESIS)
-        transaction.append(step, batch.content(), forget=self._rules.cutoff(clock))
+        step = chained(step, previous=last.head if last else self._rules.genesis)
+        public = self._published.at(step.number) if self._published else None
+        if public is not None:
+            refuse_other(public, step)
+        secret = self._secret()
+        kept = Kept(
+            number=step.number,
+            batch=batch.id,
+            time=batch.time,
+            content=batch.content(),
+            secret=secret,
+            proof=proof_of(batch, secret=secret),
+        )
+        forget = self._rules.cutoff(clock)
+        transaction.append(step, kept, key=keys.following, forget=forget)
         return step
 
     def _machine_at(self, transaction: Transaction) -> Machine:
@@ -118,15 +161,16 @@ class Recorder:
         machine = self._kind(self._rules)
         if last is None:
             return machine
-        for batch, time, content in transaction.contents():
-            machine.resume(stored_batch(batch, time, content))
+        cutoff = self._rules.cutoff(last.clock)
+        for batch in _proven(transaction, cutoff):
+            machine.resume(batch)
         # Marks are what the stored answers say: neither can be there without the other.
-        for step in transaction.steps(clock_after=self._rules.cutoff(last.clock)):
+        for step in transaction.steps(clock_after=cutoff):
             machine.mark(decode(step.answer, size=self._rules.size), clock=step.clock)
         machine.set_clock(last.clock, steps=number)
         return machine
 
-    def _release(self, step: Step) -> MonitorRelease:
+    def _release(self, step: Step, *, told_again: bool = False) -> MonitorRelease:
         return MonitorRelease(
             number=step.number,
             batch=step.batch,
@@ -134,6 +178,7 @@ class Recorder:
             rules=self._rules,
             answer=decode(step.answer, size=self._rules.size),
             head=step.head,
+            told_again=told_again,
         )
 
 
@@ -141,9 +186,36 @@ def _first(steps: Iterator[Step], most: int) -> list[Step]:
     return [step for step, _ in zip(steps, range(most), strict=False)]
 
 
-def _refuse_other(done: Step, batch: Batch, digest: str) -> None:
-    """A batch id is accepted once."""
-    if done.digest != digest:
+def _proven(transaction: Transaction, cutoff: int | None) -> list[Batch]:
+    """The kept batches, each as it was accepted, and none missing. Errors: LedgerFormatError."""
+    batches, numbers = [], []
+    for kept in transaction.kept():
+        try:
+            batch = stored_batch(kept.batch, kept.time, kept.content)
+        except ValueError:
+            batch = None
+        if batch is None or not proves(kept.proof, batch, secret=kept.secret):
+            raise _damaged(f"the rows of step {kept.number} are not those that were accepted")
+        batches.append(batch)
+        numbers.append(kept.number)
+    if numbers != transaction.numbers(time_after=cutoff):
+        raise _damaged("rows that are still in the window are missing")
+    return batches
+
+
+def _damaged(problem: str) -> LedgerFormatError:
+    return LedgerFormatError(
+        f"The monitor's state is damaged: {problem}.",
+        hint="Stop publishing from it. Restore a copy, and send what came after once more: the "
+        "same batches get the same answers.",
+    )
+
+
+def _refuse_other_batch(done: Step, batch: Batch, transaction: Transaction) -> None:
+    """A batch id is accepted once. Rows that have expired can no longer be compared."""
+    held = next(transaction.kept(batch.id), None)
+    same = held is None or proves(held.proof, batch, secret=held.secret)
+    if done.time != batch.time or not same:
         raise DataError(
             f"Batch id {batch.id!r} was accepted before (step {done.number}) with other content "
             "or another time.",

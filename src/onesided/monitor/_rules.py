@@ -12,15 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from onesided._numbers import INFINITE, Loss, Number, positive, rate, text, whole
+from onesided._numbers import Loss, Number, positive, rate, text, whole
 from onesided.engine._keys import PublicKeys, public_keys
 from onesided.errors import ParameterError, UnprotectableError
-from onesided.mechanism import Counts
 from onesided.monitor._time import Scale, read_window
 from onesided.noise import IntArray
 from onesided.policy import GroupCount, Policy
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +55,9 @@ class Rules:
         return most if self.max_answers is None else min(self.max_answers, most)
 
     @cached_property
-    def mechanism(self) -> Counts:
-        """Noise above the count, none below."""
-        return Counts(self.rate, INFINITE)
+    def genesis(self) -> str:
+        """Where the chain of published steps begins: a hash of these rules, which are public."""
+        return _digest(["onesided monitor", FORMAT, sorted(self.config().items())])
 
     @cached_property
     def positions(self) -> dict[object, int]:

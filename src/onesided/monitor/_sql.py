@@ -29,8 +29,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from onesided.errors import LedgerUnavailableError
-from onesided.monitor._journal import Header, Step, Transaction
+from onesided.errors import LedgerFormatError, LedgerUnavailableError
+from onesided.monitor._journal import Header, Kept, Step, Transaction
 from onesided.store import DatabaseUrl, postgres, sqlite
 from onesided.store.database import Database, Kind, framed_out
 
@@ -60,11 +60,11 @@ steps = Table(
     Column("batch", Text, nullable=False, unique=True),
     Column("time", _number, nullable=False),
     Column("clock", _number, nullable=False),
-    Column("digest", Text, nullable=False),
     Column("accepted", Text, nullable=False),
     Column("answer", LargeBinary, nullable=False),
     Column("head", Text, nullable=False),
     Index("onesided_monitor_steps_clock", "clock"),
+    Index("onesided_monitor_steps_time", "time"),
 )
 contents = Table(
     "onesided_monitor_contents",
@@ -73,9 +73,17 @@ contents = Table(
     Column("batch", Text, nullable=False),
     Column("time", _number, nullable=False),
     Column("content", LargeBinary, nullable=False),
+    Column("secret", LargeBinary, nullable=False),
+    Column("proof", LargeBinary, nullable=False),
     Index("onesided_monitor_contents_time", "time"),
 )
-_STEP: Final = tuple(field.name for field in fields(Step))
+keys = Table(
+    "onesided_monitor_key",
+    _metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("key", LargeBinary, nullable=False),
+)
+_TYPES: Final = {"int": int, "str": str, "bytes": bytes}
 
 
 class _SqlTransaction:
@@ -115,15 +123,36 @@ class _SqlTransaction:
         for row in self._connection.execute(query.execution_options(yield_per=100)):
             yield _step(row)
 
-    def contents(self) -> Iterator[tuple[str, int, bytes]]:
-        query = select(contents).order_by(contents.c.number).execution_options(yield_per=100)
-        for row in self._connection.execute(query):
-            yield row.batch, row.time, bytes(row.content)
+    def numbers(self, *, time_after: int | None) -> list[int]:
+        query = select(steps.c.number).order_by(steps.c.number)
+        if time_after is not None:
+            query = query.where(steps.c.time > time_after)
+        return list(self._connection.execute(query).scalars())
 
-    def append(self, step: Step, content: bytes, *, forget: int | None) -> None:
+    def kept(self, batch: str | None = None) -> Iterator[Kept]:
+        query = select(contents).order_by(contents.c.number).execution_options(yield_per=100)
+        if batch is not None:
+            query = query.where(contents.c.batch == batch)
+        for row in self._connection.execute(query):
+            yield Kept(**_typed(row, Kept))
+
+    def write_key(self, key: bytes) -> None:
+        self._connection.execute(delete(keys))
+        self._connection.execute(insert(keys).values(id=1, key=key))
+
+    def key(self) -> bytes:
+        found = self._connection.execute(select(keys.c.key)).scalar()
+        if found is None:
+            raise LedgerFormatError(
+                "the monitor's state holds no key, so its noise cannot go on.",
+                hint="The state is damaged. Restore a copy.",
+            )
+        return bytes(found)
+
+    def append(self, step: Step, kept: Kept, *, key: bytes, forget: int | None) -> None:
         self._connection.execute(insert(steps), asdict(step))
-        row = {"number": step.number, "batch": step.batch, "time": step.time, "content": content}
-        self._connection.execute(insert(contents), row)
+        self._connection.execute(insert(contents), asdict(kept))
+        self.write_key(key)
         if forget is not None:
             self._connection.execute(delete(contents).where(contents.c.time <= forget))
 
@@ -133,8 +162,24 @@ class _SqlTransaction:
 
 
 def _step(row: Any) -> Step:
-    values = {name: getattr(row, name) for name in _STEP}
-    return Step(**(values | {"answer": bytes(values["answer"])}))
+    return Step(**_typed(row, Step))
+
+
+def _typed(row: Any, kind: type[Step | Kept]) -> dict[str, Any]:
+    """The columns of a row, each of its field's type: in SQLite an edit may leave any other.
+
+    Errors: LedgerFormatError.
+    """
+    values = {field.name: getattr(row, field.name) for field in fields(kind)}
+    for field in fields(kind):
+        wanted = _TYPES[str(field.type)]
+        if not isinstance(values[field.name], wanted):
+            raise LedgerFormatError(
+                f"the monitor's state is damaged: {field.name} of step {values['number']} is of "
+                "another type.",
+                hint="Restore a copy.",
+            )
+    return values
 
 
 class SqlJournal:

@@ -4,11 +4,12 @@ The only floor that draws. Every draw is exactly distributed; see docs/exact-sam
 """
 
 from onesided.noise._distribution import TwoSidedGeometric
-from onesided.noise._keyed import FreshNoise, KeyedNoise, PlaceNoise
+from onesided.noise._keyed import KEY_BYTES, FreshNoise, KeyedNoise, PlaceNoise
 from onesided.noise._noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise
 from onesided.noise._protocol import BoolArray, IntArray, Noise, Rates
 
 __all__ = [
+    "KEY_BYTES",
     "BoolArray",
     "FreshNoise",
     "IntArray",

@@ -20,7 +20,7 @@ from onesided.monitor._journal import MemoryJournal, Transaction
 from onesided.monitor._machine import Machine
 from onesided.monitor._recorder import Recorder
 from onesided.monitor._rules import Rules, rules_for
-from onesided.noise import BoolArray, Noise
+from onesided.noise import BoolArray, FreshNoise, Noise
 from onesided.verify._case import Case
 from onesided.verify._universe import Data, Universe
 
@@ -48,7 +48,7 @@ class Stream:
         batches = [self._batch(number, visits) for number in range(len(self.times))]
         if self.crash is None:
             machine = self.machine(self.rules)
-            return tuple(_seen(machine.step(batch, noise=noise)) for batch in batches)
+            return tuple(_seen(machine.step(batch, noise=FreshNoise(noise))) for batch in batches)
         return self._with_crash(batches, noise)
 
     def _batch(self, number: int, visits: list[list[tuple[str, int]]]) -> Batch:
@@ -67,7 +67,7 @@ class Stream:
         """Die before the commit and try again; die after it and try again; then go on."""
         journal = _FailingJournal()
         seen: list[Any] = []
-        recorder = self.recorder(self.rules, journal=journal, noise=noise, machine=self.machine)
+        recorder = self._recorder(journal, noise)
         for number, batch in enumerate(batches):
             if number == self.crash:
                 for when in ("before", "after"):
@@ -76,11 +76,19 @@ class Stream:
                         recorder.step(batch)
                     except _Died:
                         seen.extend(getattr(recorder, "leaked", ()))
-                    recorder = self.recorder(
-                        self.rules, journal=journal, noise=noise, machine=self.machine
-                    )
+                    recorder = self._recorder(journal, noise)
             seen.append(_seen(recorder.step(batch).answer))
         return tuple(seen)
+
+    def _recorder(self, journal: MemoryJournal, noise: Noise) -> Recorder:
+        return self.recorder(
+            self.rules,
+            journal=journal,
+            noise=noise,
+            machine=self.machine,
+            secret=lambda: b"",
+            clock=lambda: "",
+        )
 
 
 class _Died(Exception):  # noqa: N818 - the end of a process, not an error
@@ -155,8 +163,8 @@ class _MarksLost(Machine):
 class _DrawnAgain(Recorder):
     """Broken: publishes before it stores, so that a crash shows two draws of one answer."""
 
-    def _draw(self, machine: Machine, batch: Batch, digest: str, transaction: Transaction) -> Any:
-        step = super()._draw(machine, batch, digest, transaction)
+    def _draw(self, machine: Machine, batch: Batch, transaction: Transaction) -> Any:
+        step = super()._draw(machine, batch, transaction)
         self.leaked = (_seen(self._release(step).answer),)
         return step
 

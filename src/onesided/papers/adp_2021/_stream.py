@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onesided.monitor._batch import Batch
 from onesided.monitor._machine import Machine
 from onesided.monitor._rules import rules_for
-from onesided.noise import IntArray, NotPrivateSeededNoise
+from onesided.noise import FreshNoise, IntArray, NotPrivateSeededNoise
 from onesided.papers._model import (
     Claim,
     Curve,
@@ -45,7 +45,7 @@ def measure(*, path: Path, level: int, steps: int | None, seed: int) -> list[Row
         range(size), place="place", at_most=level, window=HOURS, epsilon=1,
         policy=presence(max_groups=1), charges=1, max_answers=None,
     )  # fmt: skip
-    machine, noise = Machine(rules), NotPrivateSeededNoise(seed)
+    machine, noise = Machine(rules), FreshNoise(NotPrivateSeededNoise(seed))
     edges = np.searchsorted(visits["hour"], np.arange(-HOURS, hours + 1))
     asked_by, said_by = np.zeros(level + 1, np.int64), np.zeros(level + 1, np.int64)
     wrong = published = resting = 0
