@@ -8,7 +8,6 @@ from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
 from onesided.session._histogram import Histogram, HistogramRelease
 from onesided.session._histogram_methods import ShapedRelease
-from onesided.session._mean import Mean, Variance
 from onesided.session._ngrams import Ngrams
 from onesided.session._plan import Option, Plan
 from onesided.session._quantile import Quantile, QuantileRelease
@@ -16,10 +15,11 @@ from onesided.session._question import Question
 from onesided.session._release import Release
 from onesided.session._sample import Sample, SampleRelease, Total
 from onesided.session._session import Session
-from onesided.session._sum import Sum
 from onesided.session._top_k import TopK, TopKRelease
 from onesided.session._total import total_guarantee
 from onesided.session._unknown import Discover, KeysRelease
+from onesided.session.values._mean import Mean, Variance
+from onesided.session.values._sum import Sum
 from onesided.session.workloads._assurance import Assurance
 from onesided.session.workloads._linear import LinearQuery, LinearRelease
 from onesided.session.workloads._ranges import RangeQuery

@@ -14,7 +14,7 @@ from onesided.errors import DataError, ParameterError
 from onesided.session._bins import BinEdges, require_numbers
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, names_of
-from onesided.session._value import Missing
+from onesided.session.values._value import Missing
 
 MOST_CELLS: Final = 2**24
 

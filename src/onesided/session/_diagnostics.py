@@ -17,9 +17,9 @@ from onesided.session._bins import BinEdges, _below
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._histogram import Histogram
-from onesided.session._moments import outside as outside_bounds
 from onesided.session._quantile import Quantile
-from onesided.session._sum import Valued
+from onesided.session.values._moments import outside as outside_bounds
+from onesided.session.values._sum import Valued
 from onesided.session.workloads._ranges import RangeQuery
 
 Inspected: TypeAlias = Grouped | RangeQuery

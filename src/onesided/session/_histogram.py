@@ -20,7 +20,7 @@ from onesided.session._groups import Grouped
 from onesided.session._histogram_methods import METHODS, HistogramMethod, Method, options, shaped
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
-from onesided.session._value import Missing
+from onesided.session.values._value import Missing
 
 
 @dataclass(frozen=True, slots=True)

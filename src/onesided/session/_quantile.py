@@ -26,7 +26,7 @@ from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import FrameMaker
-from onesided.session._value import Missing
+from onesided.session.values._value import Missing
 
 Floats = NDArray[np.float64]
 

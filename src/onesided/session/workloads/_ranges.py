@@ -23,7 +23,7 @@ from onesided.session._bins import _NOWHERE, BinEdges, _below, _search, bins_of
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
 from onesided.session._question import PreparedQuery
-from onesided.session._value import Missing
+from onesided.session.values._value import Missing
 from onesided.session.workloads._assurance import along_axes
 from onesided.session.workloads._cells import Axis, moves_between
 from onesided.session.workloads._linear import Columns, LinearRelease, Strategy, answered, counted

@@ -20,8 +20,8 @@ from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
 from onesided.policy import ABSENT, GroupCount, Policy, Record
 from onesided.session._groups import Groups
-from onesided.session._sum_noise import SumNoise
-from onesided.session._value_shifts import value_shifts
+from onesided.session.values._shifts import value_shifts
+from onesided.session.values._sum_noise import SumNoise
 from onesided.verify._case import Case, program, shipped
 from onesided.verify._universe import Data, Universe
 

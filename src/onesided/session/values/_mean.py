@@ -19,12 +19,12 @@ from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext
 from onesided.session._estimates import Estimates, Floats
 from onesided.session._groups import Groups
-from onesided.session._moments import Moments, moments
 from onesided.session._plan import Plan, priced, promised
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._sum import Valued
-from onesided.session._value import Value
-from onesided.session._value_shifts import value_shifts
+from onesided.session.values._moments import Moments, moments
+from onesided.session.values._shifts import value_shifts
+from onesided.session.values._sum import Valued
+from onesided.session.values._value import Value
 
 
 @dataclass(frozen=True, slots=True)

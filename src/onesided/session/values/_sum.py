@@ -17,12 +17,12 @@ from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._estimates import Estimates, Floats, in_units
 from onesided.session._groups import Grouped, Groups, names_of
-from onesided.session._moments import moments
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._sum_noise import SumNoise
-from onesided.session._value import Missing, Value, value_of
-from onesided.session._value_shifts import value_shifts
+from onesided.session.values._moments import moments
+from onesided.session.values._shifts import value_shifts
+from onesided.session.values._sum_noise import SumNoise
+from onesided.session.values._value import Missing, Value, value_of
 
 
 @dataclass(frozen=True, slots=True)

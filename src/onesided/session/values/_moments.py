@@ -13,7 +13,7 @@ from onesided.errors import DataError, OnesidedError
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext
 from onesided.session._groups import Groups
-from onesided.session._value import VALUE, Value, require_room
+from onesided.session.values._value import VALUE, Value, require_room
 
 _SQUARE: Final = "onesided_square"
 _NAMES: Final = (LENGTH, VALUE, _SQUARE)

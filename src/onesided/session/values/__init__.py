@@ -1,0 +1,1 @@
+"""Questions that add up values: sums, means and variances of bounded columns."""
