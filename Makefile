@@ -21,10 +21,11 @@ lint: $(READY)
 bench: $(READY)
 	for script in benchmarks/*.py; do echo "## $$script"; $(RUN)/python $$script || exit 1; done
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml experiments/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(RUN)/python -m pip install --quiet --editable ".[cli,polars,pandas,pyarrow,postgres,papers,spark]" --group dev
+	$(RUN)/python -m pip install --quiet --editable ".[cli,polars,pandas,pyarrow,postgres,spark]" \
+		--editable ./experiments --group dev
 	touch $@
 
 clean:

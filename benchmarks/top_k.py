@@ -21,7 +21,8 @@ from fractions import Fraction
 import numpy as np
 
 import onesided as od
-from onesided.mechanism import GapTopK, MeasuredTopK, SparseVector, TopK
+from onesided.mechanism import SparseVector, TopK
+from onesided_experiments.baselines import GapTopK, MeasuredTopK
 
 EPSILON = 1
 PEER = """

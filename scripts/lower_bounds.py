@@ -1,21 +1,30 @@
-"""Print ``name==lower bound`` for the core's dependencies and the extras named as arguments."""
+"""Print ``name==lower bound`` for what a project of this repository needs.
+
+    python scripts/lower_bounds.py FOLDER [EXTRA...]
+
+FOLDER holds the pyproject.toml; the extras named are added to its dependencies.
+"""
 
 import re
 import sys
 import tomllib
 from pathlib import Path
 
+OURS = "onesided"  # installed from here, at whatever version it has
+
 
 def main() -> None:
-    """Read pyproject.toml beside this script's folder."""
+    """Read the project's pyproject.toml."""
+    folder, *extras = sys.argv[1:]
     root = Path(__file__).resolve().parent.parent
-    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]
     wanted = list(project["dependencies"])
-    for extra in sys.argv[1:]:
+    for extra in extras:
         wanted += project["optional-dependencies"][extra]
     for requirement in sorted(set(wanted)):
-        name, bound = re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", requirement).groups()
-        print(f"{name}=={bound}")
+        name, bound = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?>=([\w.]+)", requirement).groups()
+        if name != OURS:
+            print(f"{name}=={bound}")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,6 @@ from pathlib import Path
 
 import pytest
 
-for module in ("duckdb", "plotly", "matplotlib"):
-    pytest.importorskip(module, reason="the 'cli' and 'papers' extras are not installed")
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

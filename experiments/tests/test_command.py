@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from onesided.errors import MissingDependencyError, OutputError
-from onesided.papers import PAPERS, Setup, reproduce
+from onesided_experiments import PAPERS, Setup, reproduce
 
 
 def run(*words, cwd):

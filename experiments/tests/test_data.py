@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from onesided.errors import DataError
-from onesided.papers._clicks import find_clicks, read_clicks
-from onesided.papers._tables import query, write
-from onesided.papers._visits import SOURCES, by_day, by_hour, find_visits, last_seen
+from onesided_experiments._clicks import find_clicks, read_clicks
+from onesided_experiments._tables import query, write
+from onesided_experiments._visits import SOURCES, by_day, by_hour, find_visits, last_seen
 
 
 def test_text_is_read_and_an_item_counts_once_per_record(tmp_path):

@@ -17,10 +17,15 @@ from onesided.linear import (
     staggered,
     strategy_shifts,
 )
-from onesided.papers import Setup, reproduce
-from onesided.papers.delta_neighbourhood import PAPER, _city, _data, _line, _plane, _tables
-from onesided.papers.delta_neighbourhood._tiles import least, least_from_zero, tile_matrix, tiles
 from onesided.policy import neighbourhood
+from onesided_experiments import Setup, reproduce
+from onesided_experiments.delta_neighbourhood import PAPER, _city, _data, _line, _plane, _tables
+from onesided_experiments.delta_neighbourhood._tiles import (
+    least,
+    least_from_zero,
+    tile_matrix,
+    tiles,
+)
 
 
 def column(rows, table, value):
@@ -58,7 +63,7 @@ def test_table_2_is_the_best_strategy_of_zeros_and_ones():
 def test_without_the_source_another_strategy_is_as_good_or_better():
     """The search sees the policy: with nobody coming or going, Table 2's total is free to drop."""
     moves = moves_of(neighbourhood(radius="0.25"), _tables.paper_cells())
-    from onesided.linear._search import every_binary_strategy
+    from onesided.linear import every_binary_strategy
 
     best = min(every_binary_strategy(moves, all_ranges(4)), key=lambda one: one.error)
     assert 2 * best.error <= 32

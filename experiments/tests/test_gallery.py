@@ -7,11 +7,8 @@ from pathlib import Path
 import pytest
 
 import onesided as od
-from onesided._numbers import text
-from onesided.papers.gallery import TASKS, page, run, write
-
-pytest.importorskip("polars")
-pytest.importorskip("pandas")
+from onesided.numbers import text
+from onesided_experiments.gallery import TASKS, page, run, write
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "gallery.md").read_text()

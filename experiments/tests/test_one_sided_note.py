@@ -4,10 +4,9 @@ import math
 
 import pytest
 
-from onesided.mechanism import Counts
-from onesided.mechanism._subsampled import Subsampled
-from onesided.papers import Setup, reproduce
-from onesided.papers.one_sided_note import PAPER, _halves, _region, _stairs, _theorems
+from onesided.mechanism import Counts, Subsampled
+from onesided_experiments import Setup, reproduce
+from onesided_experiments.one_sided_note import PAPER, _halves, _region, _stairs, _theorems
 
 
 @pytest.fixture(scope="module")

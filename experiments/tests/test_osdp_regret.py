@@ -3,8 +3,8 @@ import pytest
 
 from onesided.errors import DataError
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._model import Setup
-from onesided.papers.osdp import _fig6_9, _grid2d, _regret, _sampling, _tables
+from onesided_experiments._model import Setup
+from onesided_experiments.osdp import _fig6_9, _grid2d, _regret, _sampling, _tables
 
 COUNTS = np.random.default_rng(5).integers(0, 40, 500) * (np.arange(500) % 3 > 0)
 

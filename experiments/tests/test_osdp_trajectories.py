@@ -9,11 +9,11 @@ import pytest
 
 from onesided.errors import DataError, MissingDependencyError
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers import Setup, reproduce
-from onesided.papers._model import Paper
-from onesided.papers.osdp import _fig1, _fig2_3, _fig4_5, _fig4_5_claims
-from onesided.papers.osdp._grams import grams_of, laplace, of_days, unknown_keys, without_noise
-from onesided.papers.osdp._place_hour import (
+from onesided_experiments import Setup, reproduce
+from onesided_experiments._model import Paper
+from onesided_experiments.osdp import _fig1, _fig2_3, _fig4_5, _fig4_5_claims
+from onesided_experiments.osdp._grams import grams_of, laplace, of_days, unknown_keys, without_noise
+from onesided_experiments.osdp._place_hour import (
     ALGORITHMS,
     Parts,
     by_day,
@@ -21,8 +21,8 @@ from onesided.papers.osdp._place_hour import (
     errors_of,
     visits_of,
 )
-from onesided.papers.osdp._policies import SHARES, choose_zones, sampled
-from onesided.papers.osdp._trajectories import (
+from onesided_experiments.osdp._policies import SHARES, choose_zones, sampled
+from onesided_experiments.osdp._trajectories import (
     GEOLIFE,
     PEOPLEFLOW,
     ZONES,
@@ -217,7 +217,7 @@ def test_errors_are_relative_and_empty_cells_count():
 
 def test_classification_counts_patterns_and_ranks():
     pytest.importorskip("sklearn", reason="the 'papers' extra is not installed")
-    from onesided.papers.osdp import _classify
+    from onesided_experiments.osdp import _classify
 
     trace = trace_of(*[[1, 2, 3, 1, 2, 3]] * 60, *[[4, 4]] * 40, users=[0] * 60 + [*range(1, 41)])
     task = _classify.task_of(trace)
@@ -240,7 +240,7 @@ def test_classification_counts_patterns_and_ranks():
 
 def test_a_missing_package_is_said(monkeypatch):
     pytest.importorskip("sklearn", reason="the 'papers' extra is not installed")
-    from onesided.papers.osdp._classify import Task
+    from onesided_experiments.osdp._classify import Task
 
     monkeypatch.setitem(sys.modules, "sklearn.model_selection", None)
     task = Task(None, np.ones(3, dtype=bool), 1, 0)

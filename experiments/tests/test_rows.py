@@ -3,18 +3,13 @@
 import numpy as np
 import pytest
 
-from onesided.mechanism import (
-    GapSparseVector,
-    GapTopK,
-    SparseVector,
-    TopK,
-    combine_leads,
-)
+from onesided.mechanism import SparseVector, TopK
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._repeat import chunks, mean_and_spread, repetitions
-from onesided.papers.adp_2021 import _above, _selection
-from onesided.papers.adp_2021._designated import certified, false_positives, growing_counts
-from onesided.papers.adp_2022._answers import Method, right_answers
+from onesided_experiments._repeat import chunks, mean_and_spread, repetitions
+from onesided_experiments.adp_2021 import _above, _selection
+from onesided_experiments.adp_2021._designated import certified, false_positives, growing_counts
+from onesided_experiments.adp_2022._answers import Method, right_answers
+from onesided_experiments.baselines import GapSparseVector, GapTopK, combine_leads
 
 COUNTS = np.array([9, 9, 9, 7, 7, 4, 3, 3, 3, 3, 1, 0, 0, 0], dtype=np.int64)
 RATE = 1

@@ -16,6 +16,7 @@
     │   ├── TamperedLedgerError   the hash chain does not hold
     │   └── LedgerUnavailableError  the store could not be read or written
     ├── OutputError               the place where results should go cannot be used
+    ├── PluginError               what another distribution adds cannot be used
     └── MissingDependencyError    an optional package is not installed (also an ImportError)
 
 Each carries ``reason`` (what is wrong, with the offending value), ``hint`` (what to do next)
@@ -137,6 +138,10 @@ class LedgerUnavailableError(LedgerError):
 
 class OutputError(OnesidedError):
     """The place where results should go cannot be used."""
+
+
+class PluginError(OnesidedError):
+    """What another distribution adds cannot be loaded, or is not what its place asks for."""
 
 
 class MissingDependencyError(OnesidedError, ImportError):

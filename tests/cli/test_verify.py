@@ -15,7 +15,7 @@ COMMAND = "onesided.cli._verify"
 @pytest.fixture
 def few(monkeypatch):
     """Three lines instead of all of them; tests/verify runs them all."""
-    lines = verify.catalogue()
+    lines = verify.catalogue("onesided")
     plain = next(c for c in lines if (c.name, c.policy.name) == ("Counts", "bounded"))
     chosen = [plain, next(c for c in lines if not c.sound)]
     monkeypatch.setattr(f"{COMMAND}.verdicts", lambda **_: [case.run() for case in chosen])
@@ -42,7 +42,8 @@ def test_quiet_prints_one_line(few):
 
 def test_tables_as_markdown_and_into_a_page(few, tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"{verify._markdown.BEGIN}\n{verify._markdown.END}\n")
+    begin = "<!-- tables: onesided verify --update page.md -->"
+    page.write_text(f"{begin}\n{verify._markdown.END}\n")
     done = run("--markdown", "--update", str(page))
     assert done.exit_code == 0
     assert "| Counts | bounded | all | 1.0000 | 1.0000 | kept, tight |" in done.output
@@ -50,7 +51,7 @@ def test_tables_as_markdown_and_into_a_page(few, tmp_path):
 
 
 def test_a_wrong_verdict_is_shown_and_fails(monkeypatch):
-    line = verify.catalogue()[0]
+    line = verify.catalogue("onesided")[0]
     broken = replace(line, program=Counts(9, 9))
     monkeypatch.setattr(f"{COMMAND}.verdicts", lambda **_: [broken.run()])
     done = run()

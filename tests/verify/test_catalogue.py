@@ -7,12 +7,12 @@ import pytest
 import onesided as od
 from onesided import mechanism, policy, verify
 
-CASES = verify.catalogue()
+CASES = verify.catalogue("onesided")
 
 
 @pytest.fixture(scope="module")
 def verdicts():
-    return verify.verdicts(processes=2)
+    return verify.verdicts(source="onesided", processes=2)
 
 
 def test_every_line_of_the_table_is_told_right(verdicts):

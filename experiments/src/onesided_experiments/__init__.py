@@ -4,9 +4,9 @@ One folder per publication. Randomness here is seeded, so that results can be re
 this package protects anybody. Importing it loads no engine and no plotting library.
 """
 
-from onesided.papers._catalogue import PAPERS
-from onesided.papers._model import Claim, Experiment, Figure, Job, Paper, Result, Setup
-from onesided.papers._run import Outcome, reproduce
+from onesided_experiments._catalogue import PAPERS
+from onesided_experiments._model import Claim, Experiment, Figure, Job, Paper, Result, Setup
+from onesided_experiments._run import Outcome, reproduce
 
 __all__ = [
     "PAPERS",

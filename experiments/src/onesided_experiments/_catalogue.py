@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from onesided.papers import adp_2021, adp_2022, delta_neighbourhood, one_sided_note, osdp
+from onesided_experiments import adp_2021, adp_2022, delta_neighbourhood, one_sided_note, osdp
 
 PAPERS: Final = {
     paper.name: paper

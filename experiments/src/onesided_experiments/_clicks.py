@@ -11,7 +11,8 @@ from typing import Final, Literal
 import numpy as np
 
 from onesided.noise import IntArray
-from onesided.papers._tables import query
+from onesided_experiments._files import locate
+from onesided_experiments._tables import query
 
 Group = Literal["paper", "more", "scaled"]
 
@@ -68,7 +69,7 @@ _MORE: Final = (
 _SUFFIXES: Final = (".parquet", ".dat", ".txt")
 
 
-def find_clicks(data: Path) -> list[ClickFile]:
+def find_clicks(data: Path | None) -> list[ClickFile]:
     """The click data sets under ``data/clicks`` or ``data``; the whole set before a part of it."""
     found, scaled = [], []
     for name, stems, part, times in _PAPER:
@@ -86,15 +87,9 @@ def find_clicks(data: Path) -> list[ClickFile]:
     return found + scaled
 
 
-def _first(data: Path, stems: Sequence[str]) -> Path | None:
+def _first(data: Path | None, stems: Sequence[str]) -> Path | None:
     """The first file of one of these names, in any format that can be read."""
-    paths = (
-        folder / f"{stem}{suffix}"
-        for stem in stems
-        for folder in (data / "clicks", data)
-        for suffix in _SUFFIXES
-    )
-    return next((path for path in paths if path.is_file()), None)
+    return locate(data, "clicks", *(f"{stem}{suffix}" for stem in stems for suffix in _SUFFIXES))
 
 
 @lru_cache(maxsize=8)

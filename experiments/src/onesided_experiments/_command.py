@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from onesided.errors import ParameterError
-from onesided.papers import PAPERS, Experiment, Outcome, Paper, Setup, reproduce
+from onesided_experiments import PAPERS, Experiment, Outcome, Paper, Setup, reproduce
 
 app = typer.Typer(help="Reproduce the tables and figures of publications.", no_args_is_help=True)
 _COLOUR = {
@@ -44,8 +43,9 @@ def run_paper(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The data sets; by default $ONESIDED_DATA, else ../shared/data. Put whole click "
-            "data sets there (kosarak.dat, bms_pos.dat, t40i10d100k.dat) to use them."
+            envvar="ONESIDED_DATA",
+            help="The data sets; what needs one that is not there is skipped. Put whole click "
+            "data sets there (kosarak.dat, bms_pos.dat, t40i10d100k.dat) to use them.",
         ),
     ] = None,
     out: Annotated[
@@ -63,7 +63,6 @@ def run_paper(
     paper, chosen = _chosen(name, only)
     console = Console()
     folder = Path(f"papers-{paper.name}") if out is None else out
-    where = data or Path(os.environ.get("ONESIDED_DATA") or "../shared/data")
     start = time.monotonic()
     with Progress(
         TextColumn("{task.description}"),
@@ -81,7 +80,7 @@ def run_paper(
 
         outcomes = reproduce(
             paper,
-            Setup(data=where, quick=quick, seed=seed),
+            Setup(data=data, quick=quick, seed=seed),
             folder,
             only=frozenset(one.name for one in chosen),
             progress=update,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from onesided.errors import OutputError
-from onesided.papers._lazy import load
-from onesided.papers._model import COLOURS, Curve, Figure, Panel, Paper, Setup
+from onesided_experiments._lazy import load
+from onesided_experiments._model import COLOURS, Curve, Figure, Panel, Paper, Setup
 
 if TYPE_CHECKING:
-    from onesided.papers._run import Outcome
+    from onesided_experiments._run import Outcome
 
 _MARKERS: Final = {
     "circle": "circle",
@@ -34,8 +34,8 @@ _STYLE: Final = (
 
 def write(figure: Figure, path: Path) -> Path:
     """Write ``figure`` as a page; plotly.js lies beside it, once for all pages of the folder."""
-    objects = load("plotly.graph_objects", extra="cli")
-    subplots = load("plotly.subplots", extra="cli")
+    objects = load("plotly.graph_objects")
+    subplots = load("plotly.subplots")
     rows = math.ceil(len(figure.panels) / figure.columns)
     drawn = subplots.make_subplots(
         rows=rows,

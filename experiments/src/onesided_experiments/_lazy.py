@@ -1,4 +1,4 @@
-"""Optional packages, loaded when a reproduction needs them."""
+"""Heavy packages, loaded when a reproduction needs them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from onesided.errors import MissingDependencyError
 
 
-def load(module: str, *, extra: str) -> Any:
-    """The module, or a MissingDependencyError that names the extra."""
+def load(module: str) -> Any:
+    """The module. Errors: MissingDependencyError where the installation is not whole."""
     try:
         return import_module(module)
     except ImportError as error:
         raise MissingDependencyError(
             f"Reproducing a paper needs {module.split('.', maxsplit=1)[0]}.",
-            hint=f"pip install 'onesided[{extra}]'",
+            hint="Install the experiments again: pip install onesided-experiments",
         ) from error

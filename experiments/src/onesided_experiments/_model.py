@@ -91,9 +91,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Where the data are, how much work to do, and the seed everything follows from."""
+    """Where the data are (if anywhere), how much work to do, and the seed."""
 
-    data: Path
+    data: Path | None = None
     quick: bool = False
     seed: int = 1
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from onesided.errors import OutputError
-from onesided.papers._lazy import load
-from onesided.papers._model import COLOURS, Curve, Figure, Panel
+from onesided_experiments._lazy import load
+from onesided_experiments._model import COLOURS, Curve, Figure, Panel
 
 _MARKERS: Final = {
     "circle": "o",
@@ -26,7 +26,7 @@ _DPI: Final = 100
 
 def write(figure: Figure, path: Path) -> Path:
     """Draw ``figure`` to ``path``. Errors: OutputError; MissingDependencyError."""
-    figures = load("matplotlib.figure", extra="papers")
+    figures = load("matplotlib.figure")
     rows = math.ceil(len(figure.panels) / figure.columns)
     wide = 3.5 if figure.columns > 2 else 4.6
     tall = 3.6 if figure.panels[0].is_map else 2.7
@@ -55,7 +55,7 @@ def write(figure: Figure, path: Path) -> Path:
 
 def _save(drawn: Any, path: Path) -> None:
     """As PNG with a palette: a third of the size, and the same to the eye."""
-    image = load("PIL.Image", extra="papers")
+    image = load("PIL.Image")
     made = BytesIO()
     drawn.savefig(made, dpi=_DPI, format="png")
     made.seek(0)

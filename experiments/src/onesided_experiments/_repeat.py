@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import INFINITE, Loss
 from onesided.noise import IntArray, NotPrivateSeededNoise
+from onesided.numbers import INFINITE, Loss
 
 Floats = NDArray[np.float64]
 MOST: Final = 10_000

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from onesided.errors import OutputError
-from onesided.papers import _html, _png, _tables
-from onesided.papers._lazy import load
-from onesided.papers._model import Claim, Experiment, Job, Paper, Result, Row, Setup
+from onesided_experiments import _html, _png, _tables
+from onesided_experiments._lazy import load
+from onesided_experiments._model import Claim, Experiment, Job, Paper, Result, Row, Setup
 
 Progress = Callable[[str, int, int], None]
-_NEEDED: Final = (("duckdb", "cli"), ("plotly", "cli"), ("matplotlib", "papers"))
+_NEEDED: Final = ("duckdb", "plotly", "matplotlib")
 Mapper = Callable[[list[Job], Callable[[int], None]], list[Row]]
 
 
@@ -55,8 +55,8 @@ def reproduce(
             f"The folder {str(out)!r} cannot be made: {error.strerror or error}.",
             hint="Name a folder, or a place where one can be made.",
         ) from error
-    for module, extra in _NEEDED:
-        load(module, extra=extra)
+    for module in _NEEDED:
+        load(module)
     report = progress or (lambda _name, _done, _total: None)
     workers = processes or (1 if setup.quick else min(2, os.cpu_count() or 1))
     chosen = [one for one in paper.experiments if only is None or one.name in only]

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.errors import DataError, OutputError
-from onesided.papers._lazy import load
-from onesided.papers._model import Row
+from onesided_experiments._lazy import load
+from onesided_experiments._model import Row
 
 
 def query(sql: str, *parameters: object) -> dict[str, NDArray[Any]]:
     """The columns that an SQL query gives. Errors: DataError for a file that cannot be read."""
-    duckdb = load("duckdb", extra="cli")
+    duckdb = load("duckdb")
     with duckdb.connect() as connection:
         try:
             found: dict[str, NDArray[Any]] = connection.execute(sql, list(parameters)).fetchnumpy()
@@ -30,7 +30,7 @@ def query(sql: str, *parameters: object) -> dict[str, NDArray[Any]]:
 
 def write(rows: Sequence[Row], stem: Path) -> list[Path]:
     """Write ``stem.csv`` and ``stem.parquet``; columns are the keys, in order of appearance."""
-    duckdb = load("duckdb", extra="cli")
+    duckdb = load("duckdb")
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: _column([row.get(name) for row in rows]) for name in names}
     paths = [stem.with_suffix(suffix) for suffix in (".csv", ".parquet")]

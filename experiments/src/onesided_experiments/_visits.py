@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.noise import IntArray
-from onesided.papers._tables import query
+from onesided_experiments._files import locate
+from onesided_experiments._tables import query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +102,11 @@ class Places:
         return int(np.unique(key, return_counts=True)[1].max())
 
 
-def find_visits(data: Path) -> Iterator[tuple[Source, Path]]:
+def find_visits(data: Path | None) -> Iterator[tuple[Source, Path]]:
     """The check-in files that are there."""
     for source in SOURCES:
-        for folder in (data / "checkins", data):
-            if (folder / source.file).is_file():
-                yield source, folder / source.file
-                break
+        if path := locate(data, "checkins", source.file):
+            yield source, path
 
 
 @lru_cache(maxsize=8)

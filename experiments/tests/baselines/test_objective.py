@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from sklearn.linear_model import LogisticRegression
 
 from onesided import errors, mechanism
-from onesided.papers.osdp._objective import ObjectivePerturbation, _minimum
-
-LogisticRegression = pytest.importorskip("sklearn.linear_model").LogisticRegression
+from onesided_experiments.baselines._objective import ObjectivePerturbation, _minimum
 
 
 def data(records=600, width=5, seed=3):

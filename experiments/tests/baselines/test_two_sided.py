@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 import onesided as od
 from onesided import errors
-from onesided.mechanism import (
+from onesided.noise import NotPrivateSeededNoise
+from onesided.policy import GroupCount, Shift
+from onesided_experiments.baselines import (
     AdaptiveGapSparseVector,
     DiscreteLaplace,
     GapSparseVector,
@@ -18,8 +20,6 @@ from onesided.mechanism import (
     combine_gaps,
     combine_leads,
 )
-from onesided.noise import NotPrivateSeededNoise
-from onesided.policy import GroupCount, Shift
 
 MANY = [
     DiscreteLaplace,

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from onesided.cli import _demo, _explain, _ledger, _monitor, _papers, _publish, _verify
+from onesided.cli import _demo, _explain, _ledger, _monitor, _publish, _verify
+from onesided.cli._plugins import Commands
 from onesided.errors import (
     BudgetExceededError,
     LedgerError,
@@ -26,6 +27,7 @@ _EPILOG = (
 
 app = typer.Typer(
     name="onesided",
+    cls=Commands,
     help="Publish statistics about people with differential privacy that has a direction.",
     epilog=_EPILOG,
     no_args_is_help=True,
@@ -39,7 +41,6 @@ app.command("explain", epilog=_EPILOG)(_explain.explain)
 app.command("verify", epilog=_EPILOG)(_verify.verify)
 app.command("monitor", epilog=_EPILOG)(_monitor.monitor)
 app.add_typer(_ledger.app, name="ledger")
-app.add_typer(_papers.app, name="papers")
 
 
 def _say_version(asked: bool) -> None:  # noqa: FBT001 - how Typer calls it

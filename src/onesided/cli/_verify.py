@@ -23,6 +23,12 @@ def verify(
     page: Annotated[
         Path | None, typer.Option("--update", help="A page whose tables to bring up to date.")
     ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            help="Check one distribution's lines: onesided, or a plug-in's name. All unless given."
+        ),
+    ] = None,
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many processes; all cores unless given.")
     ] = None,
@@ -35,18 +41,20 @@ def verify(
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("Checking every path", total=None)
         found = verdicts(
+            source=only,
             processes=processes or os.cpu_count() or 1,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
         bar.update(task, description="Checks of their own kind")
-        checks = own_checks()
+        checks = own_checks() if only in {None, "onesided"} else []
     if page is not None:
         update(page, markdown(found, checks))
     if as_markdown:
         typer.echo(markdown(found, checks))
     elif not quiet:
         for table in (_shipped(found), _zoo(found), _own(checks)):
-            console.print(table)
+            if table.row_count:
+                console.print(table)
     _conclude(console, found, checks)
 
 

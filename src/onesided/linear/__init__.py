@@ -36,7 +36,7 @@ from onesided.linear._search import (
     optimised,
 )
 from onesided.linear._sensitivity import sensitivity, strategy_shifts
-from onesided.linear._solve import least_squares, non_negative
+from onesided.linear._solve import conjugate_gradients, least_squares, non_negative
 from onesided.linear._workload import Ranges, all_ranges, marginals, sampled_ranges
 
 __all__ = [
@@ -68,6 +68,7 @@ __all__ = [
     "block_prefix",
     "by_length",
     "candidates",
+    "conjugate_gradients",
     "edge_counts",
     "error_factors",
     "every_binary_strategy",

@@ -5,24 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from onesided.mechanism._asymmetric import AGeo, ALap
 from onesided.mechanism._base import Mechanism
-from onesided.mechanism._baselines import (
-    DiscreteLaplace,
-    VirtualOptimal,
-    combine_gaps,
-    combine_leads,
-)
-from onesided.mechanism._baselines_sparse_vector import (
-    AdaptiveGapAnswers,
-    AdaptiveGapSparseVector,
-    GapAnswers,
-    GapSparseVector,
-)
-from onesided.mechanism._baselines_top_k import (
-    GapTopK,
-    GapTopKAnswer,
-    MeasuredTopK,
-    MeasuredTopKAnswer,
-)
 from onesided.mechanism._counts import Counts, Interval
 from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._decision import AtMost
@@ -37,7 +19,6 @@ from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._staircase import Staircase
 from onesided.mechanism._subsampled import Subsampled
 from onesided.mechanism._sums import Sums
-from onesided.mechanism._suppress import Suppress
 from onesided.mechanism._top_k import TopK, TopKAnswer
 from onesided.mechanism._truncated import TruncatedCounts
 from onesided.mechanism._unknown_keys import UnknownKeys, mean_relative_error
@@ -97,8 +78,6 @@ __all__ = [
     "AGeo",
     "AGrid",
     "ALap",
-    "AdaptiveGapAnswers",
-    "AdaptiveGapSparseVector",
     "Ahp",
     "AtMost",
     "ContinualAnswer",
@@ -106,18 +85,11 @@ __all__ = [
     "Counts",
     "Cumulative",
     "Dawa",
-    "DiscreteLaplace",
-    "GapAnswers",
-    "GapSparseVector",
-    "GapTopK",
-    "GapTopKAnswer",
     "Hierarchical",
     "Interval",
     "Linear",
     "LinearAnswers",
     "Marginals",
-    "MeasuredTopK",
-    "MeasuredTopKAnswer",
     "Mechanism",
     "OpenShape",
     "OpenShapeCounts",
@@ -133,7 +105,6 @@ __all__ = [
     "StreamAnswer",
     "Subsampled",
     "Sums",
-    "Suppress",
     "TopK",
     "TopKAnswer",
     "TreeModel",
@@ -141,11 +112,8 @@ __all__ = [
     "TwoPhase",
     "UniformGrid",
     "UnknownKeys",
-    "VirtualOptimal",
     "Zeroed",
     "Zeros",
-    "combine_gaps",
-    "combine_leads",
     "local",
     "mean_relative_error",
     "zeros",

@@ -38,8 +38,8 @@ def count_moves(
     policy: Policy,
     *,
     epsilon: Number,
-    max_groups: int | None,
-    counted: Iterable[str] | None,
+    max_groups: int | None = None,
+    counted: Iterable[str] | None = None,
     truncated: bool = False,
 ) -> list[Move]:
     """Every move that changes a group-by count of units, with ``epsilon`` times its weight."""
@@ -72,7 +72,7 @@ def paid_rate(
     *,
     answers: int | None,
     what: str,
-    instead: str = "the two-sided baselines GapTopK and GapSparseVector",
+    instead: str = "two-sided noise such as Counts.for_policy gives",
 ) -> Loss:
     """The largest rate at which no move loses too much, for counts of units (``per_key=1``).
 

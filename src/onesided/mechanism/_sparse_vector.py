@@ -79,7 +79,7 @@ class SparseVector:
         max_answers: int | None = None,
         per_key: int = 1,
     ) -> None:
-        object.__setattr__(self, "thresholds", _thresholds(thresholds))
+        object.__setattr__(self, "thresholds", thresholds_of(thresholds))
         object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
         object.__setattr__(self, "max_answers", _limit(max_answers))
         object.__setattr__(self, "per_key", whole(per_key, name="per_key", least=1))
@@ -115,7 +115,7 @@ class SparseVector:
         Errors: DataError unless ``values`` is a one-dimensional array of counts, as many as there
         are thresholds if each has its own.
         """
-        counts, levels = _checked(values, self.thresholds)
+        counts, levels = with_thresholds(values, self.thresholds)
         source = SecureNoise() if noise is None else noise
         noisy = counts + source.geometric(self.upper_rate, counts.size)
         return decide(noisy, levels, left=self.max_answers)
@@ -212,7 +212,7 @@ def _limit(max_answers: int | None) -> int | None:
     return None if max_answers is None else whole(max_answers, name="max_answers", least=1)
 
 
-def _thresholds(given: object) -> Thresholds:
+def thresholds_of(given: object) -> Thresholds:
     """One public threshold, or a tuple of them; each a whole number of at least 0."""
     if isinstance(given, np.ndarray):
         given = given.tolist()
@@ -221,7 +221,7 @@ def _thresholds(given: object) -> Thresholds:
     return whole(given, name="threshold")
 
 
-def _checked(values: ArrayLike, thresholds: Thresholds) -> tuple[IntArray, IntArray]:
+def with_thresholds(values: ArrayLike, thresholds: Thresholds) -> tuple[IntArray, IntArray]:
     """Counts and a threshold for each."""
     counts = counts_of(values)
     levels = np.asarray(thresholds, dtype=np.int64)

@@ -1,7 +1,8 @@
-"""The tables of ``onesided verify`` as Markdown, for docs/verification.md."""
+"""The tables of ``onesided verify`` as Markdown, for the pages that show them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from onesided.errors import OutputError
 from onesided.verify._case import Verdict
 from onesided.verify._own import CheckResult
 
-BEGIN: Final = "<!-- tables: onesided verify --update docs/verification.md -->"
+BEGIN: Final = re.compile("<!-- tables: onesided verify .*-->")
 END: Final = "<!-- end of tables -->"
 
 
@@ -33,20 +34,22 @@ def markdown(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
         ("mechanism", "what is wrong", "seen", "promised ε", "found ε", "verdict"),
         ("check", "subject", "it is", "verdict"),
     )
-    return "\n\n".join(_table(head, rows) for head, rows in zip(heads, tables, strict=True))
+    both = zip(heads, tables, strict=True)
+    return "\n\n".join(_table(head, rows) for head, rows in both if rows)
 
 
 def update(page: Path, tables: str) -> None:
     """Put the tables between the two marks of a page. Errors: OutputError without marks."""
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
+    begin = BEGIN.search(text)
+    _, end, after = text.partition(END)
+    if begin is None or not end:
         raise OutputError(
             f"{page} has no place for the tables.",
-            hint=f"Write the two lines {BEGIN} and {END} where they should go.",
+            hint="Write two lines where they should go: "
+            f"<!-- tables: onesided verify --update {page.name} --> and {END}.",
         )
-    page.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}", encoding="utf-8")
+    page.write_text(f"{text[: begin.end()]}\n\n{tables}\n\n{END}{after}", encoding="utf-8")
 
 
 def _counted(verdict: Verdict) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from onesided.verify._case import Verdict
 from onesided.verify._progress import Report
@@ -12,19 +13,22 @@ from onesided.verify.cases import catalogue
 
 
 def verdicts(
-    *, processes: int | None = None, progress: Report = lambda _done, _total: None
+    *,
+    source: str | None = None,
+    processes: int | None = None,
+    progress: Report = lambda _done, _total: None,
 ) -> list[Verdict]:
     """A verdict for every line of the catalogue, in its order.
 
-    processes: None for as many as there are cores, at most 8.
+    source: as for :func:`catalogue`. processes: None for as many as there are cores, at most 8.
     """
     count = min(8, os.cpu_count() or 1) if processes is None else processes
-    lines = catalogue()
-    found = spread(_check, range(len(lines)), count, progress)
+    lines = catalogue(source)
+    found = spread(partial(_check, source), range(len(lines)), count, progress)
     return [Verdict(case, *result) for case, result in zip(lines, found, strict=True)]
 
 
-def _check(place: int) -> tuple[ExactReport, float]:
+def _check(source: str | None, place: int) -> tuple[ExactReport, float]:
     """The verdict on one line, without its program: that stays where it is."""
-    verdict = catalogue()[place].run()
+    verdict = catalogue(source)[place].run()
     return verdict.report, verdict.proven

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onesided._numbers import INFINITE, Loss
-from onesided.mechanism import GapSparseVector
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise, TwoSidedGeometric
-from onesided.papers._repeat import Floats, chunks, two_sided
-from onesided.papers.adp_2021._selection import Errors, corrections, top_mask
+from onesided.numbers import INFINITE, Loss
+from onesided_experiments._repeat import Floats, chunks, two_sided
+from onesided_experiments.adp_2021._selection import Errors, corrections, top_mask
+from onesided_experiments.baselines import GapSparseVector
 
 _ORDERS = 50
 

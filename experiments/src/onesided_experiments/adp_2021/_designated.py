@@ -9,9 +9,9 @@ import numpy as np
 
 from onesided.mechanism import SparseVector
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
-from onesided.papers._repeat import Floats
-from onesided.papers._visits import Places
 from onesided.policy import presence
+from onesided_experiments._repeat import Floats
+from onesided_experiments._visits import Places
 
 BATCH: Final = 500
 

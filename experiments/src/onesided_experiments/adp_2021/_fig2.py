@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from onesided import policy as policies
-from onesided.mechanism import MeasuredTopK, TopK
+from onesided.mechanism import TopK
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._clicks import ClickFile
-from onesided.papers._model import Claim, Experiment, Job, Result, Row, Setup, judge
-from onesided.papers._repeat import repetitions
-from onesided.papers.adp_2021._selection import doubled, free_gap_errors, one_sided_errors
-from onesided.papers.adp_2021._sweep import (
+from onesided_experiments._clicks import ClickFile
+from onesided_experiments._model import Claim, Experiment, Job, Result, Row, Setup, judge
+from onesided_experiments._repeat import repetitions
+from onesided_experiments.adp_2021._selection import doubled, free_gap_errors, one_sided_errors
+from onesided_experiments.adp_2021._sweep import (
     EPSILON,
     K,
     Setting,
@@ -24,6 +24,7 @@ from onesided.papers.adp_2021._sweep import (
     sweep_figures,
     sweep_jobs,
 )
+from onesided_experiments.baselines import MeasuredTopK
 
 
 def measure(*, file: ClickFile, setting: Setting, quick: bool, seed: int) -> list[Row]:

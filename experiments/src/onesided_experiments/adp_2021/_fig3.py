@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from onesided import policy as policies
-from onesided._numbers import Loss
-from onesided.mechanism import DiscreteLaplace, GapSparseVector, SparseVector
+from onesided.mechanism import SparseVector
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._clicks import ClickFile
-from onesided.papers._model import Claim, Experiment, Job, Result, Row, Setup, judge
-from onesided.papers._repeat import repetitions
-from onesided.papers.adp_2021._above import free_gap_errors, one_sided_errors
-from onesided.papers.adp_2021._sweep import (
+from onesided.numbers import Loss
+from onesided.policy import Policy
+from onesided_experiments._clicks import ClickFile
+from onesided_experiments._model import Claim, Experiment, Job, Result, Row, Setup, judge
+from onesided_experiments._repeat import repetitions
+from onesided_experiments.adp_2021._above import free_gap_errors, one_sided_errors
+from onesided_experiments.adp_2021._sweep import (
     EPSILON,
     K,
     Setting,
@@ -25,7 +26,7 @@ from onesided.papers.adp_2021._sweep import (
     sweep_figures,
     sweep_jobs,
 )
-from onesided.policy import Policy
+from onesided_experiments.baselines import DiscreteLaplace, GapSparseVector
 
 
 def measure(*, file: ClickFile, setting: Setting, quick: bool, seed: int) -> list[Row]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from onesided.mechanism import SparseVector
 from onesided.noise import BoolArray, NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided.policy import presence
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -22,8 +23,7 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._repeat import MOST
-from onesided.policy import presence
+from onesided_experiments._repeat import MOST
 
 UPDATES: Final = 20
 WINDOW: Final = 10

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import BoolArray, NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -22,9 +22,9 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._repeat import measured
-from onesided.papers._visits import Places, Source, find_visits, last_seen
-from onesided.papers.adp_2021._designated import (
+from onesided_experiments._repeat import measured
+from onesided_experiments._visits import Places, Source, find_visits, last_seen
+from onesided_experiments.adp_2021._designated import (
     averaged,
     certified,
     false_negatives,

@@ -1,7 +1,7 @@
 """What of ADP-2021 is reproduced."""
 
-from onesided.papers._model import Paper
-from onesided.papers.adp_2021 import _fig2, _fig3, _fig4, _fig567, _stream
+from onesided_experiments._model import Paper
+from onesided_experiments.adp_2021 import _fig2, _fig3, _fig4, _fig567, _stream
 
 PAPER = Paper(
     name="adp-2021",

@@ -8,10 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from onesided._numbers import INFINITE, Loss
-from onesided.mechanism import Counts, MeasuredTopK
+from onesided.mechanism import Counts
 from onesided.noise import IntArray, NotPrivateSeededNoise, TwoSidedGeometric
-from onesided.papers._repeat import Floats, chunks, two_sided
+from onesided.numbers import INFINITE, Loss
+from onesided_experiments._repeat import Floats, chunks, two_sided
+from onesided_experiments.baselines import MeasuredTopK
 
 _RANK_BITS: Final = 20
 

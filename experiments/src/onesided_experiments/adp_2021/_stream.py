@@ -9,11 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.monitor._batch import Batch
-from onesided.monitor._machine import Machine
-from onesided.monitor._rules import rules_for
+from onesided.monitor import Batch, Machine, rules_for
 from onesided.noise import FreshNoise, IntArray, NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided.policy import presence
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -26,9 +25,8 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._tables import query
-from onesided.papers._visits import find_visits
-from onesided.policy import presence
+from onesided_experiments._tables import query
+from onesided_experiments._visits import find_visits
 
 HOURS: Final = 24
 LEVELS: Final = (2, 5)

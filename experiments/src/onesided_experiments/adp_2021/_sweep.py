@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from onesided.papers._clicks import ClickFile, find_clicks
-from onesided.papers._model import Curve, Figure, Job, Look, Panel, Row, Setup
-from onesided.papers._repeat import measured
-from onesided.papers.adp_2021._selection import Errors
+from onesided_experiments._clicks import ClickFile, find_clicks
+from onesided_experiments._model import Curve, Figure, Job, Look, Panel, Row, Setup
+from onesided_experiments._repeat import measured
+from onesided_experiments.adp_2021._selection import Errors
 
 EPSILONS: Final = ("0.1", "0.3", "0.5", "0.7", "1")
 SIZES: Final = (10, 50, 100, 200, 500)

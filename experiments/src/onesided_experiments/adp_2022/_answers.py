@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from onesided._numbers import Loss
 from onesided.mechanism import SparseVector
 from onesided.noise import IntArray, NotPrivateSeededNoise
-from onesided.papers._repeat import chunks
+from onesided.numbers import Loss
 from onesided.policy import presence
+from onesided_experiments._repeat import chunks
 
 _ORDERS: Final = 50
 

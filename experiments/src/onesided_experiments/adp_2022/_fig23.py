@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from onesided.noise import BoolArray, IntArray
-from onesided.papers._model import (
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -21,9 +21,9 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._visits import Places, Source, by_hour, find_visits
-from onesided.papers.adp_2022 import _power
-from onesided.papers.adp_2022._power import Point
+from onesided_experiments._visits import Places, Source, by_hour, find_visits
+from onesided_experiments.adp_2022 import _power
+from onesided_experiments.adp_2022._power import Point
 
 ALPHAS: Final = {"fig2": "0", "fig3": "0.001"}
 _LOOKS: Final = {

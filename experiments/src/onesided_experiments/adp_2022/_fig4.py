@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import IntArray
-from onesided.papers._model import (
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -22,8 +22,8 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._visits import Source, by_hour, find_visits
-from onesided.papers.adp_2022._power import METHODS, Point
+from onesided_experiments._visits import Source, by_hour, find_visits
+from onesided_experiments.adp_2022._power import METHODS, Point
 
 VALUES: Final[dict[str, tuple[str | int, ...]]] = {
     "epsilon": ("0.1", "0.3", "0.5", "0.7", "1", "2"),

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import IntArray, NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -22,9 +22,9 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._repeat import measured
-from onesided.papers._visits import Places, Source, by_day, find_visits
-from onesided.papers.adp_2022._answers import methods, right_answers
+from onesided_experiments._repeat import measured
+from onesided_experiments._visits import Places, Source, by_day, find_visits
+from onesided_experiments.adp_2022._answers import methods, right_answers
 
 THRESHOLD: Final = 5
 DAYS: Final = 10

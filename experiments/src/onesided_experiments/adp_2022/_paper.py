@@ -1,7 +1,7 @@
 """What of ADP-2022 is reproduced."""
 
-from onesided.papers._model import Paper
-from onesided.papers.adp_2022 import _fig4, _fig23, _fig56
+from onesided_experiments._model import Paper
+from onesided_experiments.adp_2022 import _fig4, _fig23, _fig56
 
 PAPER = Paper(
     name="adp-2022",

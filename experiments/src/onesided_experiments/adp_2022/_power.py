@@ -9,8 +9,9 @@ from math import expm1
 from typing import Final, NamedTuple
 
 from onesided.bounds import attainable_power
-from onesided.mechanism import AtMost, VirtualOptimal
+from onesided.mechanism import AtMost
 from onesided.policy import presence
+from onesided_experiments.baselines import VirtualOptimal
 
 
 class Point(NamedTuple):

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Number, positive
 from onesided.errors import DataError, ParameterError
-from onesided.papers._lazy import load
+from onesided.numbers import Number, positive
+from onesided_experiments._lazy import load
 
 Floats = NDArray[np.float64]
 # The logistic loss bends by at most this much.
@@ -83,7 +83,7 @@ def _minimum(rows: Any, signs: Floats, strength: float, push: Floats) -> Floats:
         pull = signs * np.exp(-np.logaddexp(0, margin)) / signs.size
         return float(value), strength * weights + push - rows.T @ pull
 
-    optimize = load("scipy.optimize", extra="papers")
+    optimize = load("scipy.optimize")
     # The quadratic alone has its minimum here, which is near when the noise is large.
     start = -push / strength
     found = optimize.minimize(

@@ -10,10 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import INFINITE, Loss, Number, rate, whole
-from onesided.mechanism._paid import Move, count_moves
-from onesided.mechanism._sparse_vector import Thresholds, _checked, _thresholds, decide
+from onesided.mechanism.kit import (
+    Move,
+    Thresholds,
+    count_moves,
+    decide,
+    thresholds_of,
+    with_thresholds,
+)
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.numbers import INFINITE, Loss, Number, rate, whole
 from onesided.policy import Policy, Shift
 
 
@@ -64,7 +70,7 @@ class GapSparseVector:
         query_rate: Loss | Number,
         max_answers: int,
     ) -> None:
-        object.__setattr__(self, "thresholds", _thresholds(thresholds))
+        object.__setattr__(self, "thresholds", thresholds_of(thresholds))
         object.__setattr__(self, "threshold_rate", rate(threshold_rate, name="threshold_rate"))
         object.__setattr__(self, "query_rate", rate(query_rate, name="query_rate"))
         object.__setattr__(self, "max_answers", whole(max_answers, name="max_answers", least=1))
@@ -92,7 +98,7 @@ class GapSparseVector:
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> GapAnswers:
         """The answers for an array of counts, in order. Errors: DataError."""
-        counts, levels = _checked(values, self.thresholds)
+        counts, levels = with_thresholds(values, self.thresholds)
         source = SecureNoise() if noise is None else noise
         hidden = source.two_sided(self.threshold_rate, self.threshold_rate, 1)[0]
         noisy = counts + source.two_sided(self.query_rate, self.query_rate, counts.size) - hidden
@@ -153,7 +159,7 @@ class AdaptiveGapSparseVector:
         max_answers: int,
         margin: int | None = None,
     ) -> None:
-        object.__setattr__(self, "thresholds", _thresholds(thresholds))
+        object.__setattr__(self, "thresholds", thresholds_of(thresholds))
         object.__setattr__(self, "threshold_rate", rate(threshold_rate, name="threshold_rate"))
         object.__setattr__(self, "query_rate", rate(query_rate, name="query_rate"))
         object.__setattr__(self, "max_answers", whole(max_answers, name="max_answers", least=1))
@@ -189,7 +195,7 @@ class AdaptiveGapSparseVector:
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> AdaptiveGapAnswers:
         """The answers for an array of counts, in order. Errors: DataError."""
-        counts, levels = _checked(values, self.thresholds)
+        counts, levels = with_thresholds(values, self.thresholds)
         source = SecureNoise() if noise is None else noise
         hidden = source.two_sided(self.threshold_rate, self.threshold_rate, 1)[0]
         half = _half(self.query_rate)

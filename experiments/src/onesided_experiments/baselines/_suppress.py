@@ -9,11 +9,11 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate
 from onesided.errors import DataError, ParameterError
-from onesided.mechanism._base import counts_of
-from onesided.mechanism._counts import Counts
+from onesided.mechanism import Counts
+from onesided.mechanism.kit import counts_of
 from onesided.noise import IntArray, Noise
+from onesided.numbers import INFINITE, Infinite, Loss, Number, positive, rate
 from onesided.policy import ABSENT, GroupCount, Policy, Shift
 
 ACCEPTED: Final = "open to exclusion attacks"

@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Loss, Number, positive, rate, strict_share, whole
 from onesided.errors import DataError
-from onesided.mechanism._base import counts_of
-from onesided.mechanism._baselines import combine_leads
-from onesided.mechanism._paid import count_moves, largest_rate
+from onesided.mechanism.kit import count_moves, counts_of, largest_rate
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.numbers import Loss, Number, positive, rate, strict_share, whole
 from onesided.policy import Policy, Shift
+from onesided_experiments.baselines._combine import combine_leads
 
 
 class GapTopKAnswer(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -20,15 +19,16 @@ from onesided.linear import (
     strategy_shifts,
 )
 from onesided.mechanism import Counts
-from onesided.mechanism._rates import rates_over
+from onesided.mechanism.kit import rates_over
 from onesided.noise import IntArray, NotPrivateSeededNoise, TwoSidedGeometric
-from onesided.papers._model import Experiment, Job, Result, Row, Setup
-from onesided.papers._tables import query
-from onesided.papers.delta_neighbourhood._city_result import result as _result
-from onesided.papers.delta_neighbourhood._data import Floats, squared
-from onesided.papers.delta_neighbourhood._plane import drawn, methods, plain_strategies, probe
-from onesided.papers.delta_neighbourhood._tiles import least_from_zero, tile_matrix, tiles
 from onesided.policy import bounded, neighbourhood
+from onesided_experiments._files import locate
+from onesided_experiments._model import Experiment, Job, Result, Row, Setup
+from onesided_experiments._tables import query
+from onesided_experiments.delta_neighbourhood._city_result import result as _result
+from onesided_experiments.delta_neighbourhood._data import Floats, squared
+from onesided_experiments.delta_neighbourhood._plane import drawn, methods, plain_strategies, probe
+from onesided_experiments.delta_neighbourhood._tiles import least_from_zero, tile_matrix, tiles
 
 _SIDE: Final = 128
 _QUERIES: Final = 2_000
@@ -178,7 +178,7 @@ def _mapped(city: City, side: int, epsilon: str, method: str, cells: object) -> 
 
 def jobs(setup: Setup) -> list[Job]:
     """Our error needs no data, but is of no use without the others'."""
-    paths = [(city, _find(setup.data, city)) for city in CITIES]
+    paths = [(city, locate(setup.data, "checkins", city.file)) for city in CITIES]
     there = [(city.name, str(path)) for city, path in paths if path is not None]
     if not there:
         return []
@@ -193,11 +193,6 @@ def jobs(setup: Setup) -> list[Job]:
         asked = {"path": path, "city": city, "side": side, "epsilon": epsilon, "seed": k}
         made.append(Job(standard, {**asked, "repeats": repeats}))
     return made
-
-
-def _find(data: Path, city: City) -> Path | None:
-    places = (data / "checkins" / city.file, data / city.file)
-    return next((path for path in places if path.is_file()), None)
 
 
 def result(rows: list[Row], setup: Setup) -> Result:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from onesided.papers._model import Claim, Curve, Figure, Panel, Result, Row, Verdict
-from onesided.papers.delta_neighbourhood._looks import LOOKS, curve, level
+from onesided_experiments._model import Claim, Curve, Figure, Panel, Result, Row, Verdict
+from onesided_experiments.delta_neighbourhood._looks import LOOKS, curve, level
 
 _STANDARD = ("identity", "hierarchy", "DAWA", "AGrid")
 _FITTED = ("ours, 250 m", "ours, 1000 m")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onesided.errors import DataError
 from onesided.linear import Ranges
 from onesided.noise import IntArray
+from onesided_experiments._files import locate
 
 LINES: Final = (
     "adult",
@@ -40,10 +41,10 @@ PLANES: Final = (
 Floats = NDArray[np.float64]
 
 
-def found(folder: Path, names: tuple[str, ...], *, axes: int) -> list[Path]:
+def found(data: Path | None, names: tuple[str, ...], *, axes: int) -> list[Path]:
     """The files that are there."""
-    paths = [folder / f"dpbench{axes}d" / f"{name}.npy" for name in names]
-    return [path for path in paths if path.is_file()]
+    paths = [locate(data, f"dpbench{axes}d", f"{name}.npy") for name in names]
+    return [path for path in paths if path]
 
 
 def read(path: str, *, side: int | None = None) -> IntArray:

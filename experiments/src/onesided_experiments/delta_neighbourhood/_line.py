@@ -24,13 +24,13 @@ from onesided.linear import (
     strategy_shifts,
 )
 from onesided.mechanism import Counts
-from onesided.mechanism._rates import rates_over
 from onesided.mechanism.histograms import Dawa, Hierarchical
+from onesided.mechanism.kit import rates_over
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
-from onesided.papers._model import Experiment, Job, Result, Row, Setup
-from onesided.papers.delta_neighbourhood._data import LINES, found, of_lengths, read, squared
-from onesided.papers.delta_neighbourhood._line_result import result as _result
 from onesided.policy import bounded, neighbourhood
+from onesided_experiments._model import Experiment, Job, Result, Row, Setup
+from onesided_experiments.delta_neighbourhood._data import LINES, found, of_lengths, read, squared
+from onesided_experiments.delta_neighbourhood._line_result import result as _result
 
 _CELLS: Final = 4_096
 _QUERIES: Final = 2_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from statistics import geometric_mean, median
 
-from onesided.papers._model import Claim, Figure, Panel, Result, Row, Verdict
-from onesided.papers.delta_neighbourhood._looks import curve, level
+from onesided_experiments._model import Claim, Figure, Panel, Result, Row, Verdict
+from onesided_experiments.delta_neighbourhood._looks import curve, level
 
 _STANDARD = ("identity", "hierarchy", "DAWA")
 _GOAL = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from onesided.papers._model import Curve, Look, Row
+from onesided_experiments._model import Curve, Look, Row
 
 LOOKS: Final = {
     "ours": Look(name="ours, δ-neighbourhood", colour="blue"),

@@ -1,7 +1,7 @@
 """What of the publication is reproduced."""
 
-from onesided.papers._model import Paper
-from onesided.papers.delta_neighbourhood import _city, _line, _plane, _tables
+from onesided_experiments._model import Paper
+from onesided_experiments.delta_neighbourhood import _city, _line, _plane, _tables
 
 PAPER = Paper(
     name="delta-neighbourhood",

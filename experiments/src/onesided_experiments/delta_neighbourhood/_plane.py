@@ -24,14 +24,19 @@ from onesided.linear import (
     strategy_shifts,
 )
 from onesided.mechanism import Counts
-from onesided.mechanism._rates import rates_over
 from onesided.mechanism.histograms import AGrid, Dawa, Hierarchical
+from onesided.mechanism.kit import rates_over
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
-from onesided.papers._model import Experiment, Job, Result, Row, Setup
-from onesided.papers.delta_neighbourhood._data import PLANES, found, read, squared
-from onesided.papers.delta_neighbourhood._plane_result import result as _result
-from onesided.papers.delta_neighbourhood._tiles import least, least_from_zero, tile_matrix, tiles
 from onesided.policy import Edge, Shift, bounded, neighbourhood
+from onesided_experiments._model import Experiment, Job, Result, Row, Setup
+from onesided_experiments.delta_neighbourhood._data import PLANES, found, read, squared
+from onesided_experiments.delta_neighbourhood._plane_result import result as _result
+from onesided_experiments.delta_neighbourhood._tiles import (
+    least,
+    least_from_zero,
+    tile_matrix,
+    tiles,
+)
 
 _SIDES: Final = (128, 256)
 _QUERIES: Final = 2_000

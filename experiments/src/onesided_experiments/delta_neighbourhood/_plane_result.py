@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import geometric_mean
 
-from onesided.papers._model import Claim, Figure, Panel, Result, Row, Verdict
-from onesided.papers.delta_neighbourhood._looks import curve, level
+from onesided_experiments._model import Claim, Figure, Panel, Result, Row, Verdict
+from onesided_experiments.delta_neighbourhood._looks import curve, level
 
 _STANDARD = ("identity", "hierarchy", "DAWA", "AGrid")
 _GOAL = 5

@@ -12,16 +12,18 @@ from onesided.linear import (
     Identity,
     Suffix,
     all_ranges,
+    best_repeated,
     error_factors,
+    every_binary_strategy,
     laplace_variance,
     moves_of,
     sensitivity,
     strategy_shifts,
 )
-from onesided.linear._search import best_repeated, every_binary_strategy
-from onesided.mechanism._rates import rates_over
+from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
-from onesided.papers._model import (
+from onesided.policy import Policy, bounded, neighbourhood
+from onesided_experiments._model import (
     Claim,
     Experiment,
     Figure,
@@ -32,8 +34,7 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers.delta_neighbourhood._looks import curve
-from onesided.policy import Policy, bounded, neighbourhood
+from onesided_experiments.delta_neighbourhood._looks import curve
 
 _CELLS: Final = 4
 _PRINTED: Final = {"Table 1": (8, 16, 24, 32), "Table 2": (4, 4, 4, 2)}

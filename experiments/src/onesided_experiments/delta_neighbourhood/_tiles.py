@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from onesided.linear import Bins, Identity, Operator, Stack, kron
-from onesided.linear._solve import conjugate_gradients
-from onesided.papers._lazy import load
+from onesided.linear import Bins, Identity, Operator, Stack, conjugate_gradients, kron
+from onesided_experiments._lazy import load
 
 _TIMES: Final = 8
 
@@ -33,7 +32,7 @@ def tiles(side: int, width: int, weight: int) -> Operator:
 
 def tile_matrix(side: int, width: int, weight: int) -> Any:
     """The same as a sparse matrix, for fast products."""
-    sparse = load("scipy.sparse", extra="linear")
+    sparse = load("scipy.sparse")
     cells = np.arange(side)
     blocks = [weight * sparse.identity(side * side, format="csr")]
     half = width

@@ -1,13 +1,13 @@
 """One small task per family of policies: its code, its picture, its promise and its price.
 
-    python -m onesided.papers.gallery docs
+    python -m onesided_experiments.gallery docs
 
 writes ``docs/gallery.md`` and the pictures in ``docs/gallery``. All data are generated, noise is
 seeded and so protects nobody, and nothing is fetched.
 """
 
-from onesided.papers.gallery._page import page, run, write
-from onesided.papers.gallery._task import Shown, Task
-from onesided.papers.gallery._tasks import TASKS
+from onesided_experiments.gallery._page import page, run, write
+from onesided_experiments.gallery._task import Shown, Task
+from onesided_experiments.gallery._tasks import TASKS
 
 __all__ = ["TASKS", "Shown", "Task", "page", "run", "write"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from onesided.papers._model import Figure
-from onesided.papers.gallery._records import frame, ordered_frame
-from onesided.papers.gallery._task import Random, Task, TaskAnswer, beside, true_counts
+from onesided_experiments._model import Figure
+from onesided_experiments.gallery._records import frame, ordered_frame
+from onesided_experiments.gallery._task import Random, Task, TaskAnswer, beside, true_counts
 
 _CITIES: Final = ["north", "east", "south", "west"]
 _DAYS: Final = ["Mon", "Tue", "Wed", "Thu", "Fri"]

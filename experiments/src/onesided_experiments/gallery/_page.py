@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from onesided._numbers import text
 from onesided.errors import OutputError
-from onesided.papers import _png
-from onesided.papers.gallery._task import Seeded, Shown, Task
-from onesided.papers.gallery._tasks import TASKS
+from onesided.numbers import text
+from onesided_experiments import _png
+from onesided_experiments.gallery._task import Seeded, Shown, Task
+from onesided_experiments.gallery._tasks import TASKS
 
 _SEED: Final = 1
 _HEAD: Final = """# Gallery
@@ -22,7 +22,7 @@ along each edge, and what an observer may learn for certain. All of it was run. 
 up, which is why the truth can be drawn beside the release; and the noise is seeded, so that the
 pictures can be made again. Real noise comes from the operating system and cannot be repeated.
 
-    python -m onesided.papers.gallery docs     # makes this page and its pictures
+    python -m onesided_experiments.gallery docs     # makes this page and its pictures
 
 Every block starts with `import onesided as od`. The tables are Polars frames, or pandas where keys
 are found, and might as well be PyArrow or DuckDB. ε is in nats: at ε = 1/2 the odds of a fact,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from onesided.papers._model import Curve, Figure, Look, Panel
-from onesided.papers.gallery._records import frame
-from onesided.papers.gallery._task import Random, Task, TaskAnswer, beside, true_counts
+from onesided_experiments._model import Curve, Figure, Look, Panel
+from onesided_experiments.gallery._records import frame
+from onesided_experiments.gallery._task import Random, Task, TaskAnswer, beside, true_counts
 
 _ILLS: Final = ["asthma", "back", "cancer", "cold", "hiv"]
 _BANDS: Final = ["0-20", "20-40", "40-60", "60-80", "80+"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Final
 
-from onesided.papers._lazy import load
-from onesided.papers.gallery._task import Random, Task, TaskAnswer, beside, true_counts
+from onesided_experiments._lazy import load
+from onesided_experiments.gallery._task import Random, Task, TaskAnswer, beside, true_counts
 
 _TEAMS: Final = ["Care", "IT", "Labs", "Office"]
 _WARDS: Final = ["A", "B", "C", "D", "E", "F"]
@@ -16,12 +16,12 @@ _ENDS: Final = [0, 18, 30, 45, 65, 80]
 
 def frame(columns: dict[str, Any]) -> Any:
     """A Polars table."""
-    return load("polars", extra="polars").DataFrame(columns)
+    return load("polars").DataFrame(columns)
 
 
 def ordered_frame(columns: dict[str, Any]) -> Any:
     """A pandas table: it groups in a fixed order, so that seeded noise finds the same groups."""
-    return load("pandas", extra="pandas").DataFrame(columns)
+    return load("pandas").DataFrame(columns)
 
 
 def _staff(random: Random) -> Any:

@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 import onesided
-from onesided._numbers import Loss
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._model import Curve, Figure, Look, Panel
+from onesided.numbers import Loss
+from onesided_experiments._model import Curve, Figure, Look, Panel
 
 Random = np.random.Generator
 TRUTH: Final = Look(name="truth (generated)", colour="grey")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from onesided.papers.gallery import _kinds, _places, _records
-from onesided.papers.gallery._task import Task
+from onesided_experiments.gallery import _kinds, _places, _records
+from onesided_experiments.gallery._task import Task
 
 _FOUND: Final = {task.family: task for task in (*_records.TASKS, *_kinds.TASKS, *_places.TASKS)}
 _ORDER: Final = (

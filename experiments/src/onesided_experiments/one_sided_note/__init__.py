@@ -1,5 +1,5 @@
 """Steinke's note on one-sided differential privacy: addition-only, removal-only and samples."""
 
-from onesided.papers.one_sided_note._paper import PAPER
+from onesided_experiments.one_sided_note._paper import PAPER
 
 __all__ = ["PAPER"]

@@ -8,7 +8,8 @@ import numpy as np
 
 from onesided.mechanism import Counts
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided.policy import KindPolicy, addition_only, removal_only, unbounded
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -21,7 +22,6 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.policy import KindPolicy, addition_only, removal_only, unbounded
 
 _EPSILONS: Final = ("0.1", "0.2", "0.5", "1", "2", "4")
 _TRUTH: Final = 100_000

@@ -1,7 +1,7 @@
 """What of the note is reproduced, and its exercise."""
 
-from onesided.papers._model import Paper
-from onesided.papers.one_sided_note import _halves, _region, _stairs, _theorems
+from onesided_experiments._model import Paper
+from onesided_experiments.one_sided_note import _halves, _region, _stairs, _theorems
 
 PAPER = Paper(
     name="one-sided-note",

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from onesided.bounds import SampledNoise
-from onesided.mechanism import Counts
-from onesided.mechanism._subsampled import Subsampled
+from onesided.mechanism import Counts, Subsampled
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided.policy import unbounded
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -24,7 +24,6 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.policy import unbounded
 
 _STEPS: Final = tuple(str(round(k / 20, 2)) for k in range(1, 181))
 _QUICK: Final = ("0.05", "0.1", "0.5", "1", "2", "3", "4", "6")

@@ -8,11 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from onesided._numbers import INFINITE
-from onesided.mechanism import Counts
-from onesided.mechanism._staircase import Staircase
+from onesided.mechanism import Counts, Staircase
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided.numbers import INFINITE
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,

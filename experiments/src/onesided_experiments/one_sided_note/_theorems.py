@@ -7,10 +7,10 @@ from math import expm1, inf, log, log1p
 from typing import Any, Final
 
 from onesided import verify
-from onesided._numbers import INFINITE, round_up
-from onesided.mechanism import Counts
-from onesided.mechanism._subsampled import Subsampled
-from onesided.papers._model import (
+from onesided.mechanism import Counts, Subsampled
+from onesided.numbers import INFINITE, round_up
+from onesided.policy import GroupCount, Shift, unbounded
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -23,7 +23,6 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.policy import GroupCount, Shift, unbounded
 
 _RATES: Final = ("1/2", "1", "2", "4")
 _KEEPS: Final = ("1/10", "1/4", "1/2", "3/4", "1", "3/2", "2", "3")

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.noise import BoolArray, IntArray
-from onesided.papers._lazy import load
-from onesided.papers.osdp._trajectories import ZONES, Trace
+from onesided_experiments._lazy import load
+from onesided_experiments.osdp._trajectories import ZONES, Trace
 
 FREQUENT: Final = 0.02
 _PATTERN_DAYS: Final = 50
@@ -29,7 +29,7 @@ class Task(NamedTuple):
 
 def task_of(trace: Trace) -> Task:
     """The paper's features; frequent are the 2 % of people with the most days (and ties)."""
-    sparse = load("scipy.sparse", extra="papers")
+    sparse = load("scipy.sparse")
     often = np.bincount(trace.user)
     least = np.sort(often)[-max(1, round(FREQUENT * often.size))]
     day, code, patterns = _patterns(trace)
@@ -57,20 +57,20 @@ def _patterns(trace: Trace) -> tuple[IntArray, IntArray, int]:
 
 def scaled(features: Any, bounds: Floats) -> Any:
     """Columns divided by the largest value of the people whom the classifier may see."""
-    sparse = load("scipy.sparse", extra="papers")
+    sparse = load("scipy.sparse")
     return features @ sparse.diags_array(1 / np.where(bounds > 0, bounds, 1))
 
 
 def unit_rows(features: Any) -> Any:
     """Rows of norm 1, as objective perturbation demands."""
-    sparse = load("scipy.sparse", extra="papers")
+    sparse = load("scipy.sparse")
     norms = np.sqrt((features.multiply(features)).sum(axis=1))
     return sparse.csr_array(sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ features)
 
 
 def scores(features: Any, frequent: BoolArray, train: BoolArray, test: IntArray) -> Floats:
     """Plain logistic regression learnt on ``train``; all zeros where it holds a single class."""
-    linear = load("sklearn.linear_model", extra="papers")
+    linear = load("sklearn.linear_model")
     if np.unique(frequent[train]).size < 2:
         return np.zeros(test.size)
     bounds = features[train].max(axis=0).toarray().ravel()
@@ -82,7 +82,7 @@ def scores(features: Any, frequent: BoolArray, train: BoolArray, test: IntArray)
 
 def error(frequent: BoolArray, found: Floats) -> float:
     """1 - AUC; ties count half."""
-    ranks = load("scipy.stats", extra="papers").rankdata(found)
+    ranks = load("scipy.stats").rankdata(found)
     ones = int(frequent.sum())
     above = ranks[frequent].sum() - ones * (ones + 1) / 2
     return 1 - float(above / (ones * (frequent.size - ones)))

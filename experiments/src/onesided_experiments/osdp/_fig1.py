@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
-from onesided.papers._lazy import load
-from onesided.papers._model import (
+from onesided_experiments._lazy import load
+from onesided_experiments._model import (
     Claim,
     Experiment,
     Figure,
@@ -22,12 +22,12 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._repeat import measured
-from onesided.papers.osdp import _looks
-from onesided.papers.osdp._classify import Task, error, scores, task_of, unit_rows
-from onesided.papers.osdp._objective import ObjectivePerturbation
-from onesided.papers.osdp._policies import QUICK_SHARES, SHARES, choose_zones, sampled
-from onesided.papers.osdp._trajectories import GEOLIFE, TOKYO, Source, find_traces, read
+from onesided_experiments._repeat import measured
+from onesided_experiments.baselines import ObjectivePerturbation
+from onesided_experiments.osdp import _looks
+from onesided_experiments.osdp._classify import Task, error, scores, task_of, unit_rows
+from onesided_experiments.osdp._policies import QUICK_SHARES, SHARES, choose_zones, sampled
+from onesided_experiments.osdp._trajectories import GEOLIFE, TOKYO, Source, find_traces, read
 
 SOURCES: Final = (TOKYO, GEOLIFE)
 _FOLDS: Final = 10
@@ -99,7 +99,7 @@ def objective(*, source: Source, path: Path, folds: int, seed: int) -> list[Row]
 
 def splits(task: Task, folds: int, seed: int) -> Iterator[tuple[BoolArray, IntArray]]:
     """The first ``folds`` of 10: which days are learnt from, and which tested (open or not)."""
-    selection = load("sklearn.model_selection", extra="papers")
+    selection = load("sklearn.model_selection")
     folded = selection.StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
     for number, (train, test) in enumerate(folded.split(task.frequent, task.frequent)):
         if number == folds:

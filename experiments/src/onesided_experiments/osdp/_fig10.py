@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from onesided.papers._model import Claim, Curve, Figure, Panel, Row, judge
-from onesided.papers.osdp._regret import LOOKS, SUPPRESS, average
+from onesided_experiments._model import Claim, Curve, Figure, Panel, Row, judge
+from onesided_experiments.osdp._regret import LOOKS, SUPPRESS, average
 
 SHOWN: Final = ("Suppress10", "Suppress100", "OsdpLaplaceL1", "DAWAz", "OpenShape")
 

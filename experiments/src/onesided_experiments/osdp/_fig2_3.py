@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided_experiments._model import (
     Claim,
     Experiment,
     Figure,
@@ -20,9 +20,9 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._repeat import measured
-from onesided.papers.osdp import _looks
-from onesided.papers.osdp._grams import (
+from onesided_experiments._repeat import measured
+from onesided_experiments.osdp import _looks
+from onesided_experiments.osdp._grams import (
     LIMITS,
     Errors,
     Grams,
@@ -32,8 +32,8 @@ from onesided.papers.osdp._grams import (
     unknown_keys,
     without_noise,
 )
-from onesided.papers.osdp._policies import QUICK_SHARES, SHARES, choose_zones, sampled
-from onesided.papers.osdp._trajectories import (
+from onesided_experiments.osdp._policies import QUICK_SHARES, SHARES, choose_zones, sampled
+from onesided_experiments.osdp._trajectories import (
     GEOLIFE,
     PEOPLEFLOW,
     TOKYO,

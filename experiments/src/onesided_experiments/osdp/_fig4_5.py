@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided_experiments._model import (
     Curve,
     Experiment,
     Figure,
@@ -21,12 +21,12 @@ from onesided.papers._model import (
     Row,
     Setup,
 )
-from onesided.papers._repeat import measured
-from onesided.papers.osdp import _fig4_5_claims as _claims
-from onesided.papers.osdp import _looks
-from onesided.papers.osdp._place_hour import ALGORITHMS, by_day, by_visit, errors_of, visits_of
-from onesided.papers.osdp._policies import QUICK_SHARES, SHARES
-from onesided.papers.osdp._trajectories import (
+from onesided_experiments._repeat import measured
+from onesided_experiments.osdp import _fig4_5_claims as _claims
+from onesided_experiments.osdp import _looks
+from onesided_experiments.osdp._place_hour import ALGORITHMS, by_day, by_visit, errors_of, visits_of
+from onesided_experiments.osdp._policies import QUICK_SHARES, SHARES
+from onesided_experiments.osdp._trajectories import (
     GEOLIFE,
     NEW_YORK,
     PEOPLEFLOW,

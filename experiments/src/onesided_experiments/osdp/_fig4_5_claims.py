@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from onesided.papers._model import Claim, Row, Verdict, judge
+from onesided_experiments._model import Claim, Row, Verdict, judge
 
 DP: Final = ("Laplace", "DAWA")
 OSDP: Final = ("OsdpRR", "OsdpLaplace", "OsdpLaplaceL1", "hybrid", "DAWAz")

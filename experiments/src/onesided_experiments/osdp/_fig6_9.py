@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from onesided.papers._model import Curve, Experiment, Figure, Job, Panel, Result, Row, Setup
-from onesided.papers.osdp import _fig10
-from onesided.papers.osdp._regret import (
+from onesided_experiments._model import Curve, Experiment, Figure, Job, Panel, Result, Row, Setup
+from onesided_experiments.osdp import _fig10
+from onesided_experiments.osdp._regret import (
     DATASETS,
     LOOKS,
     MEASURES,
@@ -21,8 +21,8 @@ from onesided.papers.osdp._regret import (
     measure,
     with_regrets,
 )
-from onesided.papers.osdp._regret_claims import claims
-from onesided.papers.osdp._sampling import GENERATORS, RATIOS
+from onesided_experiments.osdp._regret_claims import claims
+from onesided_experiments.osdp._sampling import GENERATORS, RATIOS
 
 EPSILONS: Final = ("1", "0.1", "0.01")
 RUNS: Final = 10

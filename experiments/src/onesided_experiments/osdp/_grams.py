@@ -8,11 +8,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import round_up
-from onesided.mechanism import Counts, DiscreteLaplace
+from onesided.mechanism import Counts
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
-from onesided.papers.osdp._trajectories import ZONES, Trace
+from onesided.numbers import round_up
 from onesided.policy import bounded, sensitive
+from onesided_experiments.baselines import DiscreteLaplace
+from onesided_experiments.osdp._trajectories import ZONES, Trace
 
 Floats = NDArray[np.float64]
 

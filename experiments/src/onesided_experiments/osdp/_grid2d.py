@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import AGrid, Dawa, OpenShape, zeros
 from onesided.noise import IntArray, NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided_experiments._files import locate
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -25,9 +26,9 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._repeat import measured
-from onesided.papers.osdp._regret import LOOKS, POLICY, average, errors_of, with_regrets
-from onesided.papers.osdp._sampling import GENERATORS
+from onesided_experiments._repeat import measured
+from onesided_experiments.osdp._regret import LOOKS, POLICY, average, errors_of, with_regrets
+from onesided_experiments.osdp._sampling import GENERATORS
 
 DATASETS: Final = (
     "adult_2d", "md_sal_2d", "sf_cabs_e", "loan_2d", "gowalla", "beijing_cabs_s", "beijing_cabs_e",
@@ -115,8 +116,8 @@ def _ranges(truth: IntArray, found: NDArray[Any], corners: IntArray) -> float:
 
 def jobs(setup: Setup) -> list[Job]:
     """One for each map and generator."""
-    paths = [setup.data / "dpbench2d" / f"{name}.npy" for name in DATASETS]
-    if not all(path.is_file() for path in paths):
+    paths = [locate(setup.data, "dpbench2d", f"{name}.npy") for name in DATASETS]
+    if None in paths:
         return []
     return [
         Job(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from onesided.papers._model import Curve, Look, Row
-from onesided.papers.osdp._policies import SHARES
+from onesided_experiments._model import Curve, Look, Row
+from onesided_experiments.osdp._policies import SHARES
 
 EPSILONS: Final = ("1", "0.01")
 X_LABEL: Final = "policy (percent of records that are open)"

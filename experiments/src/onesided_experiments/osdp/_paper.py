@@ -1,7 +1,7 @@
 """What of the OSDP paper is reproduced."""
 
-from onesided.papers._model import Paper
-from onesided.papers.osdp import _fig1, _fig2_3, _fig4_5, _fig6_9, _grid2d, _tables
+from onesided_experiments._model import Paper
+from onesided_experiments.osdp import _fig1, _fig2_3, _fig4_5, _fig6_9, _grid2d, _tables
 
 PAPER = Paper(
     name="osdp",

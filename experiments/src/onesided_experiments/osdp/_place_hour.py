@@ -10,13 +10,13 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.mechanism import Counts, DiscreteLaplace
-from onesided.mechanism._record_sample import RecordSample
+from onesided.mechanism import Counts, RecordSample
 from onesided.mechanism.histograms import Dawa, OpenShape, SplitHistogram, zeros
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
-from onesided.papers.osdp._policies import ZonePolicy, choose_zones
-from onesided.papers.osdp._trajectories import ZONES, Trace
 from onesided.policy import bounded, sensitive
+from onesided_experiments.baselines import DiscreteLaplace
+from onesided_experiments.osdp._policies import ZonePolicy, choose_zones
+from onesided_experiments.osdp._trajectories import ZONES, Trace
 
 Floats = NDArray[np.float64]
 

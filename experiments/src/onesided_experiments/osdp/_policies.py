@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from onesided.mechanism._record_sample import RecordSample
+from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
 from onesided.policy import sensitive
 

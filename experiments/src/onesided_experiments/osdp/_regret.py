@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.mechanism import Counts
-from onesided.mechanism._suppress import Suppress
 from onesided.mechanism.histograms import Ahp, Dawa, OpenShape, SplitHistogram, zeros
 from onesided.noise import IntArray, NotPrivateSeededNoise
-from onesided.papers._model import Look, Row
-from onesided.papers._repeat import measured
-from onesided.papers.osdp._sampling import GENERATORS
 from onesided.policy import sensitive
+from onesided_experiments._files import locate
+from onesided_experiments._model import Look, Row
+from onesided_experiments._repeat import measured
+from onesided_experiments.baselines import Suppress
+from onesided_experiments.osdp._sampling import GENERATORS
 
 Floats = NDArray[np.float64]
 # Counts of all records, counts of open ones, noise, a seeded generator -> estimates of all.
@@ -99,10 +100,10 @@ def errors_of(truth: IntArray, found: NDArray[Any]) -> tuple[float, float]:
     return float(relative.mean()), float(np.quantile(relative, 0.95))
 
 
-def find(data: Path) -> list[Path]:
+def find(data: Path | None) -> list[Path]:
     """The seven histograms, sparsest first; none if any is missing."""
-    paths = [data / "dpbench1d" / f"{name}.npy" for name in DATASETS]
-    return paths if all(path.is_file() for path in paths) else []
+    paths = [locate(data, "dpbench1d", f"{name}.npy") for name in DATASETS]
+    return [] if None in paths else [path for path in paths if path]
 
 
 def measure(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from onesided.papers._model import Claim, Row, judge
-from onesided.papers.osdp._regret import MEASURES, OPEN_ONLY, PAPER_POOL, average
+from onesided_experiments._model import Claim, Row, judge
+from onesided_experiments.osdp._regret import MEASURES, OPEN_ONLY, PAPER_POOL, average
 
 _TWO_SIDED: Final = ("Laplace", "DAWA")
 _ONE_SIDED: Final = (*OPEN_ONLY, "DAWAz")

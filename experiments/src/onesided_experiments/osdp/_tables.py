@@ -10,10 +10,9 @@ from typing import Final
 import numpy as np
 
 from onesided.bounds import laplace_error, sampling_crossing, sampling_error
-from onesided.mechanism import Counts
-from onesided.mechanism._record_sample import RecordSample
+from onesided.mechanism import Counts, RecordSample
 from onesided.noise import NotPrivateSeededNoise
-from onesided.papers._model import (
+from onesided_experiments._model import (
     Claim,
     Curve,
     Experiment,
@@ -26,8 +25,8 @@ from onesided.papers._model import (
     Setup,
     judge,
 )
-from onesided.papers._repeat import measured
-from onesided.papers.osdp._regret import DATASETS, POLICY, TITLES, find
+from onesided_experiments._repeat import measured
+from onesided_experiments.osdp._regret import DATASETS, POLICY, TITLES, find
 
 RELEASED: Final = {"1": 63.0, "0.5": 39.0, "0.1": 9.5}
 # Table 2: sparsity (share of empty bins) and scale (records).

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from onesided.errors import DataError
 from onesided.noise import BoolArray, IntArray
-from onesided.papers._tables import query
+from onesided_experiments._files import locate
+from onesided_experiments._tables import query
 
 SIDE: Final = 8
 ZONES: Final = SIDE * SIDE
@@ -142,13 +143,11 @@ class Trace:
         return day[first][whole], code[whole]
 
 
-def find_traces(data: Path, sources: tuple[Source, ...]) -> Iterator[tuple[Source, Path]]:
+def find_traces(data: Path | None, sources: tuple[Source, ...]) -> Iterator[tuple[Source, Path]]:
     """Those of the files that are there."""
     for source in sources:
-        for folder in (data / source.folder, data):
-            if (folder / source.file).is_file():
-                yield source, folder / source.file
-                break
+        if path := locate(data, source.folder, source.file):
+            yield source, path
 
 
 @lru_cache(maxsize=4)

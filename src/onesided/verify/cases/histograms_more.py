@@ -1,17 +1,15 @@
-"""AHP, adaptive grids and Suppress along every kind of edge; and broken ones."""
+"""AHP, adaptive grids and trees of marginals along every kind of edge; and broken ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, Final, cast
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE, Loss
 from onesided.mechanism._counts import Counts
-from onesided.mechanism._suppress import ACCEPTED, Suppress
 from onesided.mechanism.histograms._agrid import AGrid, UniformGrid
 from onesided.mechanism.histograms._ahp import Ahp
 from onesided.mechanism.histograms._marginals import Marginals
@@ -44,7 +42,6 @@ _SEEN: Final = Universe(
     ),
 )
 _LEARNT: Final = "of phase 1 only the buckets are seen"
-_SUPPRESSED: Final = "OSDP section 3.4, personalised privacy"
 
 
 def cases() -> Iterator[Case]:
@@ -57,10 +54,8 @@ def cases() -> Iterator[Case]:
     yield _sound(crowd, secret, GroupCount(), _PAIR)
     yield from _zeroed()
     yield from _marginals()
-    yield from _suppress()
     yield from _broken_phases()
     yield from _broken_marginals()
-    yield from _broken_suppress()
 
 
 def _edges() -> tuple[tuple[Policy, GroupCount, int, int], ...]:
@@ -159,38 +154,6 @@ def _broken_marginals() -> Iterator[Case]:
         )
 
 
-def _suppress() -> Iterator[Case]:
-    """At a threshold above what the sensitive ask for, they are dropped; below, they are not."""
-    for threshold in (3, Fraction(1, 2)):
-        mechanism = Suppress(threshold, accept=ACCEPTED)
-        for policy in (
-            policies.sensitive("private"),
-            policies.extended_sensitive("private"),
-            policies.unbounded(),
-            policies.bounded(),
-        ):
-            yield shipped(
-                mechanism,
-                policy,
-                mechanism.query(policy, epsilon=1),
-                universe=_ONE,
-                unseen=1e-3,
-                loose="everybody is dropped",
-            )
-    levels = policies.tiers({"strict": ("1/2", "a"), "usual": (1, "b"), "open": INFINITE})
-    asks: dict[str, Loss] = {"strict": Fraction(1), "usual": Fraction(2), "open": INFINITE}
-    mechanism = Suppress(2, accept=ACCEPTED)
-    query = mechanism.query(levels, epsilon=2)
-    yield Case(
-        "Suppress (from the records)",
-        levels,
-        partial(zoo.by_own_epsilon, mechanism=mechanism, asks=asks),
-        _claims(mechanism, levels, query),
-        universe=_ONE,
-        unseen=1e-3,
-    )
-
-
 def _broken_phases() -> Iterator[Case]:
     both, free = policies.bounded(), policies.unbounded()
     clusters = Ahp.for_policy(both, epsilon=8, share="1/5")
@@ -221,21 +184,6 @@ def _broken_phases() -> Iterator[Case]:
             tail=1e-7,
             unseen=1e-3,
         )
-
-
-def _broken_suppress() -> Iterator[Case]:
-    secret, mechanism = policies.sensitive("private"), Suppress(3, accept=ACCEPTED)
-    query = mechanism.query(secret, epsilon=1)
-    told: dict[str, Any] = {"universe": _ONE, "seen": _SUPPRESSED}
-    ones = {edge: Fraction(1) for edge in secret.edges}
-    flaw = "claimed at ε where the threshold τ is due"
-    yield Case("Suppress", secret, mechanism, ones, query=query, flaw=flaw, **told)
-    bare = Suppress(INFINITE, accept=ACCEPTED)
-    flaw = "the open counts as they are, claimed at ε"
-    yield Case("Suppress", secret, bare, ones, query=query, flaw=flaw, **told)
-    flaw = "says how many were left out"
-    missing = zoo.TellsMissing(mechanism)
-    yield program("Suppress", missing, secret, 3, flaw=flaw, **told)
 
 
 def _claims(mechanism: Any, policy: Policy, query: GroupCount) -> dict[Edge, Loss]:

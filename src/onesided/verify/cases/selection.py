@@ -1,4 +1,4 @@
-"""Top-k, sparse vector, ALap, AGeo and their two-sided competitors; and broken selections."""
+"""Top-k, sparse vector, ALap and AGeo; and broken selections."""
 
 from __future__ import annotations
 
@@ -8,25 +8,14 @@ from typing import Any
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE
-from onesided.mechanism import (
-    AdaptiveGapSparseVector,
-    AGeo,
-    ALap,
-    DiscreteLaplace,
-    GapSparseVector,
-    GapTopK,
-    MeasuredTopK,
-    SparseVector,
-    TopK,
-)
-from onesided.policy import GroupCount, Policy, Record
+from onesided.mechanism import AGeo, ALap, Counts, SparseVector, TopK
+from onesided.policy import GroupCount, Policy
 from onesided.verify._case import Case, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import selection as zoo
 
 _ABC = Universe(groups=("a", "b", "c"), units=2)
 _ONE = Universe(groups=("a", "b", "c"), units=1)
-_AB = Universe(units=1)
 _SELECTED = "reached as selected counts go far above the others"
 _HALF = "reached by more queries only"
 
@@ -36,7 +25,6 @@ def cases() -> Iterator[Case]:
     yield from _top_k()
     yield from _sparse_vector()
     yield from _asymmetric()
-    yield from _competitors()
     yield from _broken_top_k()
     yield from _broken_sparse_vector()
     yield from _wrong_direction()
@@ -84,51 +72,6 @@ def _asymmetric() -> Iterator[Case]:
         yield shipped(laplace, policy, query, universe=single)
 
 
-def _competitors() -> Iterator[Case]:
-    for policy, groups in _symmetric():
-        query = GroupCount(max_groups=groups)
-        worlds = {
-            "three": Universe(groups=("a", "b", "c"), units=1, max_groups=groups),
-            "two": Universe(units=1, max_groups=min(groups, 2)),
-        }
-        yield shipped(
-            DiscreteLaplace(2), policy, query, universe=worlds["two"], loose="more groups"
-        )
-        for mechanism, world in (
-            (GapTopK(1, noise_rate=4), "three"),
-            (GapTopK(2, noise_rate=4), "three"),
-            (MeasuredTopK(GapTopK(1, noise_rate=4), measure_rate=4), "two"),
-            (GapSparseVector(0, threshold_rate=3, query_rate=4, max_answers=1), "two"),
-            (GapSparseVector([0, 1], threshold_rate=3, query_rate=4, max_answers=2), "two"),
-            (_adaptive_gap(1), "two"),
-            (_adaptive_gap(2), "two"),
-        ):
-            yield shipped(
-                mechanism,
-                policy,
-                query,
-                universe=worlds[world],
-                loose=_HALF,
-                tail=1e-10,
-                unseen=1e-3,
-            )
-    falls = policies.presence(max_groups=2)
-    bare = GapSparseVector.for_policy(falls, thresholds=0, epsilon=8, max_answers=2)
-    yield shipped(bare, falls, universe=_AB, loose=_HALF)
-
-
-def _symmetric() -> tuple[tuple[Policy, int], ...]:
-    return (
-        (policies.bounded(), 1),
-        (policies.unbounded(), 1),
-        (policies.unbounded(), 3),
-    )
-
-
-def _adaptive_gap(answers: int) -> AdaptiveGapSparseVector:
-    return AdaptiveGapSparseVector(0, threshold_rate=4, query_rate=8, max_answers=answers, margin=1)
-
-
 def _broken_top_k() -> Iterator[Case]:
     one, two, three = (policies.presence(max_groups=n) for n in (1, 2, 3))
     forgot, half_read = TopK(2, upper_rate=6), "ADP-2021 Algorithm 1, half read"
@@ -142,20 +85,6 @@ def _broken_top_k() -> Iterator[Case]:
         (one, zoo.true_values, "noisy winners, true values", "report noisy max misread"),
     ):
         yield _broken(first, _wrong(run, rate=3), policy, flaw, seen, universe=_ABC)
-    yield _broken(
-        GapTopK(1, noise_rate=1),
-        _wrong(zoo.plain_gaps, rate=1),
-        policies.unbounded(),
-        "plain gaps with ties by position",
-        "free gap (Ding et al. 2020) on whole numbers",
-        query=GroupCount(max_groups=2),
-        universe=Universe(
-            groups=("a", "b", "c", "d"),
-            units=1,
-            values=(Record("record", frozenset("ab")), Record("absent")),
-        ),
-        tail=1e-8,
-    )
 
 
 def _broken_sparse_vector() -> Iterator[Case]:
@@ -181,7 +110,7 @@ def _broken_sparse_vector() -> Iterator[Case]:
 def _wrong_direction() -> Iterator[Case]:
     rises = policies.unbounded()
     for mechanism in (TopK(1, upper_rate=3), SparseVector(0, upper_rate=3, max_answers=1)):
-        claimed = DiscreteLaplace(3)
+        claimed = Counts(3, 3)
         yield _broken(
             claimed,
             mechanism,

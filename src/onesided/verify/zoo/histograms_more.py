@@ -1,14 +1,10 @@
-"""Clustered, gridded and suppressed histograms that are wrong in one way each."""
+"""Clustered and gridded histograms that are wrong in one way each."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from onesided._numbers import Loss, Number
-from onesided.mechanism._suppress import Suppress
 from onesided.mechanism.histograms._agrid import AGrid, GridPartition, coarse_cells, refine
 from onesided.mechanism.histograms._ahp import Ahp
 from onesided.mechanism.histograms._marginals import Marginals
@@ -54,33 +50,6 @@ class RawReconciled(AGrid):
         parents = partition.parents if isinstance(partition, GridPartition) else cells
         told = GridPartition(partition.labels, true, parents)
         return AGrid.measure(self, counts, told, noise=noise)
-
-
-@dataclass(frozen=True, slots=True)
-class TellsMissing:
-    """Suppress that also says how many it left out, which no noise hides."""
-
-    right: Suppress
-
-    def __call__(self, data: Data, noise: Noise) -> tuple[int, int]:
-        """The noisy number of open records, and the true number of sensitive ones."""
-        kept = sum(record.kind == "open" for record in data)
-        (told,) = self.right.release([kept], noise=noise)
-        return int(told), len(data) - kept
-
-
-def by_own_epsilon(
-    data: Data, noise: Noise, *, mechanism: Suppress, asks: dict[str, Loss]
-) -> tuple[int, ...]:
-    """Right: every record comes with what its kind asks for; the mechanism drops the strict."""
-    histograms: dict[Loss | Number, ArrayLike] = {
-        asked: np.array(
-            [sum(r.kind == kind and group in _value(r) for r in data) for group in ("a", "b")],
-            dtype=np.int64,
-        )
-        for kind, asked in asks.items()
-    }
-    return tuple(mechanism.release(histograms, noise=noise).tolist())
 
 
 def _value(record: Record) -> frozenset[str]:

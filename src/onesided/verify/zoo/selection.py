@@ -78,17 +78,6 @@ def true_values(values: IntArray, noise: Noise, *, rate: int) -> Selected:
     return winner, int(values[winner])
 
 
-def plain_gaps(values: IntArray, noise: Noise, *, rate: int) -> Selected:
-    """Largest of counts 2, 2, 0, 0 plus the data's, its gap a plain difference of whole numbers.
-
-    Ties go to the first. When the first two rise, the third at gap 0 is twice as far away.
-    """
-    noisy = values + noise.two_sided(rate, rate, values.size)
-    noisy[:2] += 2
-    order = np.argsort(-noisy, kind="stable")
-    return int(order[0]), int(noisy[order[0]] - noisy[order[1]])
-
-
 def never_stops(values: IntArray, noise: Noise, *, right: SparseVector) -> Selected:
     """Answers on and on at the price of one."""
     return _answers(values, noise, right, stops=False)

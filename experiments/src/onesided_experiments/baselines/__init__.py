@@ -1,0 +1,40 @@
+"""The two-sided competitors that the papers compare with. Baselines, not recommendations.
+
+All but :class:`ObjectivePerturbation` are checked exactly by ``onesided verify``.
+"""
+
+from onesided_experiments.baselines._combine import combine_gaps, combine_leads
+from onesided_experiments.baselines._discrete_laplace import DiscreteLaplace
+from onesided_experiments.baselines._objective import ObjectivePerturbation
+from onesided_experiments.baselines._sparse_vector import (
+    AdaptiveGapAnswers,
+    AdaptiveGapSparseVector,
+    GapAnswers,
+    GapSparseVector,
+)
+from onesided_experiments.baselines._suppress import ACCEPTED, Suppress
+from onesided_experiments.baselines._top_k import (
+    GapTopK,
+    GapTopKAnswer,
+    MeasuredTopK,
+    MeasuredTopKAnswer,
+)
+from onesided_experiments.baselines._virtual import VirtualOptimal
+
+__all__ = [
+    "ACCEPTED",
+    "AdaptiveGapAnswers",
+    "AdaptiveGapSparseVector",
+    "DiscreteLaplace",
+    "GapAnswers",
+    "GapSparseVector",
+    "GapTopK",
+    "GapTopKAnswer",
+    "MeasuredTopK",
+    "MeasuredTopKAnswer",
+    "ObjectivePerturbation",
+    "Suppress",
+    "VirtualOptimal",
+    "combine_gaps",
+    "combine_leads",
+]

@@ -1,0 +1,39 @@
+"""Exact numbers in, directed rounding out: what mechanisms written elsewhere need of ours.
+
+>>> positive("1/2", name="epsilon")
+Fraction(1, 2)
+>>> rate(INFINITE, name="lower_rate")
+INFINITE
+"""
+
+from onesided._numbers import (
+    INFINITE,
+    MAX_RATE,
+    Infinite,
+    Loss,
+    Number,
+    exp_neg_bounds,
+    positive,
+    probability,
+    rate,
+    round_up,
+    strict_share,
+    text,
+    whole,
+)
+
+__all__ = [
+    "INFINITE",
+    "MAX_RATE",
+    "Infinite",
+    "Loss",
+    "Number",
+    "exp_neg_bounds",
+    "positive",
+    "probability",
+    "rate",
+    "round_up",
+    "strict_share",
+    "text",
+    "whole",
+]

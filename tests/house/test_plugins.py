@@ -1,0 +1,140 @@
+"""Plug-ins: loaded when they are asked for, refused in our words when they are broken."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onesided
+from onesided import errors, verify
+from onesided._plugins import CHECKS, load, plugins
+
+SOURCE = Path(onesided.__file__).parent
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Put a made-up distribution with one plug-in on the path."""
+
+    def installed(name, group, module, target="app", *, owner="made-up"):
+        folder = tmp_path / owner
+        info = folder / f"{owner.replace('-', '_')}-1.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {owner}\nVersion: 1\n")
+        file = f"plugin_{name}_{owner.replace('-', '_')}"
+        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {file}:{target}\n")
+        (folder / f"{file}.py").write_text(module)
+        monkeypatch.syspath_prepend(str(folder))
+        importlib.invalidate_caches()
+        path = os.pathsep.join([str(folder), str(SOURCE.parent)])
+        return lambda *words: subprocess.run(
+            [sys.executable, "-m", "onesided", *words],
+            capture_output=True, text=True, check=False,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": path, "COLUMNS": "200"},
+        )  # fmt: skip
+
+    return installed
+
+
+def test_a_command_of_another_distribution_is_run_and_listed(install):
+    module = "import typer\napp = typer.Typer()\n@app.command()\ndef hello():\n    print('hello')\n"
+    run = install("greet", "onesided.commands", module)
+    assert "Added by made-up" in run("--help").stdout
+    done = run("greet")
+    assert (done.returncode, done.stdout.strip()) == (0, "hello")
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("raise RuntimeError('no such moon')", "RuntimeError: no such moon"),
+        ("import nowhere_at_all", "ModuleNotFoundError"),
+        ("other = 1", "AttributeError"),
+        ("app = 'a text'", "is of type str, not Typer"),
+    ],
+)
+def test_a_broken_command_is_our_error_and_hinders_no_other(install, module, said):
+    run = install("greet", "onesided.commands", module)
+    assert "Added by made-up" in run("--help").stdout
+    assert run("explain", "bounded").returncode == 0
+    done = run("greet", "now")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert said in done.stderr
+    assert "pip uninstall made-up" in done.stderr
+
+
+def test_a_plug_in_never_takes_the_place_of_our_own_command(install):
+    run = install("explain", "onesided.commands", "raise RuntimeError('loaded')")
+    assert run("explain", "bounded").returncode == 0
+
+
+def test_two_plug_ins_of_one_name_are_refused(install):
+    install("moon", CHECKS, "def cases():\n    return []\n", "cases")
+    install("moon", CHECKS, "def cases():\n    return []\n", "cases", owner="another")
+    with pytest.raises(errors.PluginError, match="another and made-up"):
+        verify.catalogue("moon")
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "said"),
+    [
+        (
+            "raises",
+            "def cases():\n    raise ZeroDivisionError('deep')\n",
+            "ZeroDivisionError: deep",
+        ),
+        ("late", "def cases():\n    yield 1 / 0\n", "ZeroDivisionError"),
+        ("strange", "def cases():\n    return ['a text']\n", "returns str where a Case is due"),
+        ("value", "cases = 3\n", "is of type int, not Callable"),
+        ("nothing", "def cases():\n    return None\n", "TypeError"),
+    ],
+)
+def test_broken_checks_are_our_error(install, name, module, said):
+    install(name, CHECKS, module, "cases")
+    with pytest.raises(errors.PluginError, match=said) as caught:
+        verify.catalogue(name)
+    assert "pip uninstall made-up" in caught.value.hint
+
+
+def test_checks_of_another_distribution_join_the_table(install):
+    module = (
+        "from onesided import mechanism, policy, verify\n"
+        "def cases():\n"
+        "    yield verify.shipped(mechanism.Counts(1, 1), policy.bounded(), name='Theirs')\n"
+    )
+    install("theirs", CHECKS, module, "cases")
+    assert "theirs" in plugins(CHECKS)
+    (verdict,) = verify.verdicts(source="theirs", processes=1)
+    assert verdict.right
+    assert verdict.case.name == "Theirs"
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(errors.ParameterError, match="no checks from 'moon'"):
+        verify.catalogue("moon")
+    with pytest.raises(errors.PluginError, match="no distribution"):
+        load(CHECKS, "moon", object)
+
+
+def test_papers_without_the_experiments_say_how_to_get_them(tmp_path):
+    code = (
+        "import importlib.metadata as m; m.entry_points = lambda **_: ();"
+        "import sys; sys.argv = ['onesided', 'papers', 'list'];"
+        "import onesided.cli; onesided.cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "comes with onesided-experiments, which is not installed" in done.stderr
+    assert "pip install onesided-experiments" in done.stderr
+
+
+def test_the_library_knows_nothing_of_the_experiments_but_one_hint():
+    texts = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
+    assert not [name for name, text in texts.items() if "onesided_experiments" in text]
+    assert [n for n, text in texts.items() if "onesided-experiments" in text] == ["cli/_plugins.py"]
