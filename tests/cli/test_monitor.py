@@ -101,7 +101,7 @@ def test_a_folder_becomes_statuses_a_map_and_a_page(stream):
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
     assert [frame["runs"] for frame in data["frames"]] == ["1u11c", "1r11c"]
     assert data["frames"][0]["values"] == [[0, 3]]
-    assert [p.name for p in (stream.folder / "public").iterdir() if p.name.startswith(".")] == []
+    assert not list((stream.folder / "public").glob(".*.tmp"))
 
 
 def test_what_was_published_is_published_again_unchanged(stream):

@@ -1,52 +1,161 @@
-"""What is read of a CSV file: all of it, or nothing."""
+"""What is read of a file: all of it, or nothing; and no row decides how another is read."""
 
+import duckdb
 import pytest
 
-from onesided.cli._batches import open_file
-from onesided.cli._tables import read_table
+from onesided.cli._tables import expanded, fixed_part, reading
 from onesided.errors import DataError
 
 LOST = {
-    # DuckDB would take the second heading for the only one, and skip the two visits above it.
-    "two files in one": "person,place\n1,a\n2,b\nperson,place,time\n3,a,x\n4,b,y\n",
-    "one line too long": "person,place\n1,a\n2,b\n3,a,x\n",
-    "one line too short": "person,place\n1,a\n2,b\n3\n",
-    "a quote that does not end": 'person,place\n1,a\n2,b\n3,"a',
+    # DuckDB left to itself takes the second heading for the only one and skips what is above.
+    "two files in one": ("person,place\n1,a\n2,b\nperson,place,time\n3,a,x\n4,b,y\n", "columns", 4),
+    "one line too long": ("person,place\n1,a\n2,b\n3,a,x\n", "columns", 4),
+    "one line too short": ("person,place\n1,a\n2,b\n3\n", "columns", 4),
+    "a quote that does not end": ('person,place\n1,a\n2,b\n3,"a', "does not end", 4),
+    "text after a quote": ('person,place\n1,"a"b\n', "goes on", 2),
+    "two ends of line": ("person,place\r\n1,a\n2,b\r\n", "end in the same way", None),
 }
 
 
-@pytest.mark.parametrize("read", [read_table, open_file])
-@pytest.mark.parametrize("text", LOST.values(), ids=LOST)
-def test_a_file_of_which_rows_would_be_lost_is_refused(read, text, tmp_path):
-    path = tmp_path / "visits.csv"
-    path.write_text(text)
-    with pytest.raises(DataError, match="differ in how many columns") as caught:
-        read(path)
+def rows(path):
+    with reading([path]) as (table,):
+        return table.fetchall()
+
+
+@pytest.fixture
+def csv(tmp_path):
+    def write(text):
+        path = tmp_path / "visits.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(("text", "says", "line"), LOST.values(), ids=LOST)
+def test_a_file_of_which_rows_would_be_lost_is_refused(csv, text, says, line):
+    with pytest.raises(DataError, match=says) as caught:
+        rows(csv(text))
     assert "first line" in caught.value.hint
+    assert line is None or f"(line {line})" in caught.value.reason
 
 
-@pytest.mark.parametrize("read", [read_table, open_file])
-def test_no_row_is_taken_for_a_comment(read, tmp_path):
-    path = tmp_path / "visits.csv"
-    path.write_text("person,place\n#1,a\n2,b\n")
-    assert sorted(read(path).fetchall()) == [("#1", "a"), ("2", "b")]
+def test_every_column_is_text_whatever_the_rows_hold(csv):
+    found = rows(csv("a,b,c\n1,2020-01-02,true\n007,03/02/2010,x\n"))
+    assert found == [("1", "2020-01-02", "true"), ("007", "03/02/2010", "x")]
 
 
-@pytest.mark.parametrize("read", [read_table, open_file])
-def test_ordinary_files_are_read_whole(read, tmp_path):
-    path = tmp_path / "visits.csv"
-    path.write_text('place;n\n"a;b";x\n"say ""hi""";y\n5" pipe;z\n')
-    assert [row[0] for row in read(path).fetchall()] == ["a;b", 'say "hi"', '5" pipe']
-    path.write_text("place\na\nb\n")
-    assert read(path).fetchall() == [("a",), ("b",)]
-    path.write_text("person,place\n")
-    assert read(path).fetchall() == []
+def test_no_row_is_taken_for_a_comment_or_a_heading(csv):
+    assert sorted(rows(csv("person,place\n#1,a\n2,b\n"))) == [("#1", "a"), ("2", "b")]
+    assert rows(csv("1,2\n3,4\n")) == [("3", "4")]
 
 
-def test_people_are_told_apart_by_their_text(tmp_path):
-    path = tmp_path / "visits.csv"
+def test_ordinary_files_are_read_whole(csv):
+    text = 'place;n\n"a;b";x\n"say ""hi""";y\n5" pipe;z\n"two\nlines";w\n'
+    assert [row[0] for row in rows(csv(text))] == ["a;b", 'say "hi"', '5" pipe', "two\nlines"]
+    assert rows(csv("place\na\nb\n")) == [("a",), ("b",)]
+    assert rows(csv("person,place\r\n1,a\r\n")) == [("1", "a")]
+    assert rows(csv(b"\xef\xbb\xbfperson,place\n1,\xc3\xa9\n")) == [("1", "é")]
+
+
+@pytest.mark.parametrize("text", ["person,place\n", "person,place", "person\n"])
+def test_an_empty_table_works_like_any_other(csv, text):
+    assert rows(csv(text)) == []
+
+
+def test_people_are_told_apart_by_their_text(csv):
     long = "8" * 40
-    path.write_text(f'person,place\n007,1\n7,1\n7.0,2\n{long}1,2\n{long}2,2\n,3\n"",3\n')
-    people = read_table(path, unit="person").distinct().fetchall()
-    named = {("007", 1), ("7", 1), ("7.0", 2), (long + "1", 2), (long + "2", 2)}
-    assert set(people) == {*named, (None, 3)}
+    text = f'person,place\n007,1\n7,1\n7.0,2\n{long}1,2\n{long}2,2\n,3\n"",3\n'
+    named = {("007", "1"), ("7", "1"), ("7.0", "2"), (long + "1", "2"), (long + "2", "2")}
+    assert set(rows(csv(text))) == {*named, (None, "3")}
+
+
+@pytest.mark.parametrize(
+    ("text", "byte", "place"),
+    [
+        (b"person,place\n1,caf\xe9\n", "0xE9", "position 18 (line 2)"),
+        ("person,place\n1,a\n".encode("utf-16"), "0xFF", "position 0 (line 1)"),
+        (b"person,place\n" + b"1,a\n" * 300_000 + b"2,\xc3", "0xC3", "(line 300,002)"),
+        (b"p\n" + b"x" * (2**20 - 3) + "é".encode() + b"\xff\n", "0xFF", "position 1,048,577 "),
+    ],
+)
+def test_another_encoding_is_named_by_its_byte_and_place(csv, text, byte, place):
+    with pytest.raises(DataError, match="not UTF-8") as caught:
+        rows(csv(text))
+    assert byte in caught.value.reason
+    assert place in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "empty"),
+        ("\na,b\n", "empty"),
+        ("a,,c\n1,2,3\n", "column 2 has no name"),
+        ("a,b,A\n1,2,3\n", "two columns are called 'A'"),
+        ("a,b;c\n1,2\n", "unclear"),
+        ('"a,b\n1,2\n', "does not end"),
+        ("a" * 1_000_001, "longer"),
+    ],
+)
+def test_a_first_line_that_names_no_columns_is_refused(csv, text, says):
+    with pytest.raises(DataError, match=says):
+        rows(csv(text))
+
+
+@pytest.mark.parametrize(
+    "name", ["v[1].csv", "v*.csv", "v?.csv", "it's.csv", "a b.csv", "x\\y[0].csv"]
+)
+def test_a_name_is_a_name(tmp_path, name):
+    folder = tmp_path / "d[0]" / "place=z"
+    folder.mkdir(parents=True)
+    (folder / "v1.csv").write_text("person\nother\n")
+    (folder / name).write_text("person\nright\n")
+    with reading([folder / name]) as (table,):
+        assert table.columns == ["person"]
+        assert table.fetchall() == [("right",)]
+
+
+def test_a_table_may_be_several_files_with_the_same_columns(tmp_path):
+    for name, line in (("b", "2,y"), ("a", "1,x")):
+        (tmp_path / f"{name}.csv").write_text(f"person,place\n{line}\n")
+    files = expanded(str(tmp_path / "*.csv"))
+    assert [path.name for path in files] == ["a.csv", "b.csv"]
+    assert expanded(str(tmp_path)) == files
+    with reading(files) as (table,):
+        assert table.fetchall() == [("1", "x"), ("2", "y")]
+    (tmp_path / "c.csv").write_text("place,person\nz,3\n")
+    with pytest.raises(DataError, match="other columns"), reading(expanded(str(tmp_path))):
+        pass
+    with pytest.raises(DataError, match="no file for --input"):
+        expanded(str(tmp_path / "*.parquet"))
+    assert fixed_part("a/b/*/c[1].csv").parts == ("a", "b")
+
+
+def test_types_of_parquet_files_must_agree(tmp_path):
+    for name, value in (("a", "1"), ("b", "'1'")):
+        duckdb.sql(f"select {value} as person").write_parquet(str(tmp_path / f"{name}.parquet"))
+    with pytest.raises(DataError, match="INTEGER"), reading(expanded(str(tmp_path))):
+        pass
+
+
+def test_a_file_that_declares_too_much_is_not_unpacked(tmp_path):
+    path = tmp_path / "bomb.parquet"
+    rows_of_one = "select 1 as person, 'x' as place from range(20_000_000)"
+    with duckdb.connect() as connection:
+        connection.sql(rows_of_one).write_parquet(str(path), row_group_size=10_000_000)
+    with pytest.raises(DataError, match="declares 20,000,000 rows"), reading([path]):
+        pass
+
+
+def test_reading_leaves_nothing_and_removes_what_killed_commands_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "v.csv").write_text("a\n1\n")
+    left = tmp_path / "onesided-scratch-0011"
+    (left / "spill").mkdir(parents=True)
+    with reading([tmp_path / "v.csv"]) as (table,):
+        (made,) = tmp_path.glob("onesided-scratch-*[!k]")
+        assert made != left
+        assert made.stat().st_mode & 0o777 == 0o700
+        assert rows(tmp_path / "v.csv") == table.fetchall()  # another's folder is left alone
+    assert [path.name for path in tmp_path.iterdir()] == ["v.csv"]

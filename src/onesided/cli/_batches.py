@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,9 +14,9 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.cli._tables import read_csv
+from onesided.cli._tables import reading
 from onesided.engine.duckdb._names import quoted
-from onesided.errors import DataError, UnknownColumnError
+from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.monitor._time import Scale
 
 _LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
@@ -87,7 +87,11 @@ class Layout:
 
         Errors: DataError for a damaged file or one without a public time; UnknownColumnError.
         """
-        relation = open_file(file.path)
+        with reading([file.path]) as (relation,):
+            columns = self._columns(relation, file)
+        return self._public_time(file, columns.get("time")), columns
+
+    def _columns(self, relation: duckdb.DuckDBPyRelation, file: BatchFile) -> dict[str, list[Any]]:
         wanted = [self.person, self.place]
         if self.time in relation.columns or self.time_required:
             wanted.append(self.time)
@@ -101,13 +105,9 @@ class Layout:
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
         picked = [f"CAST({quoted(name)} AS VARCHAR)" for name in wanted[:2]]
         picked += [self._moment(name, types[name]) for name in wanted[2:]]
-        try:
-            rows = relation.project(", ".join(picked)).fetchall()
-        except duckdb.Error as error:
-            raise _damaged(file.path, error) from error
+        rows = _fetched(relation, picked, file.path)
         names = ("person", "place", "time")[: len(wanted)]
-        columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-        return self._public_time(file, columns.get("time")), columns
+        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
     def _moment(self, name: str, kind: str) -> str:
         """SQL that gives a time the monitor can read."""
@@ -177,52 +177,50 @@ class Places:
 
 def read_places(path: Path, column: str) -> Places:
     """The places of a file, as text. Errors: DataError; UnknownColumnError."""
-    relation = open_file(path)
+    with reading([path]) as (relation,):
+        return _places(relation, path, column)
+
+
+def _places(relation: duckdb.DuckDBPyRelation, path: Path, column: str) -> Places:
     if column not in relation.columns:
         raise UnknownColumnError(
             f"{path.name} has no column {column!r}.",
             hint=f"Its columns are {', '.join(relation.columns)}; name one with --place.",
             column=column,
         )
-    lower = {name.lower(): name for name in relation.columns}
-    sides = [
-        next((lower[name] for name in known if name in lower), None)
-        for known in (_LATITUDES, _LONGITUDES)
-    ]
     picked = [f"CAST({quoted(column)} AS VARCHAR)"]
-    located = all(side is not None for side in sides)
-    picked += [f"TRY_CAST({quoted(str(side))} AS DOUBLE)" for side in sides if located]
-    try:
-        rows = relation.project(", ".join(picked)).fetchall()
-    except duckdb.Error as error:
-        raise _damaged(path, error) from error
+    sides = position_columns(relation.columns)
+    picked += [f"TRY_CAST({quoted(side)} AS DOUBLE)" for side in sides or ()]
+    rows = _fetched(relation, picked, path)
     names = tuple(row[0] for row in rows)
-    if not located:
+    if sides is None:
         return Places(names=names, latitude=None, longitude=None)
     degrees = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 2)
     return Places(names=names, latitude=degrees[:, 0], longitude=degrees[:, 1])
 
 
-def open_file(path: Path) -> duckdb.DuckDBPyRelation:
-    """A Parquet or CSV file as a relation; every column of a CSV is text.
+def position_columns(names: Sequence[str]) -> tuple[str, str] | None:
+    """The columns of latitude and longitude, if there are both."""
+    lower = {name.lower(): name for name in names}
+    latitude, longitude = (
+        next((lower[name] for name in known if name in lower), None)
+        for known in (_LATITUDES, _LONGITUDES)
+    )
+    return None if latitude is None or longitude is None else (latitude, longitude)
 
-    Errors: DataError for a file that is missing, of another type, or damaged.
-    """
-    if not path.is_file() or path.suffix.lower() not in (".parquet", ".csv"):
-        raise DataError(f"There is no .parquet or .csv file {str(path)!r}.", hint="Check the path.")
+
+def _fetched(
+    relation: duckdb.DuckDBPyRelation, picked: Sequence[str], path: Path
+) -> list[tuple[Any, ...]]:
     try:
-        if path.suffix.lower() == ".parquet":
-            return duckdb.read_parquet(str(path))
-        # Types guessed file by file would make one person two: 5 in one and "5" in another.
-        return read_csv(str(path), all_varchar=True)
-    except (duckdb.Error, OSError) as error:
+        return relation.project(", ".join(picked)).fetchall()
+    except duckdb.Error as error:
         raise _damaged(path, error) from error
 
 
 def _damaged(path: Path, error: Exception) -> DataError:
-    said = str(error).strip().partition("\n")[0]
     return DataError(
-        f"Cannot read {path.name}: {said}",
+        f"Cannot read {path.name}: {first_line(error)}",
         hint="It may still be being written, be truncated or damaged. Write a batch under another "
         "name and rename it when it is complete.",
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from onesided.cli._tables import read_policy
+from onesided.cli._policies import read_policy
 from onesided.errors import OutputError
 from onesided.policy import Policy
 

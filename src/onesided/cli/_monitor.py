@@ -18,13 +18,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from onesided.cli._batches import BatchFile, BatchTime, Layout, read_places
-from onesided.cli._tables import read_policy
+from onesided.cli._policies import read_policy
+from onesided.cli._tables import SUFFIXES
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor._publish import Folder, Look
 from onesided.monitor._time import duration, read_window
-
-_SUFFIXES = (".parquet", ".csv")
 
 
 class Unknown(StrEnum):
@@ -203,7 +202,7 @@ class Follower:
         """New or changed files by their public time; a file without a time goes last."""
         files = []
         for path in sorted(self.job.input.iterdir()):
-            if path.suffix.lower() not in _SUFFIXES or path.name.startswith("."):
+            if path.suffix.lower() not in SUFFIXES or path.name.startswith("."):
                 continue
             try:
                 stat = path.stat()

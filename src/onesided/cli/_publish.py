@@ -19,13 +19,15 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from onesided._numbers import positive, text, whole
-from onesided.cli._tables import read_policy, read_table
+from onesided.cli._batches import position_columns
+from onesided.cli._policies import read_policy
+from onesided.cli._tables import reading
+from onesided.engine.duckdb._names import quoted
 from onesided.ledger import Entry, Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, check_target, write_folder
 from onesided.session import Count, Diagnostics, Plan, Release, Session
 
-_LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _STEPS = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
 
 
@@ -147,8 +149,13 @@ def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Diagnostic
         whole(job.at_most, name="threshold")
     positive(job.epsilon, name="epsilon")
     policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
-    data = read_table(job.data, unit=job.unit)
-    keys = None if job.keys is None else read_table(job.keys)
+    with _files(job) as (data, keys):
+        return _recorded(job, policy, data, keys, step)
+
+
+def _recorded(
+    job: Job, policy: Policy, data: Any, keys: Any, step: Callable[[int], None]
+) -> tuple[Publication, Diagnostics, Path]:
     question = _question(job, keys)
     step(1)
     diagnostics = _tried_out(job, data, policy, question)
@@ -179,8 +186,17 @@ def _tried_out(job: Job, data: Any, policy: Policy, question: Count) -> Diagnost
 def _planned(job: Job) -> Plan:
     """What the publication would cost and give. Looks at no row; writes and records nothing."""
     policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
-    data = read_table(job.data, unit=job.unit)
-    keys = None if job.keys is None else read_table(job.keys)
+    with _files(job) as (data, keys):
+        return _priced(job, policy, data, keys)
+
+
+@contextmanager
+def _files(job: Job) -> Iterator[tuple[Any, Any]]:
+    with reading([job.data], *([] if job.keys is None else [[job.keys]])) as (data, *keys):
+        yield data, keys[0] if keys else None
+
+
+def _priced(job: Job, policy: Policy, data: Any, keys: Any) -> Plan:
     place = job.ledger or f"{job.data.stem}.ledger.db"
     # A ledger that is not there yet is not made for the sake of a plan.
     known = place if "://" in place or Path(place).exists() else None
@@ -248,13 +264,12 @@ Degrees = NDArray[np.float64] | None
 
 def _positions(keys: Any, by: tuple[str, ...]) -> tuple[Degrees, Degrees]:
     """Coordinates of the keys, in their order, where the file has them."""
-    names = [] if keys is None else list(keys.columns)
-    latitude = next((name for name in names if name.lower() in _LATITUDES), None)
-    longitude = next((name for name in names if name.lower() in _LONGITUDES), None)
-    if latitude is None or longitude is None or latitude in by or longitude in by:
+    names = [] if keys is None else [name for name in keys.columns if name not in by]
+    found = position_columns(names)
+    if found is None:
         return None, None
-    quoted = ", ".join(f'CAST("{name}" AS DOUBLE)' for name in (latitude, longitude))
-    table = np.array(keys.project(quoted).fetchall(), dtype=np.float64)
+    quotes = ", ".join(f"TRY_CAST({quoted(name)} AS DOUBLE)" for name in found)
+    table = np.array(keys.project(quotes).fetchall(), dtype=np.float64).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 

@@ -1,125 +1,239 @@
-"""Reading tables and policies that people name on the command line."""
+"""Tables in files: Parquet with the types it brings, CSV as text."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 
-from onesided import policy as policies
-from onesided.errors import DataError, ParameterError, PolicyError, first_line
-from onesided.policy import Policy
+from onesided.cli._csv import Heading, heading_of
+from onesided.errors import DataError, first_line
+from onesided.store import scratch
 
-NAMES = (
-    "bounded",
-    "unbounded",
-    "addition_only",
-    "removal_only",
-    "presence",
-    "sensitive",
-    "extended_sensitive",
-)
-_DELIMITERS: Final = ",;|\t"
+SUFFIXES: Final = (".parquet", ".csv")
+# A table of people compresses to some tenths of a byte per row at best. What declares more than
+# this is made to fill the machine that reads it; below the first numbers it cannot.
+_MOST_ROWS, _MOST_ROWS_PER_BYTE = 10**7, 100
+_MOST_BYTES, _MOST_BYTES_PER_BYTE = 2**31, 200
 
 
-def read_table(path: Path, *, unit: str | None = None) -> duckdb.DuckDBPyRelation:
-    """A Parquet or CSV file as a relation; nothing is read into memory yet.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a table: where it is, what the engine calls it, and a CSV file's heading."""
 
-    In a CSV file the column ``unit`` stays text, so that 007 and 7 are two people.
+    path: Path
+    alias: Path
+    heading: Heading | None
 
-    Errors: DataError for a file that is missing, of another type, or damaged.
+
+@contextmanager
+def reading(*tables: Sequence[Path]) -> Iterator[tuple[duckdb.DuckDBPyRelation, ...]]:
+    """Each group of files as one table, for as long as the block runs.
+
+    In CSV files every column is text, and an empty field is null. A Parquet file's rows stay where
+    they are. The engine is given names of ours, so that no file name is a pattern to it.
+
+    Errors: DataError for a file that is missing, of another type, damaged, in another encoding,
+    or unlike the others of its table; it names the place.
     """
+    with scratch() as folder:
+        groups = [
+            [_part(path, folder / f"{i}-{j}{path.suffix.lower()}") for j, path in enumerate(group)]
+            for i, group in enumerate(tables)
+        ]
+        with _engine(folder) as connection:
+            yield tuple(_table(connection, parts, f"file_{i}") for i, parts in enumerate(groups))
+
+
+def expanded(pattern: str) -> tuple[Path, ...]:
+    """The tables that a folder holds or a pattern such as ``visits/*.parquet`` names, in order.
+
+    Errors: DataError if there are none.
+    """
+    named = Path(pattern)
+    if named.is_file():
+        return (named,)
+    if named.is_dir():
+        found = [path for path in named.iterdir() if path.suffix.lower() in SUFFIXES]
+    else:
+        base = fixed_part(pattern)
+        rest = named.parts[len(base.parts) :]
+        found = list(base.glob(str(Path(*rest)))) if rest and base.is_dir() else []
+    files = sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+    if not files:
+        raise DataError(
+            f"There is no file for --input {pattern!r}.",
+            hint="Name a folder of .parquet or .csv files, or a pattern in quotes, such as "
+            "--input 'visits/*.parquet'.",
+        )
+    return tuple(files)
+
+
+def fixed_part(pattern: str) -> Path:
+    """The folder that a pattern starts from: what stands before its first star or bracket."""
+    parts = Path(pattern).parts
+    stop = next((i for i, part in enumerate(parts) if set(part) & set("*?[")), len(parts))
+    return Path(*parts[:stop])
+
+
+@contextmanager
+def _engine(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB of its own, which fetches no extensions and spills rows into this folder alone.
+
+    Its access to files stays on: the session lays small public tables beside these, and DuckDB
+    finds those by the same permission. No text of a user's reaches it: names are ours.
+    """
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": str(folder / "spill"),
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    with duckdb.connect(config=settings) as connection:
+        yield connection
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _part(path: Path, alias: Path) -> Part:
+    """A file under a name of ours. Errors: DataError."""
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.", hint="Check the path.")
-    readers: dict[str, Any] = {".parquet": duckdb.read_parquet, ".csv": read_csv}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
+    if alias.suffix not in SUFFIXES:
         raise DataError(
             f"Cannot read {str(path)!r}: not a .parquet or .csv file.",
             hint="Convert it, or use the Python library with a data frame.",
         )
+    real = path.resolve()
     try:
-        relation: duckdb.DuckDBPyRelation = reader(str(path))
-        if reader is read_csv and unit in relation.columns:
-            relation = read_csv(str(path), dtype={unit: "VARCHAR"})
+        alias.symlink_to(real)
+        heading = heading_of(path) if alias.suffix == ".csv" else None
+    except OSError as error:
+        raise DataError(
+            f"Cannot read {str(path)!r}: {error.strerror or error}.",
+            hint="Ask for the right to read it.",
+        ) from error
+    return Part(real, alias, heading)
+
+
+def _table(
+    connection: duckdb.DuckDBPyConnection, parts: Sequence[Part], name: str
+) -> duckdb.DuckDBPyRelation:
+    """The parts as one table. Errors: DataError."""
+    relations = [_relation(connection, part) for part in parts]
+    first = relations[0]
+    for part, relation in zip(parts, relations, strict=True):
+        if _columns(relation) != _columns(first):
+            raise DataError(
+                f"{str(part.path)!r} has other columns than {str(parts[0].path)!r}: "
+                f"{_said(relation)} instead of {_said(first)}.",
+                hint="The files of one table must have the same columns of the same types.",
+            )
+    whole = first
+    for relation in relations[1:]:
+        whole = whole.union(relation)
+    if all(part.heading is None for part in parts):
+        return whole
+    # Kept once: every question then sees the same rows, and a bad row is found before any of them.
+    try:
+        whole.create(name)
     except duckdb.Error as error:
-        raise DataError(
-            f"Cannot read {str(path)!r}: {first_line(error)}",
-            hint="The file may be truncated or damaged; fetch it again.",
-        ) from error
-    return relation
+        raise _unreadable(parts, error) from error
+    return connection.table(name)
 
 
-def read_csv(path: str, **types: Any) -> duckdb.DuckDBPyRelation:
-    """All rows of a CSV file below its heading, the first line; types not given are guessed.
-
-    DuckDB left to itself skips lines until one looks like a heading, and lines that look like
-    comments: people would be missing from answers that claim to be certain.
-
-    Errors: DataError for rows of differing lengths; DuckDB's own for the rest.
-    """
-    relation = duckdb.read_csv(
-        path,
-        header=True,
-        skiprows=0,
-        comment="",
-        quotechar='"',
-        escapechar='"',
-        **types,
-    )
-    (first, *more) = relation.columns
-    if not more and any(mark in first for mark in _DELIMITERS):
-        raise DataError(
-            f"Cannot read {path!r}: its lines differ in how many columns they have.",
-            hint="The first line must name the columns, and a quoted text must end; the file may "
-            "be truncated, or two files in one.",
-        )
-    return relation
-
-
-def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> Policy:
-    """A policy by name, or from a TOML file.
-
-    Errors: PolicyError or ParameterError naming what is missing.
-    """
-    if sensitive is not None and name not in ("sensitive", "extended_sensitive"):
-        raise ParameterError(
-            f"--sensitive={sensitive!r} has no meaning for the policy {name!r}.",
-            hint="Leave it out, or use --policy sensitive or extended_sensitive.",
-        )
-    if name in NAMES:
-        return _named(name, max_groups=max_groups, sensitive=sensitive)
-    path = Path(name)
-    if not path.is_file():
-        raise PolicyError(
-            f"There is no policy or file {name!r}.",
-            hint=f"Name one of {', '.join(NAMES)}, or a .toml file (docs/policies.md) for others.",
-        )
+def _relation(connection: duckdb.DuckDBPyConnection, part: Part) -> duckdb.DuckDBPyRelation:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(
-            f"Cannot read the policy {name!r}: {error}.",
-            hint="Name a .toml file (docs/policies.md), or a policy.",
-        ) from error
-    return policies.from_toml(text)
+        if part.heading is not None:
+            return _csv(connection, part.alias, part.heading)
+        _refuse_bomb(connection, part)
+        return connection.read_parquet(
+            str(part.alias), hive_partitioning=False, binary_as_string=False
+        )
+    except duckdb.Error as error:
+        raise _unreadable([part], error) from error
 
 
-def _named(name: str, *, max_groups: int | None, sensitive: str | None) -> Policy:
-    if name == "presence":
-        if max_groups is None:
-            raise ParameterError(
-                "The presence policy needs --max-groups.",
-                hint="Give the most groups (such as places) of one person that ε should cover.",
-            )
-        return policies.presence(max_groups=max_groups)
-    if name in ("sensitive", "extended_sensitive"):
-        if sensitive is None:
-            raise ParameterError(
-                f"The {name} policy needs --sensitive.",
-                hint="Give SQL that is true for sensitive rows, such as 'age < 18 or not opt_in'.",
-            )
-        return getattr(policies, name)(sensitive)  # type: ignore[no-any-return]
-    plain: Policy = getattr(policies, name)()
-    return plain
+def _csv(
+    connection: duckdb.DuckDBPyConnection, alias: Path, heading: Heading
+) -> duckdb.DuckDBPyRelation:
+    """All rows below the heading, by rules that the heading alone decides."""
+    options: dict[str, Any] = {
+        "auto_detect": False,
+        "strict_mode": True,
+        "header": True,
+        "skiprows": 0,
+        "delimiter": heading.delimiter,
+        "quotechar": '"',
+        "escapechar": '"',
+        "comment": "",
+        "na_values": "",
+        "null_padding": False,
+        "ignore_errors": False,
+        "hive_partitioning": False,
+        "compression": "none",
+        "columns": dict.fromkeys(heading.names, "VARCHAR"),
+    }
+    return connection.read_csv(str(alias), **options)
+
+
+def _refuse_bomb(connection: duckdb.DuckDBPyConnection, part: Part) -> None:
+    """By what the file declares of itself: nothing of its content is unpacked for this."""
+    name = _literal(str(part.alias))
+    ((rows, unpacked),) = connection.sql(
+        f"SELECT (SELECT sum(num_rows) FROM parquet_file_metadata({name})), "  # noqa: S608 - ours
+        f"(SELECT sum(total_uncompressed_size) FROM parquet_metadata({name}))"
+    ).fetchall()
+    rows, unpacked = int(rows or 0), int(unpacked or 0)
+    size = part.path.stat().st_size
+    most_rows = max(_MOST_ROWS, _MOST_ROWS_PER_BYTE * size)
+    most_bytes = max(_MOST_BYTES, _MOST_BYTES_PER_BYTE * size)
+    if not (0 <= rows <= most_rows and 0 <= unpacked <= most_bytes):
+        raise DataError(
+            f"{str(part.path)!r} has {size:,} bytes and declares {rows:,} rows, {unpacked:,} bytes "
+            "when unpacked: it would fill this machine.",
+            hint="No table of people is packed like that. If this one is, write it as several "
+            "files and give them with --input.",
+            rows=rows,
+            bytes=unpacked,
+        )
+
+
+def _columns(relation: duckdb.DuckDBPyRelation) -> list[tuple[str, str]]:
+    return list(zip(relation.columns, map(str, relation.types), strict=True))
+
+
+def _said(relation: duckdb.DuckDBPyRelation) -> str:
+    return ", ".join(f"{name} ({kind})" for name, kind in _columns(relation)[:20])
+
+
+_LINE: Final = re.compile(r"CSV Error on Line: (\d+)")
+_KINDS: Final = (
+    ("Expected Number of Columns", "its lines differ in how many columns they have"),
+    ("unterminated quote", "a quoted text does not end, or goes on after its quote"),
+    ("state machine", "its lines do not all end in the same way"),
+    ("Maximum line size", "a line is longer than two million bytes"),
+)
+
+
+def _unreadable(parts: Sequence[Part], error: duckdb.Error) -> DataError:
+    """What DuckDB says, in words about the user's file; the engine's own where there are none."""
+    said = str(error)
+    part = next((part for part in parts if part.alias.name in said), parts[0])
+    line = _LINE.search(said)
+    kind = next((words for sign, words in _KINDS if sign in said), None)
+    where = f" (line {int(line[1]):,})" if line else ""
+    plain = first_line(error).replace(str(part.alias), part.path.name)
+    return DataError(
+        f"Cannot read {str(part.path)!r}: {kind or plain}{where}.",
+        hint="The file may be truncated or damaged, or two files in one; its first line must name "
+        "the columns."
+        if part.heading
+        else "The file may be truncated or damaged; fetch it again.",
+    )

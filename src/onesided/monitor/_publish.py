@@ -22,7 +22,8 @@ from onesided.monitor._answer import MonitorRelease
 from onesided.monitor._guarantees import Guarantees
 from onesided.monitor._published import PublishedSteps
 from onesided.report._figures import MAP_LIMIT, map_layout, needs_webgl
-from onesided.report._template import fill, plural, replace_file, resource
+from onesided.report._template import fill, plural, resource
+from onesided.store import replace_file
 
 _OURS: Final = "onesided.monitor"
 _MOST_FRAMES: Final = 500

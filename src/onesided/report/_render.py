@@ -17,7 +17,8 @@ from onesided.report._figures import (
     plain,
     sureness,
 )
-from onesided.report._template import fill, plural, replace_file, resource
+from onesided.report._template import fill, plural, resource
+from onesided.store import replace_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

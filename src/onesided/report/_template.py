@@ -1,14 +1,11 @@
-"""Self-contained pages: a template, its words and its scripts in one file, replaced in one step."""
+"""Self-contained pages: a template, its words and its scripts in one file."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-import os
-import tempfile
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from onesided.errors import MissingDependencyError
@@ -64,19 +61,6 @@ def plural(noun: str) -> str:
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "x", "z", "ch", "sh")) else "s")
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write beside the target, then rename: readers see the old file or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)  # mkstemp makes private files; a page is there to be read
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _hash(script: str) -> str:

@@ -4,6 +4,7 @@ Light: SQLAlchemy loads with ``onesided.store.sqlite`` and ``onesided.store.post
 """
 
 from onesided.store._files import PermissionsWarning, tell_if_open_to_others
+from onesided.store._paths import held, remove_drafts, replace_file, scratch
 from onesided.store._text import canonical, now, plain_text, read_json
 from onesided.store._url import DatabaseUrl
 
@@ -11,8 +12,12 @@ __all__ = [
     "DatabaseUrl",
     "PermissionsWarning",
     "canonical",
+    "held",
     "now",
     "plain_text",
     "read_json",
+    "remove_drafts",
+    "replace_file",
+    "scratch",
     "tell_if_open_to_others",
 ]

@@ -1,0 +1,126 @@
+"""What the first line of a CSV file decides for all others, and that the file is UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from onesided.errors import DataError
+
+_DELIMITERS: Final = {",": "comma", ";": "semicolon", "|": "bar", "\t": "tab"}
+_LONGEST: Final = 10**6
+_CHUNK: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A CSV file's columns, in order, and what stands between them."""
+
+    names: tuple[str, ...]
+    delimiter: str
+
+
+def heading_of(path: Path) -> Heading:
+    """The heading of a file that is UTF-8 from end to end.
+
+    The first line alone tells which of comma, semicolon, bar and tab separates columns.
+    Errors: DataError naming the byte that is not UTF-8, or what is wrong with the first line.
+    """
+    refuse_other_encoding(path)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        line = _first_record(file.read(_LONGEST))
+    if len(line) == _LONGEST:
+        raise _unclear(path, f"its first line is longer than {_LONGEST:,} characters")
+    found = {mark for mark, inside in _marks(line) if mark in _DELIMITERS and not inside}
+    if len(found) > 1:
+        several = " and ".join(_DELIMITERS[mark] for mark in sorted(found))
+        raise _unclear(path, f"its first line has {several}, so what separates columns is unclear")
+    delimiter = found.pop() if found else ","
+    try:
+        names = tuple(next(csv.reader([line], delimiter=delimiter, strict=True), ()))
+    except csv.Error as error:
+        raise _unclear(
+            path, f"its first line has a quoted name that does not end ({error})"
+        ) from error
+    _refuse_names(path, names)
+    return Heading(names, delimiter)
+
+
+def _refuse_names(path: Path, names: tuple[str, ...]) -> None:
+    """The engine knows columns by name, in which capitals make no difference."""
+    if not names:
+        raise _unclear(path, "its first line is empty")
+    seen: set[str] = set()
+    for place, name in enumerate(names, start=1):
+        if not name.strip() or "\x00" in name:
+            raise _unclear(path, f"column {place} has no name")
+        if name.casefold() in seen:
+            raise _unclear(path, f"two columns are called {name!r}")
+        seen.add(name.casefold())
+
+
+def _first_record(text: str) -> str:
+    """Up to the first end of line outside quotes."""
+    for place, (mark, inside) in enumerate(_marks(text)):
+        if mark in "\r\n" and not inside:
+            return text[:place]
+    return text
+
+
+def _marks(text: str) -> Iterator[tuple[str, bool]]:
+    """Each character, and whether it is inside quotes, which open where a name begins."""
+    inside, begins = False, True
+    for mark in text:
+        if mark == '"' and (inside or begins):
+            inside = not inside
+        yield mark, inside
+        # A doubled quote closes and opens again at once.
+        begins = mark in _DELIMITERS or (mark == '"' and not inside)
+
+
+def _unclear(path: Path, why: str) -> DataError:
+    return DataError(
+        f"Cannot read {str(path)!r}: {why}.",
+        hint="The first line must name the columns, once each, separated by commas, semicolons, "
+        'bars or tabs; put a name that contains one of them in quotes ("a, b").',
+    )
+
+
+def refuse_other_encoding(path: Path) -> None:
+    """Errors: DataError naming the first byte that is not UTF-8, and its place."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    start = lines = 0  # of this piece; ends of lines before it
+    with path.open("rb") as file:
+        while True:
+            piece = file.read(_CHUNK)
+            kept, _ = decoder.getstate()  # bytes of a character that the last piece cut
+            try:
+                decoder.decode(piece, final=not piece)
+            except UnicodeDecodeError as error:
+                data = kept + piece
+                raise _not_utf8(
+                    path,
+                    byte=data[error.start],
+                    place=start - len(kept) + error.start,
+                    line=lines + data.count(b"\n", 0, error.start) + 1,
+                ) from None
+            if not piece:
+                return
+            start += len(piece)
+            lines += piece.count(b"\n")
+
+
+def _not_utf8(path: Path, *, byte: int, place: int, line: int) -> DataError:
+    return DataError(
+        f"Cannot read {str(path)!r}: it is not UTF-8. Byte 0x{byte:02X} at position {place:,} "
+        f"(line {line:,}) does not belong there.",
+        hint="Save it as UTF-8 ('CSV UTF-8' in Excel), or convert it, for example with "
+        "iconv -f WINDOWS-1252 -t UTF-8.",
+        byte=byte,
+        position=place,
+        line=line,
+    )

@@ -1,0 +1,91 @@
+"""Files replaced in one step, names held by one process, folders that nobody else may read."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write beside the target, then rename: readers see the old file or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)  # mkstemp makes private files; a page is there to be read
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def remove_drafts(path: Path) -> None:
+    """Remove what :func:`replace_file` left beside ``path`` when its process was killed."""
+    for draft in path.parent.glob(f".{path.name}.*.tmp"):
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold ``path`` as a lock, which the system lets go of when the process ends in any way.
+
+    Errors: BlockingIOError if another process holds it; OSError if it cannot be made.
+    """
+    handle = _locked(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # while it is held: whoever waits finds another file
+        os.close(handle)
+
+
+def _locked(path: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    while True:
+        handle = os.open(path, flags, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), path.stat()):
+                    return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # its last owner removed it between our two calls
+
+
+@contextmanager
+def scratch(base: Path | None = None) -> Iterator[Path]:
+    """A folder of this user alone, gone at the end; what killed processes left goes first.
+
+    base: where to make it; the system's folder for temporary files by default.
+    """
+    place = Path(tempfile.gettempdir()) if base is None else base
+    _sweep(place)
+    folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
+    with held(folder.with_suffix(".lock")):
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+_PREFIX = "onesided-scratch-"
+
+
+def _sweep(place: Path) -> None:
+    """Remove folders whose process is gone. The lock is made before its folder, and goes after."""
+    for left in place.glob(f"{_PREFIX}*"):
+        lock = left.with_suffix(".lock")
+        with suppress(OSError):
+            if hasattr(os, "getuid") and left.lstat().st_uid != os.getuid():
+                continue
+            with held(lock):
+                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
