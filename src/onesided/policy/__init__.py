@@ -2,7 +2,6 @@
 
 from onesided.policy._attributes import Attributes, attributes
 from onesided.policy._base import Policy
-from onesided.policy._closure import Addition, Widened, implied_places
 from onesided.policy._compare import joint_records
 from onesided.policy._families import (
     addition_only,
@@ -15,7 +14,9 @@ from onesided.policy._families import (
     tiers,
     unbounded,
 )
+from onesided.policy._graph import Graph, Local, graph, local
 from onesided.policy._guarantee import Guarantee
+from onesided.policy._implications import Addition, Widened, implied_places
 from onesided.policy._intersection import Intersection, together
 from onesided.policy._kinds import KindPolicy
 from onesided.policy._neighbourhood import Neighbourhood, neighbourhood
@@ -24,7 +25,6 @@ from onesided.policy._predicate import Predicate, Rule
 from onesided.policy._presence import Presence, presence
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._toml import from_toml
-from onesided.policy._values import Graph, Local, graph, local
 
 __all__ = [
     "ABSENT",

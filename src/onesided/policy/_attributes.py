@@ -120,7 +120,7 @@ class Attributes(Policy):
         return (), self.edges
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._explain import attribute_sentences  # noqa: PLC0415 - words come last
+        from onesided.policy._words import attribute_sentences  # noqa: PLC0415 - words come last
 
         return attribute_sentences(self, epsilon)
 

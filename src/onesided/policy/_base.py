@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from onesided._numbers import INFINITE, Loss
 
 if TYPE_CHECKING:
-    from onesided.policy._closure import Widened
+    from onesided.policy._implications import Widened
     from onesided.policy._predicate import Rule
     from onesided.policy._shift import Edge, GroupCount, Record, Shift
 
@@ -132,7 +132,7 @@ class Policy(ABC):
         ``implications``: pairs ``(fact, implied)``: wherever the first holds, so does the second.
         Errors: PolicyError for facts that the policy does not know.
         """
-        from onesided.policy._closure import closed_under  # noqa: PLC0415 - it knows all families
+        from onesided.policy._implications import closed_under  # noqa: PLC0415 - it knows all families
 
         return closed_under(self, implications)
 
@@ -159,6 +159,6 @@ class Policy(ABC):
 
     def explain(self, *, epsilon: object = 1) -> str:
         """Plain sentences: what an observer can learn for certain, what stays hidden, how well."""
-        from onesided.policy._explain import explain  # noqa: PLC0415 - words come last
+        from onesided.policy._words import explain  # noqa: PLC0415 - words come last
 
         return explain(self, epsilon=epsilon)

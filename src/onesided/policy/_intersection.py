@@ -155,7 +155,7 @@ class Intersection(Policy):
         return {"parts": [{"family": p.name, "parameters": p.parameters()} for p in self.parts]}
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._explain import joint_sentences  # noqa: PLC0415 - words come last
+        from onesided.policy._words import joint_sentences  # noqa: PLC0415 - words come last
 
         return joint_sentences(self, epsilon)
 

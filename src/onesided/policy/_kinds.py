@@ -110,7 +110,7 @@ class KindPolicy(Policy):
         return decide_kinds(self, other) if isinstance(other, KindPolicy) else None
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._explain import kind_sentences  # noqa: PLC0415 - words come last
+        from onesided.policy._words import kind_sentences  # noqa: PLC0415 - words come last
 
         return kind_sentences(self, epsilon)
 

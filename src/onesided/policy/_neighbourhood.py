@@ -10,9 +10,9 @@ from typing import Final
 
 from onesided.errors import PolicyError
 from onesided.policy._base import Policy
+from onesided.policy._graph import Arrows, Graph
 from onesided.policy._metric import METRICS, Metric, Point
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, one_value_shifts
-from onesided.policy._values import Arrows, Graph
 
 POINT: Final = "point"
 _NEAR: Final = Edge(POINT, "point nearby")
@@ -141,7 +141,7 @@ class Neighbourhood(Policy):
         return self.kinds, tuple(Edge(*self.ends(edge)) for edge in self.edges)
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._explain import near_sentences  # noqa: PLC0415 - words come last
+        from onesided.policy._words import near_sentences  # noqa: PLC0415 - words come last
 
         return near_sentences(self, epsilon)
 

@@ -87,7 +87,7 @@ class Presence(Policy):
         return (), self.edges
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._explain import presence_sentences  # noqa: PLC0415 - words come last
+        from onesided.policy._words import presence_sentences  # noqa: PLC0415 - words come last
 
         return presence_sentences(self, epsilon)
 

@@ -12,11 +12,11 @@ from onesided.errors import ParameterError, PolicyError
 from onesided.policy import _families
 from onesided.policy._attributes import attributes
 from onesided.policy._base import Policy
+from onesided.policy._graph import graph, local
 from onesided.policy._intersection import intersect
 from onesided.policy._neighbourhood import neighbourhood
 from onesided.policy._presence import presence
 from onesided.policy._schema import SCHEMAS, Schema, line_of
-from onesided.policy._values import graph, local
 
 VERSION: Final = 1
 _READ: Final = "Give the file's text, such as pathlib.Path('policy.toml').read_text()."

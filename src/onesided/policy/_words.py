@@ -13,11 +13,11 @@ from onesided.policy._shift import ABSENT
 if TYPE_CHECKING:
     from onesided.policy._attributes import Attributes
     from onesided.policy._base import Policy
+    from onesided.policy._graph import Graph, Local
     from onesided.policy._intersection import Intersection
     from onesided.policy._kinds import KindPolicy
     from onesided.policy._neighbourhood import Neighbourhood
     from onesided.policy._presence import Presence
-    from onesided.policy._values import Graph, Local
 
 
 def explain(policy: Policy, *, epsilon: object) -> str:

@@ -158,7 +158,7 @@ class Graph(Policy):
         return values, tuple(Edge(str(s), str(t), w) for s, t, w in self.arrows.listed)
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._explain import graph_sentences  # noqa: PLC0415 - words come last
+        from onesided.policy._words import graph_sentences  # noqa: PLC0415 - words come last
 
         return graph_sentences(self, epsilon)
 
@@ -213,7 +213,7 @@ class Local(Policy):
         return self.arrows.within(other.arrows) if isinstance(other, Local) else None
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._explain import local_sentences  # noqa: PLC0415 - words come last
+        from onesided.policy._words import local_sentences  # noqa: PLC0415 - words come last
 
         return local_sentences(self, epsilon)
 

@@ -13,11 +13,11 @@ from onesided.errors import PolicyError
 from onesided.policy import _families
 from onesided.policy._attributes import Attributes
 from onesided.policy._base import Policy
+from onesided.policy._graph import Arrows, Graph, Local, Value
 from onesided.policy._kinds import KindPolicy
 from onesided.policy._neighbourhood import Neighbourhood
 from onesided.policy._presence import Presence
 from onesided.policy._shift import Edge
-from onesided.policy._values import Arrows, Graph, Local, Value
 
 Chains: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 _MOST_SETS: Final = 20_000
