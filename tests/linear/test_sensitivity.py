@@ -9,8 +9,7 @@ import pytest
 
 from onesided import errors, linear, policy
 from onesided.linear._sensitivity import corners
-from onesided.policy import ABSENT, Edge, Record, Shift
-from onesided.policy._metric import EARTH_RADIUS
+from onesided.policy import ABSENT, EARTH_RADIUS, Edge, Record, Shift
 
 NEAR = Edge("point", "point nearby")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -85,12 +85,26 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
         change may come and go.
     Errors: PolicyError for cells that the policy cannot place; ParameterError for bad layouts.
     """
-    grid, names = _read(cells, values=isinstance(policy, Graph))
-    if isinstance(policy, Graph):
-        return _of_graph(policy, names)
-    if isinstance(policy, Neighbourhood):
+    return policy.moves_on(_Laid(cells, partition=partition))
+
+
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """Cells as they were given, and a policy's moves among them."""
+
+    cells: Layout
+    partition: bool = field(kw_only=True)
+
+    def of_kinds(self, policy: Policy) -> Moves:
+        return _of_kinds(policy, _read(self.cells, values=False)[0], partition=self.partition)
+
+    def of_graph(self, policy: Graph) -> Moves:
+        return _of_graph(policy, _read(self.cells, values=True)[1])
+
+    def of_points(self, policy: Neighbourhood) -> Moves:
+        grid, names = _read(self.cells, values=False)
         named = any(isinstance(name, str) for name in names)
-        if policy.places and not named and not isinstance(cells, Grid):
+        if policy.places and not named and not isinstance(self.cells, Grid):
             raise PolicyError(
                 f"The policy names {len(policy.places)} places, but the cells were only counted.",
                 hint="Give the places' names in the order of the cells, or a Grid.",
@@ -104,7 +118,6 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
                 hint="Lay the cells out as a Grid.",
             )
         return placed_moves(policy, names)
-    return _of_kinds(policy, grid, partition=partition)
 
 
 def notes_of(moves: Moves) -> tuple[str, ...]:

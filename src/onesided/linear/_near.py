@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from onesided.errors import ParameterError, PolicyError
 from onesided.linear._grid import Grid
 from onesided.linear._sweeps import Bands, Cells, Window
-from onesided.policy import Neighbourhood
-from onesided.policy._metric import EARTH_RADIUS
+from onesided.policy import EARTH_RADIUS, Neighbourhood
 
 # Floats here are right to 1e-12; in doubt cells ARE near.
 _MARGIN: Final = 1e-9

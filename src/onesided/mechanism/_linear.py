@@ -27,7 +27,7 @@ from onesided.linear._workload import Ranges, thinned
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._rates import rates_over
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
-from onesided.policy import Edge, Neighbourhood, Policy, Shift
+from onesided.policy import Edge, Policy, Shift
 
 _PROBED: Final = 64
 _PROBED_SLOWLY: Final = 8
@@ -234,7 +234,7 @@ def _operator(given: Operator | ArrayLike) -> Operator:
 def _layout(workload: Operator, policy: Policy) -> Layout:
     if isinstance(workload, Ranges) and len(workload.grid) <= 2:
         return Grid(workload.grid)
-    if isinstance(workload, Ranges | Kron) and isinstance(policy, Neighbourhood):
+    if isinstance(workload, Ranges | Kron) and policy.by_distance:
         raise ParameterError(
             f"Cells of a {type(workload).__name__} workload may lie on a line, in a plane or in "
             "space, and who is near whom depends on it.",

@@ -1,8 +1,7 @@
 """Policies: who must be able to pass as whom, in which direction, and how well."""
 
 from onesided.policy._attributes import Attributes, attributes
-from onesided.policy._base import Policy
-from onesided.policy._compare import joint_records
+from onesided.policy._base import CellMoves, Policy, Widened
 from onesided.policy._families import (
     addition_only,
     bounded,
@@ -14,23 +13,32 @@ from onesided.policy._families import (
     tiers,
     unbounded,
 )
-from onesided.policy._graph import Graph, Local, graph, local
+from onesided.policy._family import Family, Field, Option
+from onesided.policy._graph import Graph, graph
 from onesided.policy._guarantee import Guarantee
-from onesided.policy._implications import Addition, Widened, implied_places
+from onesided.policy._implications import Addition, implied_places
 from onesided.policy._intersection import Intersection, together
 from onesided.policy._kinds import KindPolicy
+from onesided.policy._local import Local, local
+from onesided.policy._metric import EARTH_RADIUS
 from onesided.policy._neighbourhood import Neighbourhood, neighbourhood
 from onesided.policy._paths import Path, data_distance, path, paths_from
+from onesided.policy._placing import joint_records, possible_pairs
 from onesided.policy._predicate import Predicate, Rule
 from onesided.policy._presence import Presence, presence
+from onesided.policy._registry import families
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._toml import from_toml
 
 __all__ = [
     "ABSENT",
+    "EARTH_RADIUS",
     "Addition",
     "Attributes",
+    "CellMoves",
     "Edge",
+    "Family",
+    "Field",
     "Graph",
     "GroupCount",
     "Guarantee",
@@ -38,6 +46,7 @@ __all__ = [
     "KindPolicy",
     "Local",
     "Neighbourhood",
+    "Option",
     "Path",
     "Policy",
     "Predicate",
@@ -52,6 +61,7 @@ __all__ = [
     "custom",
     "data_distance",
     "extended_sensitive",
+    "families",
     "from_toml",
     "graph",
     "implied_places",
@@ -60,6 +70,7 @@ __all__ = [
     "neighbourhood",
     "path",
     "paths_from",
+    "possible_pairs",
     "presence",
     "proposition",
     "removal_only",

@@ -9,8 +9,11 @@ from itertools import product
 from typing import Final
 
 from onesided.errors import PolicyError
-from onesided.policy._base import Policy
-from onesided.policy._shift import Edge, GroupCount, Record, Shift, check_counted
+from onesided.policy._base import Policy, Widened
+from onesided.policy._family import TEXT, Family, Field, listing, table
+from onesided.policy._implications import Addition, Chains
+from onesided.policy._shift import Edge, GroupCount, Record, Shift
+from onesided.policy._words import COMMON, PUBLIC_NUMBER, likely, some
 
 RECORD: Final = "record"
 ANY: Final = "*"
@@ -53,17 +56,13 @@ class Attributes(Policy):
     def single_valued(self) -> bool:
         return True
 
-    @property
-    def excess_modes(self) -> tuple[str, ...]:
-        return ("error", "truncate")
-
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         """Each attribute that can change leaves one group and enters one.
 
         Keeping ``max_groups`` groups of a record by a public order exchanges no more of them than
         its values change.
         """
-        check_counted(self, query)
+        self.check_counted(query)
         able = sum(1 for _, values in self.sensitive if values)
         counted = query.counts(RECORD)
         most = min(query.max_groups or 1, able) if counted else 0
@@ -116,13 +115,45 @@ class Attributes(Policy):
             other.is_sensitive(name, value) for name, values in self.sensitive for value in values
         )
 
+    def widened(self, implied: Chains) -> Widened:
+        """Facts are ``attribute=value``; one that implies a sensitive value becomes sensitive."""
+        sensitive = {name: set(values) for name, values in self.sensitive}
+        added = []
+        for fact, ends in implied.items():
+            name, value = self.split(fact)
+            if self.is_sensitive(name, value):
+                continue
+            for end, chain in ends.items():
+                if self.is_sensitive(*self.split(end)):
+                    sensitive.setdefault(name, set()).add(value)
+                    added.append(Addition(fact, chain, f"{fact!r} is now a sensitive value"))
+                    break
+        listed = tuple(sorted((name, tuple(sorted(values))) for name, values in sensitive.items()))
+        return Widened(Attributes(listed) if added else self, tuple(added))
+
     def drawn(self) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
         return (), self.edges
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._words import attribute_sentences  # noqa: PLC0415 - words come last
-
-        return attribute_sentences(self, epsilon)
+        """Each attribute's sensitive values, and what stays open."""
+        lines = [
+            f"Protected (sensitive values -> any values): {name} "
+            + ("with any value" if values == ("*",) else f"where it is {some(values)}")
+            + f" may pass as any other {name}. {likely(epsilon)}"
+            for name, values in self.sensitive
+            if values
+        ]
+        return [
+            *lines,
+            "All sensitive values of one person are hidden together, at these odds.",
+            "Not protected: every other value. An observer may learn for certain that someone has "
+            "it.",
+            "Warning: leaving blanks only where a value is sensitive, and publishing the rest, "
+            "tells "
+            "that it is sensitive (an exclusion attack).",
+            PUBLIC_NUMBER,
+            COMMON,
+        ]
 
 
 def attributes(sensitive: Mapping[str, Iterable[str]]) -> Attributes:
@@ -130,6 +161,11 @@ def attributes(sensitive: Mapping[str, Iterable[str]]) -> Attributes:
 
     ``sensitive``: attribute -> its sensitive values, or ``"*"`` for all of them.
     Errors: PolicyError if nothing is sensitive, or names hold "=".
+
+    >>> from onesided import policy
+    >>> some = policy.attributes({"diagnosis": ["hiv"], "income": "*"})
+    >>> some.is_sensitive("diagnosis", "hiv"), some.is_sensitive("diagnosis", "flu")
+    (True, False)
     """
     if not isinstance(sensitive, Mapping):
         raise PolicyError(
@@ -148,3 +184,17 @@ def attributes(sensitive: Mapping[str, Iterable[str]]) -> Attributes:
                 f"An attribute cannot be called {name!r}.", hint="Leave '=' out of its name."
             )
     return Attributes(tuple(sorted(listed.items())))
+
+
+FAMILY: Final = Family(
+    "attributes",
+    attributes,
+    {
+        "sensitive": Field(
+            table(lambda value: TEXT(value) or listing(TEXT)(value)),
+            "a table of lists of values",
+            '{ diagnosis = ["hiv"], income = "*" }',
+        )
+    },
+    example={"sensitive": {"diagnosis": ["hiv"]}},
+)

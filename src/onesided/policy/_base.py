@@ -5,15 +5,39 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from itertools import product
+from math import ceil
+from typing import Any, Final, Literal, Protocol, TypeVar
 
-from onesided._numbers import INFINITE, Loss
+import tomli_w
 
-if TYPE_CHECKING:
-    from onesided.policy._implications import Widened
-    from onesided.policy._predicate import Rule
-    from onesided.policy._shift import Edge, GroupCount, Record, Shift
+from onesided._numbers import INFINITE, Loss, positive
+from onesided.errors import PolicyError
+from onesided.policy._implications import Addition, Chains, chains
+from onesided.policy._picture import draw
+from onesided.policy._predicate import Rule
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
+
+VERSION: Final = 1
+Made_co = TypeVar("Made_co", covariant=True)
+
+
+class CellMoves(Protocol[Made_co]):
+    """Lays moves out over the cells of a histogram; each policy picks the way that is its own."""
+
+    def of_kinds(self, policy: Policy) -> Made_co:
+        """From any cell to any other, as far as the policy's shifts say."""
+        ...
+
+    def of_graph(self, policy: Any) -> Made_co:
+        """Along the arrows of a graph of values (``policy.arrows``)."""
+        ...
+
+    def of_points(self, policy: Any) -> Made_co:
+        """To cells within a radius, by where they lie (a neighbourhood)."""
+        ...
 
 
 class Policy(ABC):
@@ -22,6 +46,13 @@ class Policy(ABC):
     A mechanism M keeps (ε, P) if for data sets X, Y that differ in one record, x in X and y in
     Y, joined by an edge of weight w, and for all sets S of outputs,
     ``Pr[M(X) in S] <= exp(ε w) Pr[M(Y) in S]``. The reverse is not implied.
+
+    >>> from onesided import policy
+    >>> one = policy.sensitive("age < 18")
+    >>> [edge.name for edge in one.edges]
+    ['sensitive -> sensitive', 'sensitive -> open']
+    >>> one.relaxes(policy.bounded()), policy.bounded().relaxes(one)
+    (True, False)
     """
 
     @property
@@ -50,17 +81,57 @@ class Policy(ABC):
         return self.kinds[0]
 
     @property
-    def excess_modes(self) -> tuple[str, ...]:
-        """What may be done with units in more groups than the noise covers; the default first.
+    def parts(self) -> tuple[Policy, ...]:
+        """The policies of which every move must be one; an intersection has several."""
+        return (self,)
 
-        "truncate" cuts them down, "error" refuses, "keep" counts them whole.
-        """
-        return ("truncate", "error")
+    @property
+    def joins(self) -> Mapping[Edge, tuple[Edge, ...]]:
+        """Each edge, and the edges of the parts that it stands for."""
+        return {edge: (edge,) for edge in self.edges}
 
     @property
     def single_valued(self) -> bool:
         """Whether a record holds one value, so that a unit may be counted in one group only."""
         return False
+
+    @property
+    def excess_modes(self) -> tuple[str, ...]:
+        """What may be done with units in more groups than the noise covers; the default first.
+
+        "truncate" cuts them down, "error" refuses, "keep" counts them whole. A record of one value
+        is refused in several groups unless it is cut to one.
+        """
+        return ("error", "truncate") if self.single_valued else ("truncate", "error")
+
+    @property
+    def covers(self) -> int | None:
+        """How many groups of one unit a move takes, where the policy says so by itself."""
+        return None
+
+    @property
+    def of_kinds(self) -> bool:
+        """Whether kinds decide moves: along an edge any record of one may pass as any other's."""
+        return False
+
+    @property
+    def between_values(self) -> bool:
+        """Whether a move leads from a value to certain others, which cells must be named by."""
+        return False
+
+    @property
+    def by_distance(self) -> bool:
+        """Whether moves depend on where cells lie, which their names and number do not tell."""
+        return False
+
+    @property
+    def other_values(self) -> Literal["replaced", "dropped"] | None:
+        """What a move does to a unit's values beside its groups.
+
+        "replaced": all of them, with the record. "dropped": rows of groups go, others stay as they
+        are. None: the policy says nothing of them, so that sums of them have no price.
+        """
+        return None
 
     def ends(self, edge: Edge) -> tuple[str, str]:
         """The kinds of record that moves along ``edge`` start from and lead to."""
@@ -85,6 +156,23 @@ class Policy(ABC):
     @abstractmethod
     def sentences(self, epsilon: Fraction) -> list[str]:
         """What leaks and what is protected at ``epsilon``, in plain words."""
+
+    def moves_on(self, cells: CellMoves[Made_co]) -> Made_co:
+        """The policy's moves among cells, laid out the way that is the family's own."""
+        return cells.of_kinds(self)
+
+    def moves_along(self, far: Fraction, *, whole: Sequence[bool]) -> int:
+        """The most moves that lead from a value to any other so ``far`` away, along columns.
+
+        whole: for each column, whether it holds whole numbers alone. What is no neighbourhood
+        counts distance in moves. Errors: ParameterError where no moves lead so far.
+        """
+        del whole
+        return ceil(far)
+
+    def moves_between_places(self, far: Fraction) -> int:
+        """The same by way of the policy's own named places alone."""
+        return ceil(far)
 
     def distance(self, real: Record, other: Record) -> Loss:
         """How far ``real`` is from ``other`` in the policy's own direction; INFINITE if no edge."""
@@ -116,13 +204,19 @@ class Policy(ABC):
         (:func:`onesided.policy.joint_records` lists them).
         Errors: PolicyError if it depends on which records there are.
         """
-        from onesided.policy._compare import relaxes  # noqa: PLC0415 - it knows all families
-
-        return relaxes(self, other, records=records)
+        decided = _decide(self, other) if records is None else _listed(self, other, tuple(records))
+        if decided is None:
+            raise PolicyError(
+                f"Whether {self.name!r} relaxes {other.name!r} depends on which records there are.",
+                hint="Pass records=, pairs of how each policy sees one record of a finite "
+                "universe; onesided.policy.joint_records(first, second, groups=...) lists them.",
+            )
+        return decided
 
     def __and__(self, other: Policy) -> Policy:
         """What two releases, one under each policy, protect together."""
-        from onesided.policy._intersection import intersect  # noqa: PLC0415 - it extends this
+        # The one import that points up: what & makes is a policy itself.
+        from onesided.policy._intersection import intersect  # noqa: PLC0415
 
         return intersect(self, other)
 
@@ -132,9 +226,15 @@ class Policy(ABC):
         ``implications``: pairs ``(fact, implied)``: wherever the first holds, so does the second.
         Errors: PolicyError for facts that the policy does not know.
         """
-        from onesided.policy._implications import closed_under  # noqa: PLC0415 - it knows all families
+        return self.widened(chains(implications))
 
-        return closed_under(self, implications)
+    def widened(self, implied: Chains) -> Widened:
+        """As :meth:`closed_under`, with everything that each fact implies."""
+        del implied
+        raise PolicyError(
+            f"The policy {self.name!r} cannot be widened as a whole.",
+            hint="Close each of the policies under the implications, then combine them.",
+        )
 
     def drawn(self) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
         """The boxes and arrows of the policy's picture; ends of arrows need no box of their own."""
@@ -142,15 +242,13 @@ class Policy(ABC):
 
     def to_svg(self) -> str:
         """A picture of the kinds and edges, as SVG text."""
-        from onesided.policy._picture import draw  # noqa: PLC0415 - pictures come last
-
-        return draw(self)
+        return draw(*self.drawn(), title=f"Policy '{self.name}'", mark=self.identity[:12])
 
     def to_toml(self) -> str:
         """The policy as versioned text; ``onesided.policy.from_toml`` reads it back."""
-        from onesided.policy._toml import encode  # noqa: PLC0415 - the encoder knows all families
-
-        return encode(self)
+        return tomli_w.dumps(
+            {"onesided_policy": VERSION, "family": self.name, "parameters": self.parameters()}
+        )
 
     @property
     def identity(self) -> str:
@@ -159,6 +257,89 @@ class Policy(ABC):
 
     def explain(self, *, epsilon: object = 1) -> str:
         """Plain sentences: what an observer can learn for certain, what stays hidden, how well."""
-        from onesided.policy._words import explain  # noqa: PLC0415 - words come last
+        return "\n".join(self.sentences(positive(epsilon, name="epsilon")))
 
-        return explain(self, epsilon=epsilon)
+    def check_counted(self, query: GroupCount) -> None:
+        """Refuse to count kinds that the policy does not have. Errors: PolicyError."""
+        unknown = (query.counted or frozenset()) - set(self.kinds)
+        if unknown:
+            raise PolicyError(
+                f"The policy {self.name!r} has no kind {min(unknown)!r} to count.",
+                hint=f"Its kinds are {', '.join(self.kinds)}.",
+            )
+
+    def one_value_shifts(self, query: GroupCount) -> dict[Edge, tuple[Shift, ...]]:
+        """Shifts where a record holds one value: it leaves one group and enters one.
+
+        Errors: PolicyError for a unit in several groups, which such a policy says nothing about.
+        """
+        if (query.max_groups or 1) != 1:
+            raise PolicyError(
+                f"The policy {self.name!r} protects one value per record, so a unit cannot be "
+                f"counted in {query.max_groups} groups.",
+                hint="Use max_groups=1, or protect each row on its own (unit=None).",
+            )
+        self.check_counted(query)
+        ends = {edge: self.ends(edge) for edge in self.edges}
+        return {
+            edge: (Shift(rise=int(query.counts(target)), fall=int(query.counts(source))),)
+            for edge, (source, target) in ends.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Widened:
+    """A policy closed under implications, what was added to it, and what still leaks.
+
+    >>> from onesided import policy
+    >>> ward = policy.local(["ward", "annexe", "lobby"], sensitive=["ward"])
+    >>> wider = ward.closed_under([("annexe", "ward")])
+    >>> [addition.fact for addition in wider.added]
+    ['annexe']
+    """
+
+    policy: Policy
+    added: tuple[Addition, ...]
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        said = [str(addition) for addition in self.added] or ["Nothing had to be added."]
+        return "\n".join((*said, *self.warnings))
+
+
+def _listed(first: Policy, second: Policy, records: Sequence[tuple[Record, Record]]) -> bool:
+    """Relaxation by looking at every pair of records."""
+    for (here, seen_here), (there, seen_there) in product(records, repeat=2):
+        edge = None
+        if (here, seen_here) != (there, seen_there):
+            edge = first.edge_between(here, there)
+        if edge is not None:
+            other = second.edge_between(seen_here, seen_there)
+            if other is None or not other.weight <= edge.weight:
+                return False
+    return True
+
+
+def _decide(first: Policy, second: Policy) -> bool | None:
+    """True, False, or None if it depends on the records."""
+    if first == second:
+        return True
+    if len(second.parts) > 1:
+        verdicts = [_decide(first, part) for part in second.parts]
+        return False if False in verdicts else None if None in verdicts else True
+    if len(first.parts) > 1:
+        return True if any(_decide(part, second) for part in first.parts) else None
+    decided = first.decides(second)
+    if decided is None and ABSENT not in first.kinds and _joins_all(second):
+        lightest = min(edge.weight for edge in first.edges)
+        if all(edge.weight <= lightest for edge in second.edges):
+            return True
+        return False if all(edge.weight > lightest for edge in second.edges) else None
+    return decided
+
+
+def _joins_all(policy: Policy) -> bool:
+    """Whether every record that is there may pass as every other, as in bounded privacy."""
+    present = [kind for kind in policy.kinds if kind != ABSENT]
+    joined = {(edge.source, edge.target) for edge in policy.edges}
+    return policy.of_kinds and set(product(present, repeat=2)) <= joined

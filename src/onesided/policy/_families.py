@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from onesided._numbers import INFINITE, Infinite, Loss, from_text, positive, text
 from onesided.errors import PolicyError
+from onesided.policy._family import EDGES, FLAG, NAMES, TEXT, Family, Field, Option, rows
 from onesided.policy._kinds import KindPolicy
 from onesided.policy._predicate import Predicate, Rule
 from onesided.policy._shift import ABSENT, Edge, listed_edges
@@ -18,17 +19,32 @@ PROTECTED: Final = "protected"
 
 
 def bounded() -> KindPolicy:
-    """Bounded differential privacy: any record may pass as any other; their number is public."""
+    """Bounded differential privacy: any record may pass as any other; their number is public.
+
+    >>> from onesided import policy
+    >>> [edge.name for edge in policy.bounded().edges]
+    ['record -> record']
+    """
     return KindPolicy("bounded", (RECORD,), (Edge(RECORD, RECORD),))
 
 
 def unbounded() -> KindPolicy:
-    """Unbounded differential privacy: a record may pass as absent, and absence as a record."""
+    """Unbounded differential privacy: a record may pass as absent, and absence as a record.
+
+    >>> from onesided import policy
+    >>> [edge.name for edge in policy.unbounded().edges]
+    ['record -> absent', 'absent -> record']
+    """
     return KindPolicy("unbounded", (RECORD, ABSENT), (Edge(RECORD, ABSENT), Edge(ABSENT, RECORD)))
 
 
 def addition_only() -> KindPolicy:
-    """A record may pass as absent; absence is not hidden (one-sided note, Definition 1)."""
+    """A record may pass as absent; absence is not hidden (one-sided note, Definition 1).
+
+    >>> from onesided import policy
+    >>> policy.addition_only().relaxes(policy.unbounded())
+    True
+    """
     return KindPolicy("addition_only", (RECORD, ABSENT), (Edge(RECORD, ABSENT),))
 
 
@@ -36,6 +52,10 @@ def removal_only() -> KindPolicy:
     """Absence may pass as a record; *presence is not hidden* (one-sided note, Definition 2).
 
     A sample of records in the clear satisfies this. Prefer ``addition_only``.
+
+    >>> from onesided import policy
+    >>> [edge.name for edge in policy.removal_only().edges]
+    ['absent -> record']
     """
     return KindPolicy("removal_only", (RECORD, ABSENT), (Edge(ABSENT, RECORD),))
 
@@ -45,6 +65,10 @@ def sensitive(predicate: object) -> KindPolicy:
 
     ``predicate``: SQL text or a narwhals expression, true where a row is sensitive. Null counts
     as sensitive, and a unit is sensitive if any of its rows is. Open records are not protected.
+
+    >>> from onesided import policy
+    >>> policy.sensitive("age < 18 or not opt_in").default_kind
+    'open'
     """
     condition = Predicate.of(predicate)
     return KindPolicy(
@@ -62,6 +86,10 @@ def extended_sensitive(predicate: object) -> KindPolicy:
 
     The definition lets a record be added only where the data hold a sensitive one already. That
     clause is left out: with it, parallel composition (Theorem 10.2) fails (docs/publications.md).
+
+    >>> from onesided import policy
+    >>> [edge.name for edge in policy.extended_sensitive("minor").edges]
+    ['sensitive -> absent', 'absent -> sensitive', 'absent -> open']
     """
     condition = Predicate.of(predicate)
     return KindPolicy(
@@ -80,6 +108,10 @@ def proposition(predicate: object) -> KindPolicy:
     ``predicate``: the proposition p, true where a row is *open*. Where it is false or null, the
     row is protected and may pass as anything; an open record may pass as any open one. A unit
     is open only if all its rows are. The definition prints "= False"; that is an erratum.
+
+    >>> from onesided import policy
+    >>> [edge.name for edge in policy.proposition("healthy").edges]
+    ['protected -> protected', 'protected -> open', 'open -> open']
     """
     condition = Predicate.of(predicate)
     return KindPolicy(
@@ -103,6 +135,11 @@ def tiers(given: Mapping[str, object]) -> KindPolicy:
     alone and holds everyone else. The session's ε multiplies these. ``INFINITE`` as the last ε
     leaves that tier unprotected. A null in a predicate counts as true.
     Errors: PolicyError unless tiers are ordered and all but the last have a predicate.
+
+    >>> from onesided import policy
+    >>> levels = policy.tiers({"strict": ("1/2", "minor"), "rest": 2})
+    >>> [(edge.name, str(edge.weight)) for edge in levels.edges][:2]
+    [('strict -> strict', '1/2'), ('strict -> rest', '1/2')]
     """
     if not isinstance(given, Mapping):
         raise PolicyError(
@@ -163,10 +200,11 @@ def _stored_tier(name: str, epsilon: Loss, condition: Predicate | None) -> list[
     return [name, text(epsilon), *([] if condition is None else [condition.text]), *mark]
 
 
-def read_tiers(rows: Sequence[Sequence[str]]) -> KindPolicy:
+def _read_tiers(listed: Sequence[Sequence[str]]) -> KindPolicy:
     """Tiers from their stored form."""
+    _require_sql(all(len(row) < 4 for row in listed), mark="expression")
     given: dict[str, object] = {}
-    for name, epsilon, *condition in rows:
+    for name, epsilon, *condition in listed:
         if name in given:
             raise PolicyError(
                 f"The tier {name!r} is given twice.", hint="Give each tier once.", tier=name
@@ -186,6 +224,11 @@ def custom(
 
     ``rules`` are ``(kind, predicate)`` pairs in order of precedence, strictest first; ``default``
     is the kind of all other units. Use the kind ``"absent"`` where records may come or go.
+
+    >>> from onesided import policy
+    >>> mine = policy.custom(kinds=["ill", "well"], edges=[("ill", "well", "1/2")], default="well")
+    >>> mine.edges[0].weight
+    Fraction(1, 2)
     """
     return KindPolicy(
         "custom",
@@ -211,3 +254,75 @@ def _rule(parts: object) -> Rule:
         f"A rule must be (kind, predicate), got {parts!r}.",
         hint='For example rules=[("sensitive", "age < 18")].',
     )
+
+
+def _require_sql(sql: object, **where: object) -> None:
+    if not sql:
+        raise PolicyError(
+            "This policy was made from a narwhals expression, which text cannot rebuild.",
+            hint="Write its predicate as SQL to store the policy in a file.",
+            **where,
+        )
+
+
+def _read_custom(*, rules: Sequence[Sequence[str]] = (), **given: Any) -> KindPolicy:
+    _require_sql(all(len(rule) == 2 for rule in rules), mark="expression")
+    return custom(**given, rules=[(kind, condition) for kind, condition in rules])
+
+
+def _by_condition(make: Callable[[object], KindPolicy], *, shell: bool = True) -> Family:
+    """A family of one predicate; an expression cannot come back from its printed form."""
+
+    def read(*, predicate: str, sql: bool = True) -> KindPolicy:
+        _require_sql(sql, key="sql")
+        return make(predicate)
+
+    hint = "SQL that is true for sensitive rows, such as 'age < 18 or not opt_in'"
+    return Family(
+        make.__name__,
+        read,
+        {"predicate": Field(TEXT, "SQL text", '"age < 18"'), "sql": FLAG},
+        example={"predicate": "age < 18"},
+        options={"sensitive": Option("predicate", hint)} if shell else None,
+    )
+
+
+def _plain(make: Callable[[], KindPolicy]) -> Family:
+    """A family without parameters."""
+    return Family(make.__name__, make, {}, example={}, options={})
+
+
+FAMILIES: Final = (
+    _plain(bounded),
+    _plain(unbounded),
+    _plain(addition_only),
+    _plain(removal_only),
+    _by_condition(sensitive),
+    _by_condition(extended_sensitive),
+    _by_condition(proposition, shell=False),
+    Family(
+        "tiers",
+        lambda tiers: _read_tiers(tiers),  # noqa: PLW0108 - the field is called like the family
+        {
+            "tiers": Field(
+                rows(2, 4),
+                "a list of [tier, epsilon, predicate], the last without a predicate",
+                '[["strict", "1/2", "minor"], ["relaxed", "2"]]',
+            )
+        },
+        example={"tiers": [["strict", "1/2", "minor"], ["relaxed", "2"]]},
+    ),
+    Family(
+        "custom",
+        _read_custom,
+        {
+            "kinds": NAMES,
+            "edges": EDGES,
+            "rules": Field(
+                rows(2, 3), "a list of [kind, SQL text]", '[["strict", "minor"]]', required=False
+            ),
+            "default": Field(TEXT, "the name of a kind", '"relaxed"', required=False),
+        },
+        example={"kinds": ["strict", "relaxed"], "edges": [["strict", "relaxed"]]},
+    ),
+)

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from onesided._numbers import INFINITE, Infinite, Loss, readable, round_up, shown, text
-
-if TYPE_CHECKING:
-    from onesided.policy._base import Policy
+from onesided.policy._base import Policy
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain, combinations, product
-from typing import TypeVar
+from typing import Final, Literal, TypeVar
 
 from onesided._numbers import INFINITE, Loss
 from onesided.errors import PolicyError
 from onesided.policy._base import Policy
+from onesided.policy._family import Family, Field, is_a, listing
 from onesided.policy._guarantee import Guarantee
 from onesided.policy._placing import possible_pairs
 from onesided.policy._predicate import Rule
-from onesided.policy._shift import Edge, GroupCount, Record, Shift, check_counted
+from onesided.policy._shift import Edge, GroupCount, Record, Shift
+from onesided.policy._words import COMMON, likely
 
 Value = TypeVar("Value")
 
@@ -34,7 +36,7 @@ class Intersection(Policy):
     Errors: PolicyError where the parts have no move in common.
     """
 
-    parts: tuple[Policy, ...]
+    _parts: tuple[Policy, ...]
 
     def __post_init__(self) -> None:
         if not self.edges:
@@ -46,6 +48,10 @@ class Intersection(Policy):
     @property
     def name(self) -> str:
         return "intersection"
+
+    @property
+    def parts(self) -> tuple[Policy, ...]:
+        return self._parts
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -99,6 +105,12 @@ class Intersection(Policy):
         return any(part.single_valued for part in self.parts)
 
     @property
+    def other_values(self) -> Literal["replaced", "dropped"] | None:
+        """A move is one of every part, so that what any part leaves open may happen."""
+        found = {part.other_values for part in self.parts}
+        return None if None in found else "dropped" if "dropped" in found else "replaced"
+
+    @property
     def excess_modes(self) -> tuple[str, ...]:
         first, *others = (part.excess_modes for part in self.parts)
         shared = tuple(mode for mode in first if all(mode in modes for modes in others))
@@ -110,7 +122,7 @@ class Intersection(Policy):
         If only one end is counted, all groups that the record is counted in come or go at once:
         the parts' shifts describe the difference of two counted records and say nothing of that.
         """
-        check_counted(self, query)
+        self.check_counted(query)
         whole = GroupCount(max_groups=query.max_groups, truncated=query.truncated)
         parts = [part.shifts(whole) for part in self.parts]
         result = {}
@@ -155,9 +167,28 @@ class Intersection(Policy):
         return {"parts": [{"family": p.name, "parameters": p.parameters()} for p in self.parts]}
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._words import joint_sentences  # noqa: PLC0415 - words come last
-
-        return joint_sentences(self, epsilon)
+        """What several policies protect together, and that each alone protects more."""
+        names = ", ".join(f"'{part.name}'" for part in self.parts)
+        lines = [
+            f"Part {place}: '{part.name}'"
+            + "".join(f"; {rule.kind} where {rule.condition}" for rule in part.rules)
+            + "."
+            for place, part in enumerate(self.parts, start=1)
+        ]
+        lines += [
+            f"Protected ({edge.name}): under each of {names}, {edge.source} may pass as "
+            f"{edge.target}. "
+            f"{likely(epsilon * edge.weight)}"
+            for edge in self.edges
+        ]
+        return [
+            *lines,
+            "This is what releases under these policies protect together; their losses add up. "
+            "Each "
+            "release on its own protects more, but what only one of the policies protects can be "
+            "told by a release under another: an observer may learn it for certain.",
+            COMMON,
+        ]
 
     @cached_property
     def combinations(self) -> Mapping[str, tuple[str, ...]]:
@@ -192,11 +223,7 @@ def intersect(first: Policy, second: Policy) -> Policy:
     """``first & second``; order and repetition make no difference to the result."""
     if not isinstance(second, Policy):
         return NotImplemented
-    flat = [
-        part
-        for policy in (first, second)
-        for part in (policy.parts if isinstance(policy, Intersection) else (policy,))
-    ]
+    flat = [part for policy in (first, second) for part in policy.parts]
     distinct = {part.to_toml(): part for part in flat}
     parts = [distinct[text] for text in sorted(distinct)]
     return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
@@ -208,6 +235,14 @@ def together(*releases: tuple[Policy, Mapping[str, Loss]]) -> Guarantee:
     Stated for the intersection of their policies, as the exact sum along each of its edges. An
     edge that a release does not name is not promised at all: its loss is INFINITE.
     Errors: PolicyError for no release, an edge its policy does not have, or no move in common.
+
+    >>> from onesided import policy
+    >>> one, two = policy.addition_only(), policy.unbounded()
+    >>> print(policy.together((one, {"record -> absent": 1}), (one, {"record -> absent": 2})))
+    Under the policy 'addition_only' -- record -> absent: ε = 3 (pure, δ = 0).
+    >>> both = policy.together((one, {"record -> absent": 1}), (two, {"record -> absent": 2}))
+    >>> dict(both.epsilon)
+    {'record -> absent': 3}
     """
     totals: dict[str, dict[str, Loss]] = {}
     joint: Policy | None = None
@@ -223,14 +258,10 @@ def together(*releases: tuple[Policy, Mapping[str, Loss]]) -> Guarantee:
 
 
 def _sums(joint: Policy, totals: Mapping[str, Mapping[str, Loss]]) -> dict[str, Loss]:
-    parts = joint.parts if isinstance(joint, Intersection) else (joint,)
-    sources: Mapping[Edge, tuple[Edge, ...]] = (
-        joint.joins if isinstance(joint, Intersection) else {edge: (edge,) for edge in joint.edges}
-    )
     result: dict[str, Loss] = {}
-    for edge, chosen in sources.items():
+    for edge, chosen in joint.joins.items():
         total: Loss = Fraction(0)
-        for part, one in zip(parts, chosen, strict=True):
+        for part, one in zip(joint.parts, chosen, strict=True):
             total = total + totals.get(part.identity, {}).get(one.name, INFINITE)
         result[edge.name] = total
     return result
@@ -252,3 +283,22 @@ def _label(kinds: Sequence[str]) -> str:
 
 def _names(parts: Sequence[Policy]) -> str:
     return ", ".join(f"'{part.name}'" for part in parts)
+
+
+def _read(*, parts: Sequence[Policy]) -> Policy:
+    if not parts:
+        raise PolicyError("An intersection needs parts.", hint="Write [[parameters.parts]].")
+    return reduce(intersect, parts)
+
+
+FAMILY: Final = Family(
+    "intersection",
+    _read,
+    {"parts": Field(listing(is_a(dict)), "a list of policies", "[]", parts=True)},
+    example={
+        "parts": [
+            {"family": "bounded"},
+            {"family": "sensitive", "parameters": {"predicate": "minor"}},
+        ]
+    },
+)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
+from typing import Literal
 
+from onesided._numbers import INFINITE, Loss
 from onesided.errors import PolicyError
-from onesided.policy._base import Policy
-from onesided.policy._predicate import Rule
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, check_counted
+from onesided.policy._arrows import Value
+from onesided.policy._base import Policy, Widened
+from onesided.policy._implications import Addition, Chains, copied, require, traps
+from onesided.policy._kind_words import kind_sentences
+from onesided.policy._placing import Pair, possible_pairs
+from onesided.policy._predicate import Predicate, Rule
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,7 @@ class KindPolicy(Policy):
 
     def __post_init__(self) -> None:
         _check_kinds(self._kinds)
+        object.__setattr__(self, "_default", self._default or self._kinds[0])
         _check_edges(self._name, self._kinds, self._edges)
         for kind in (*(rule.kind for rule in self._rules), self.default_kind):
             if kind not in self._kinds or kind == ABSENT:
@@ -59,14 +66,23 @@ class KindPolicy(Policy):
 
     @property
     def default_kind(self) -> str:
-        return self._default or self._kinds[0]
+        return self._default
+
+    @property
+    def of_kinds(self) -> bool:
+        return True
+
+    @property
+    def other_values(self) -> Literal["replaced"]:
+        """A move may replace the whole record, whatever it holds."""
+        return "replaced"
 
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         """A move replaces the whole record, so all its groups may go and as many may come.
 
         Cutting a record down to ``max_groups`` looks at that record alone, so it changes nothing.
         """
-        check_counted(self, query)
+        self.check_counted(query)
         most = query.max_groups or 1
         return {
             edge: (
@@ -105,14 +121,15 @@ class KindPolicy(Policy):
         }
 
     def decides(self, other: Policy) -> bool | None:
-        from onesided.policy._compare import decide_kinds  # noqa: PLC0415 - it knows this class
+        return _decide(self, other) if other.of_kinds else None
 
-        return decide_kinds(self, other) if isinstance(other, KindPolicy) else None
+    def widened(self, implied: Chains) -> Widened:
+        """Facts are kinds, or else conditions of rules."""
+        facts = set(implied) | {fact for ends in implied.values() for fact in ends}
+        return (_wider_kinds if facts <= set(self.kinds) else _wider_rules)(self, implied)
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._words import kind_sentences  # noqa: PLC0415 - words come last
-
-        return kind_sentences(self, epsilon)
+        return kind_sentences(self._kinds, self._edges, epsilon)
 
 
 def _stored(rule: Rule) -> list[str]:
@@ -165,3 +182,82 @@ def _check_edges(name: str, kinds: Sequence[str], edges: Sequence[Edge]) -> None
             "An edge is given twice, or joins absent to absent.",
             hint="Give each edge once, and leave '->' out of the names of kinds.",
         )
+
+
+def _decide(first: KindPolicy, second: Policy) -> bool | None:
+    """Exact for kinds: which pairs of kinds one record can have is read off the predicates.
+
+    False needs two pairs that surely occur: every kind is taken to have records, and predicates
+    with different texts may be true or false together.
+    """
+    if ABSENT not in second.kinds and any(ABSENT in (e.source, e.target) for e in first.edges):
+        return False
+    pairs = possible_pairs(first, second)
+    certain = {pair for pair in pairs if _must_occur(pair, pairs)}
+    verdict: bool | None = True
+    for edge in first.edges:
+        sources = [pair for pair in pairs if pair[0] == edge.source]
+        targets = [pair for pair in pairs if pair[0] == edge.target]
+        for source, target in product(sources, targets):
+            if not _weight(second, source[1], target[1]) <= edge.weight:
+                if {source, target} <= certain:
+                    return False
+                verdict = None
+    return verdict
+
+
+def _must_occur(pair: Pair, pairs: frozenset[Pair]) -> bool:
+    """Whether one of the two kinds has no other partner."""
+    return any(sum(other[side] == pair[side] for other in pairs) == 1 for side in (0, 1))
+
+
+def _weight(policy: Policy, source: str, target: str) -> Loss:
+    for edge in policy.edges:
+        if (edge.source, edge.target) == (source, target):
+            return edge.weight
+    return INFINITE
+
+
+def _wider_kinds(policy: KindPolicy, implied: Chains) -> Widened:
+    """A kind that implies another must be able to pass as what that one may pass as."""
+    plain: dict[tuple[Value, Value], Fraction] = {
+        (edge.source, edge.target): edge.weight for edge in policy.edges
+    }
+    weights, added = copied(plain, implied, loops=True)
+    warnings = traps(weights, implied)
+    if not added:
+        return Widened(policy, (), warnings)
+    edges = tuple(Edge(str(s), str(t), weight) for (s, t), weight in weights.items())
+    wider = KindPolicy("custom", policy.kinds, edges, policy.rules, policy.default_kind)
+    return Widened(wider, added, warnings)
+
+
+def _wider_rules(policy: KindPolicy, implied: Chains) -> Widened:
+    """Facts are conditions on rows: whoever meets one that implies a rule's, gets its kind."""
+    texts = [rule.predicate.text for rule in policy.rules]
+    added: list[Addition] = []
+    rules: list[Rule] = []
+    for place, (rule, text) in enumerate(zip(policy.rules, texts, strict=True)):
+        new = [f for f, ends in implied.items() if text in ends and f not in texts[:place]]
+        if new and not rule.predicate.sql:
+            raise PolicyError(
+                f"The predicate {text!r} is an expression, the facts are text.",
+                hint="Write the policy's predicate as SQL.",
+            )
+        wider = " OR ".join(f"({fact})" for fact in (text, *new))
+        rules.append(Rule(rule.kind, Predicate.of(wider)))
+        added += [
+            Addition(fact, implied[fact][text], f"Rows with {fact!r} are now {rule.kind!r}")
+            for fact in new
+        ]
+    if implied and not set(texts) & {fact for ends in implied.values() for fact in ends}:
+        require(implied, {*policy.kinds, *texts}, policy=policy.name)
+    return Widened(_ruled(policy, tuple(rules)) if added else policy, tuple(added))
+
+
+def _ruled(policy: KindPolicy, rules: tuple[Rule, ...]) -> KindPolicy:
+    """The policy by other rules: of its own family where its one predicate is its rule's."""
+    if dict(policy._given).get("predicate") == policy.rules[0].predicate.text:  # noqa: SLF001
+        text = rules[0].predicate.text
+        return replace(policy, _rules=rules, _given=(("predicate", text), ("sql", True)))
+    return KindPolicy("custom", policy.kinds, policy.edges, rules, policy.default_kind)

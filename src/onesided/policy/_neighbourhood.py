@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from typing import Final
 
-from onesided.errors import PolicyError
-from onesided.policy._base import Policy
-from onesided.policy._graph import Arrows, Graph
+from onesided.errors import ParameterError, PolicyError
+from onesided.policy._arrows import Arrows
+from onesided.policy._base import CellMoves, Made_co, Policy, Widened
+from onesided.policy._family import NUMBER, NUMBERS, TEXT, Family, Field, listing, table
+from onesided.policy._graph import Graph
+from onesided.policy._implications import Chains
 from onesided.policy._metric import METRICS, Metric, Point
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, one_value_shifts
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
+from onesided.policy._words import COMMON, PUBLIC_NUMBER, likely
 
 POINT: Final = "point"
 _NEAR: Final = Edge(POINT, "point nearby")
 _LEAVE: Final = Edge("point by a source", ABSENT)
 _ENTER: Final = Edge(ABSENT, "point by a source")
+_MOST_STEPS: Final = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +61,12 @@ class Neighbourhood(Policy):
         return True
 
     @property
-    def excess_modes(self) -> tuple[str, ...]:
-        """A record is one point, so units with several are refused unless cut to one."""
-        return ("error", "truncate")
+    def between_values(self) -> bool:
+        return True
+
+    @property
+    def by_distance(self) -> bool:
+        return True
 
     @property
     def space(self) -> Metric:
@@ -65,7 +75,7 @@ class Neighbourhood(Policy):
 
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         """A point leaves its cell and enters another: one down, one up."""
-        return one_value_shifts(self, query)
+        return self.one_value_shifts(query)
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
         """One record per group; each must be one of ``places``."""
@@ -136,14 +146,95 @@ class Neighbourhood(Policy):
         floor = self.radius.__floor__() if self.metric == "grid" else self.radius
         return False if floor > other.radius or (self.sources and not other.sources) else None
 
+    def moves_on(self, cells: CellMoves[Made_co]) -> Made_co:
+        return cells.of_points(self)
+
+    def moves_along(self, far: Fraction, *, whole: Sequence[bool]) -> int:
+        """Whole numbers cannot stop between whole numbers.
+
+        Where two columns are not both floats, the way leads along one axis and then the other, and
+        no shorter way is taken for granted; it stays within the grid.
+        """
+        steps = [self._step(one) for one in whole]
+        if self.metric == "grid" or len(whole) == 1:
+            return math.ceil((math.floor(far) if whole[0] else far) / steps[0]) or 1
+        if not any(whole):
+            return math.ceil(far / self.radius)
+        if far > _MOST_STEPS:
+            raise ParameterError(
+                f"A distance above {_MOST_STEPS:,} is too far to work out.", hint="Ask for less."
+            )
+        # Sweep a coordinate of whole numbers; the other one takes what is left.
+        swept, other = steps if whole[0] else steps[::-1]
+        return max(
+            math.ceil(one / swept) + _root((far**2 - one**2) / other**2)
+            for one in range(math.floor(far) + 1)
+        )
+
+    def moves_between_places(self, far: Fraction) -> int:
+        points, most = dict(self.places), 1
+        near = {name: self._within(point, self.radius) for name, point in self.places}
+        for start, point in points.items():
+            moves, queue = {start: 0}, deque([start])
+            while queue:
+                place = queue.popleft()
+                for other in near[place]:
+                    if other not in moves:
+                        moves[other] = moves[place] + 1
+                        queue.append(other)
+            for end in self._within(point, far):
+                if end not in moves:
+                    raise ParameterError(
+                        f"No moves lead from {start!r} to {end!r}, which are so far apart: "
+                        "nothing hides one of them from the other.",
+                        hint="Use a larger radius, or a smaller distance.",
+                    )
+                most = max(most, moves[end])
+        return most
+
+    def _within(self, point: Point, far: Fraction) -> list[str]:
+        """The places so near to a point."""
+        return [name for name, other in self.places if self.space.within(point, other, far)]
+
+    def _step(self, whole: bool) -> Fraction:  # noqa: FBT001 - a column's own kind
+        """How far one move leads along an axis. Errors: ParameterError if nowhere."""
+        step = Fraction(math.floor(self.radius)) if whole else self.radius
+        if not step:
+            raise ParameterError(
+                "No moves join different cells of this grid: nothing is hidden at a distance.",
+                hint="Use a radius of at least one step.",
+            )
+        return step
+
+    def widened(self, implied: Chains) -> Widened:
+        return self.as_graph().widened(implied)
+
     def drawn(self) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
         """A nearby point is a point too, so its move is a loop."""
         return self.kinds, tuple(Edge(*self.ends(edge)) for edge in self.edges)
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._words import near_sentences  # noqa: PLC0415 - words come last
-
-        return near_sentences(self, epsilon)
+        """Points nearby, points further away, and comings and goings."""
+        distance = f"{self.radius}{self.space.unit}"
+        lines = [
+            "Protected (point -> point nearby): where someone is may pass as any other point "
+            "within "
+            f"{distance}. {likely(epsilon)}",
+            "Less protected: points further away. For every further radius the odds are multiplied "
+            "once more, so an observer may learn the wider area nearly for certain.",
+        ]
+        if not self.sources:
+            return [*lines, PUBLIC_NUMBER, COMMON]
+        near = f"within {distance} of one of {len(self.sources)} sources"
+        return [
+            *lines,
+            f"Protected (point by a source -> absent): someone {near} may pass as not being there. "
+            f"{likely(epsilon)}",
+            f"Protected (absent -> point by a source): not being there may pass as being {near}. "
+            f"{likely(epsilon)}",
+            "Less protected: that someone far from every source is there at all.",
+            COMMON,
+        ]
 
 
 def neighbourhood(
@@ -161,6 +252,13 @@ def neighbourhood(
     sources: where records come and go; with none, their number is public.
     places: named positions, for counts by place.
     Errors: PolicyError for an unknown metric or points that it cannot read.
+
+    >>> from onesided import policy
+    >>> places = {"home": (0, 0), "shop": (3, 4), "sea": (99, 0)}
+    >>> near = policy.neighbourhood(radius=5, places=places)
+    >>> home, shop, sea = (policy.Record("point", frozenset({name})) for name in places)
+    >>> near.distance(home, shop), near.distance(home, sea)
+    (Fraction(1, 1), INFINITE)
     """
     if metric not in METRICS:
         raise PolicyError(
@@ -194,3 +292,23 @@ def _text(point: object) -> tuple[str, ...]:
 
 def _name(record: Record) -> str:
     return ABSENT if record.kind == ABSENT else next(iter(record.value))  # type: ignore[call-overload]
+
+
+def _root(squared: Fraction) -> int:
+    """The least whole number whose square is not below ``squared``."""
+    return math.isqrt(math.ceil(squared) - 1) + 1 if squared > 0 else 0
+
+
+FAMILY: Final = Family(
+    "neighbourhood",
+    neighbourhood,
+    {
+        "radius": Field(NUMBER, "a number", '"1/2"'),
+        "metric": Field(TEXT, "the name of a metric", '"haversine"', required=False),
+        "sources": Field(
+            listing(NUMBERS), "a list of points, each a list of numbers", "[[0, 0]]", required=False
+        ),
+        "places": Field(table(NUMBERS), "a table of points", "{ a = [0, 1] }", required=False),
+    },
+    example={"radius": 5, "places": {"a": [0, 0], "b": [3, 4], "c": [10, 0]}, "sources": [[0, -1]]},
+)

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-if TYPE_CHECKING:
-    from onesided.policy._base import Policy
-    from onesided.policy._shift import Edge
+from onesided.policy._shift import Edge
 
 Spot: TypeAlias = tuple[float, float]
 _INK: Final = "#1a1a1a"
@@ -23,15 +21,17 @@ _HEIGHT: Final = 40.0
 _STYLE: Final = 'font-family="system-ui, sans-serif" font-size="14"'
 
 
-def draw(policy: Policy) -> str:
-    """The picture; arrows go from the real record to what it must be able to pass as."""
-    boxes, edges = policy.drawn()
+def draw(boxes: Sequence[str], edges: Sequence[Edge], *, title: str, mark: str) -> str:
+    """The picture; arrows go from the real record to what it must be able to pass as.
+
+    mark: several pictures may stand on one page; each needs an arrowhead of its own.
+    """
     ends = (end for edge in edges for end in (edge.source, edge.target))
     names = list(dict.fromkeys((*boxes, *ends)))
     sources = {edge.source for edge in edges}
     width = max(90.0, 24 + 8.2 * max(len(name) for name in names))
     spots, (across, down) = _layout(names, width)
-    title = escape(f"Policy '{policy.name}'")
+    title = escape(title)
     body = [_arrow(edge, edges, spots, width) for edge in edges]
     body += [_box(name, spots[name], width, protected=name in sources) for name in names]
     legend = "Arrows: what is real must be able to pass as what they point to."
@@ -54,8 +54,7 @@ def draw(policy: Policy) -> str:
             "",
         ]
     )
-    # Several pictures may stand on one page; each needs an arrowhead of its own.
-    own = f"tip-{policy.identity[:12]}"
+    own = f"tip-{mark}"
     return picture.replace('id="tip"', f'id="{own}"').replace("url(#tip)", f"url(#{own})")
 
 

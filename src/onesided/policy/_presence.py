@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
-from typing import Final
+from itertools import combinations, islice
+from typing import Final, Literal
 
-from onesided._numbers import whole
-from onesided.policy._base import Policy
-from onesided.policy._shift import Edge, GroupCount, Record, Shift, check_counted
+from onesided._numbers import round_up, whole
+from onesided.policy._base import Policy, Widened
+from onesided.policy._family import NUMBER, Family, Field, Option
+from onesided.policy._implications import Addition, Chains
+from onesided.policy._shift import Edge, GroupCount, Record, Shift
+from onesided.policy._words import COMMON, odds
 
 UNIT: Final = "unit"
 _EDGE: Final = Edge("present", "not present")
+_MOST_SETS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,18 @@ class Presence(Policy):
         the kept part makes room for groups that were cut, and those counts *rise*. No way of
         cutting avoids this, so one-sided noise would have infinite loss (docs/guarantees.md).
         """
-        check_counted(self, query)
+        self.check_counted(query)
         bound = min(self.max_groups, query.max_groups or self.max_groups)
         return {_EDGE: (Shift(rise=bound if query.truncated else 0, fall=bound),)}
+
+    @property
+    def covers(self) -> int:
+        return self.max_groups
+
+    @property
+    def other_values(self) -> Literal["dropped"]:
+        """Rows of dropped groups go; some rows of a group may go and others stay."""
+        return "dropped"
 
     @property
     def excess_modes(self) -> tuple[str, ...]:
@@ -83,18 +96,79 @@ class Presence(Policy):
         """Exact among presence policies: each drops up to its own number of groups."""
         return self.max_groups <= other.max_groups if isinstance(other, Presence) else None
 
+    def widened(self, implied: Chains) -> Widened:
+        """To hide one visit, every visit that implies it has to go with it."""
+        groups = set(implied) | {group for ends in implied.values() for group in ends}
+        together = [
+            frozenset({group, *(fact for fact, ends in implied.items() if group in ends)})
+            for group in groups
+        ]
+        most = self.max_groups
+        needed = max(
+            _largest_union(together, size) + most - size
+            for size in range(min(most, len(groups)) + 1)
+        )
+        change = f"Up to {needed} groups instead of {most} are now hidden at once"
+        if needed <= most:
+            return Widened(self, ())
+        added = [
+            Addition(fact, chain, change)
+            for fact, ends in implied.items()
+            for chain in ends.values()
+        ]
+        return Widened(Presence(needed), tuple(added))
+
     def drawn(self) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
         return (), self.edges
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        from onesided.policy._words import presence_sentences  # noqa: PLC0415 - words come last
-
-        return presence_sentences(self, epsilon)
+        """Both directions of the presence policy, and what the bound means for busy people."""
+        bound = self.max_groups
+        groups = "group" if bound == 1 else f"{bound} groups"
+        each = "group by group" if bound == 1 else f"for any {bound} of them"
+        return [
+            f"Protected (present -> not present): that someone was in any given {groups} "
+            "(for instance, visited those places). Whatever is published is at most "
+            f"{odds(round_up(epsilon))} times as likely as if they had not been there.",
+            f"Someone in more than {bound} is protected {each}; to hide m groups at once the odds "
+            f"are raised to the power m/{bound}, rounded up.",
+            "Not protected: that someone was NOT in a group. An observer may learn for certain "
+            "that "
+            "a group had at most so many people; that is what makes a published upper bound exact.",
+            COMMON,
+        ]
 
 
 def presence(*, max_groups: int) -> Presence:
     """Protect where units were, not where they were not (ADP-2021, Definitions 7 to 9).
 
     ``max_groups``: how many groups of one unit a single ε covers.
+
+    >>> from onesided import policy
+    >>> places = policy.presence(max_groups=3)
+    >>> ((edge, (shift,)),) = places.shifts(policy.GroupCount()).items()
+    >>> edge.name, shift
+    ('present -> not present', Shift(rise=0, fall=3))
     """
     return Presence(max_groups)
+
+
+def _largest_union(sets: Sequence[frozenset[str]], size: int) -> int:
+    """The most elements in a union of ``size`` of the sets; a bound where there are too many."""
+    chosen = list(islice(combinations(sets, size), _MOST_SETS + 1))
+    if len(chosen) > _MOST_SETS:
+        return sum(sorted((len(one) for one in sets), reverse=True)[:size])
+    return max(len(frozenset().union(*many)) for many in chosen)
+
+
+FAMILY: Final = Family(
+    "presence",
+    presence,
+    {"max_groups": Field(NUMBER, "a whole number", "3")},
+    example={"max_groups": 2},
+    options={
+        "max_groups": Option(
+            "max_groups", "the most groups (such as places) of one person that ε should cover"
+        )
+    },
+)

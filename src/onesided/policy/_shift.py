@@ -6,13 +6,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onesided._numbers import positive, whole
 from onesided.errors import PolicyError
-
-if TYPE_CHECKING:
-    from onesided.policy._base import Policy
 
 ABSENT = "absent"
 
@@ -87,36 +84,6 @@ class GroupCount:
     def counts(self, kind: str) -> bool:
         """Whether records of ``kind`` can add to an answer."""
         return kind != ABSENT and (self.counted is None or kind in self.counted)
-
-
-def one_value_shifts(policy: Policy, query: GroupCount) -> dict[Edge, tuple[Shift, ...]]:
-    """Shifts where a record holds one value: it leaves one group and enters one.
-
-    Errors: PolicyError for a unit in several groups, which such a policy says nothing about.
-    """
-    if (query.max_groups or 1) != 1:
-        raise PolicyError(
-            f"The policy {policy.name!r} protects one value per record, so a unit cannot be "
-            f"counted in {query.max_groups} groups.",
-            hint="Use max_groups=1, or protect each row on its own (unit=None).",
-        )
-    check_counted(policy, query)
-    shifts: dict[Edge, tuple[Shift, ...]] = {}
-    for edge in policy.edges:
-        source, target = policy.ends(edge)
-        shift = Shift(rise=int(query.counts(target)), fall=int(query.counts(source)))
-        shifts[edge] = (shift,)
-    return shifts
-
-
-def check_counted(policy: Policy, query: GroupCount) -> None:
-    """Refuse to count kinds that the policy does not have."""
-    unknown = (query.counted or frozenset()) - set(policy.kinds)
-    if unknown:
-        raise PolicyError(
-            f"The policy {policy.name!r} has no kind {min(unknown)!r} to count.",
-            hint=f"Its kinds are {', '.join(policy.kinds)}.",
-        )
 
 
 def listed_edges(edges: object, *, example: str) -> Iterator[Sequence[Any]]:

@@ -13,7 +13,7 @@ from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._stair_sums import StairSums
 from onesided.mechanism._sums import Sums
 from onesided.noise import IntArray, Noise
-from onesided.policy import Presence, bounded
+from onesided.policy import bounded
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Option
@@ -74,12 +74,10 @@ class Count(Grouped):
 
     def _others(self, context: QueryContext, groups: Groups) -> tuple[Option, ...]:
         """The same counts if everybody's every fact were hidden."""
-        most = groups.query.max_groups
+        most = groups.query.max_groups or context.policy.covers
         even = all(edge.weight == 1 for edge in context.policy.edges)
-        known = most is not None or isinstance(context.policy, Presence)
-        if context.policy.name == "bounded" or not even or not known:
+        if context.policy.name == "bounded" or not even or most is None:
             return ()
-        most = most or getattr(context.policy, "max_groups", 1)
         two_sided = Counts.for_policy(bounded(), epsilon=self.epsilon, max_groups=most)
         return (
             Option(

@@ -11,7 +11,6 @@ import narwhals as nw
 
 from onesided.engine._table import LENGTH, missing, whole_of
 from onesided.errors import ParameterError
-from onesided.policy import Presence
 from onesided.session._binned import Binned
 from onesided.session._bins import BinEdges, _below
 from onesided.session._context import QueryContext
@@ -65,8 +64,7 @@ def _facts(context: QueryContext, groups: Groups, beyond: int, empty: int) -> Di
     rows, table, unit = groups.rows(context), context.table, context.unit
     over, largest = 0, 1
     if unit is not None and groups.by:
-        own = context.policy.max_groups if isinstance(context.policy, Presence) else 1
-        bound = groups.query.max_groups or own
+        bound = groups.query.max_groups or context.policy.covers or 1
         over, largest = table.units_over(rows, groups.keys, unit=unit, most=bound)
     return Diagnostics(
         rows=table.height(),

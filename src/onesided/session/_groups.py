@@ -13,7 +13,7 @@ from onesided.engine._keys import Key, PublicKeys, check_types, public_keys
 from onesided.engine._table import Lazy
 from onesided.errors import ContributionError, ParameterError
 from onesided.noise import IntArray, Noise
-from onesided.policy import GroupCount, Policy, Predicate, Presence
+from onesided.policy import GroupCount, Policy, Predicate
 from onesided.session._context import QueryContext, condition
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery, Result
@@ -145,7 +145,7 @@ class Groups:
         bounded = f"the bounded data (at most {self.query.max_groups} groups per unit)"
         # Who names a bound on a person's groups thinks of persons.
         policy, alone = context.policy, context.unit is None
-        persons = alone and isinstance(policy, Presence) and policy.max_groups > 1
+        persons = alone and (policy.covers or 1) > 1
         return priced(
             context,
             mechanism,
@@ -268,7 +268,7 @@ def kinds_of(counted: str | Sequence[str] | None, policy: Policy) -> frozenset[s
 
 def _max_groups(question: Grouped, context: QueryContext, excess: str) -> int | None:
     """The bound to enforce; None where the policy's own covers everyone."""
-    own = context.policy.max_groups if isinstance(context.policy, Presence) else None
+    own = context.policy.covers
     if excess == "keep":
         if question.max_groups not in (None, own):
             raise ParameterError(

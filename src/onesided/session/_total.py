@@ -12,8 +12,7 @@ from typing import Literal, TypeAlias
 from onesided._numbers import INFINITE, Infinite, Loss
 from onesided.errors import ParameterError, PolicyError
 from onesided.ledger import Balance, Ledger
-from onesided.policy import Edge, Guarantee, Intersection, KindPolicy, Policy, from_toml
-from onesided.policy._placing import possible_pairs
+from onesided.policy import Edge, Guarantee, Policy, from_toml, possible_pairs
 
 Of: TypeAlias = Literal["spent", "budget"]
 # The edges of one policy that the moves along an edge of another may lie on; None if one of
@@ -133,11 +132,9 @@ def _along(asked: Policy, edge: Edge, own: Policy) -> Along:
     A move is one of an intersection exactly if it is one of every part, so it is enough that one
     part of ``asked`` shows it for each part of ``own``.
     """
-    pieces = [_along_part(asked, edge, part) for part in _parts(own)]
+    pieces = [_along_part(asked, edge, part) for part in own.parts]
     if any(piece is None for piece in pieces):
         return None
-    if not isinstance(own, Intersection):
-        return pieces[0]
     return frozenset(
         one
         for one, joint in own.joins.items()
@@ -146,10 +143,10 @@ def _along(asked: Policy, edge: Edge, own: Policy) -> Along:
 
 
 def _along_part(asked: Policy, edge: Edge, own: Policy) -> Along:
-    steps = asked.joins[edge] if isinstance(asked, Intersection) else (edge,)
+    steps = asked.joins[edge]
     shown = [
         found
-        for part, step in zip(_parts(asked), steps, strict=True)
+        for part, step in zip(asked.parts, steps, strict=True)
         if (found := _compare(part, step, own)) is not None
     ]
     return frozenset.intersection(*shown) if shown else None
@@ -159,7 +156,7 @@ def _compare(asked: Policy, edge: Edge, own: Policy) -> Along:
     """As :func:`_along` for policies that are no intersections; None where it cannot be told."""
     if asked.identity == own.identity:
         return frozenset({edge})
-    if isinstance(asked, KindPolicy) and isinstance(own, KindPolicy):
+    if asked.of_kinds and own.of_kinds:
         return _compare_kinds(asked, edge, own)
     try:
         covered = asked.relaxes(own)
@@ -168,7 +165,7 @@ def _compare(asked: Policy, edge: Edge, own: Policy) -> Along:
     return frozenset(own.edges) if covered else None
 
 
-def _compare_kinds(asked: KindPolicy, edge: Edge, own: KindPolicy) -> Along:
+def _compare_kinds(asked: Policy, edge: Edge, own: Policy) -> Along:
     """By the pairs of kinds that one record can have under the two; weights do not matter here."""
     pairs = possible_pairs(asked, own)
     ends = {(one.source, one.target): one for one in own.edges}
@@ -182,10 +179,6 @@ def _compare_kinds(asked: KindPolicy, edge: Edge, own: KindPolicy) -> Along:
     if None in found or not {edge.source, edge.target} <= present:
         return None
     return frozenset(one for one in found if one is not None)
-
-
-def _parts(policy: Policy) -> tuple[Policy, ...]:
-    return policy.parts if isinstance(policy, Intersection) else (policy,)
 
 
 def _about(accounts: list[Policy], epsilon: Mapping[str, Loss], *, of: Of) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from onesided.errors import UnprotectableError
-from onesided.policy import Edge, Intersection, KindPolicy, Policy, Presence, Shift
+from onesided.policy import Edge, Policy, Shift
 from onesided.session._groups import Groups
 
 
@@ -32,22 +32,22 @@ def value_shifts(
 
     Errors: UnprotectableError for a policy that says nothing about values beside its groups.
     """
-    parts = policy.parts if isinstance(policy, Intersection) else (policy,)
-    if not all(isinstance(part, KindPolicy | Presence) for part in parts):
+    moved = policy.other_values
+    if moved is None:
         raise UnprotectableError(
             f"The policy '{policy.name}' says which groups may pass as which, and nothing about "
             "other values of the same record, so it cannot price a sum of them.",
             hint="Use a policy about whole records, such as sensitive(...) or bounded(), or "
             "presence(...).",
         )
-    erratic = not monotone and any(isinstance(part, Presence) for part in parts)
+    erratic = not monotone and moved == "dropped"
     counted = policy.shifts(groups.query)
     return {
         edge: tuple(
             dict.fromkeys(
-                moved
+                change
                 for shift in many
-                for moved in (
+                for change in (
                     _several(shift, low, high, erratic=erratic and groups.excess != "single")
                     if groups.by
                     else _single(shift, low, high, optional=optional, erratic=erratic)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
@@ -100,14 +100,28 @@ def moves_between(policy: Policy, axes: Sequence[Axis], *, clamped: bool, partit
     Where a condition picks records, :meth:`onesided.linear.Moves.conditioned` of what is returned.
     Errors: PolicyError for a policy that cannot place these cells.
     """
-    if isinstance(policy, Graph):
-        return _of_values(policy, axes, clamped=clamped)
-    if isinstance(policy, Neighbourhood):
+    return policy.moves_on(_Laid(axes, clamped=clamped, partition=partition))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Laid:
+    """Cells of one or two columns, and a policy's moves among them."""
+
+    axes: Sequence[Axis] = field(kw_only=False)
+    clamped: bool
+    partition: bool
+
+    def of_kinds(self, policy: Policy) -> Moves:
+        shape = tuple(axis.cells for axis in self.axes)
+        return moves_of(policy, Grid(shape), partition=self.partition)
+
+    def of_graph(self, policy: Graph) -> Moves:
+        return _of_values(policy, self.axes, clamped=self.clamped)
+
+    def of_points(self, policy: Neighbourhood) -> Moves:
         if policy.metric == "haversine":
-            return _of_globe(policy, axes, clamped=clamped)
-        return _of_points(policy, axes)
-    shape = tuple(axis.cells for axis in axes)
-    return moves_of(policy, Grid(shape), partition=partition)
+            return _of_globe(policy, self.axes, clamped=self.clamped)
+        return _of_points(policy, self.axes)
 
 
 def moves_of_places(policy: Policy, names: Sequence[object]) -> Moves:
@@ -115,14 +129,28 @@ def moves_of_places(policy: Policy, names: Sequence[object]) -> Moves:
 
     Errors: PolicyError for groups that the policy cannot place, or one that is called "absent".
     """
-    if ABSENT in names and isinstance(policy, Graph | Neighbourhood):
+    if ABSENT in names and policy.between_values:
         raise PolicyError(
             f"A group is called {ABSENT!r}, which is what not being there is called.",
             hint="Rename it.",
         )
-    if not isinstance(policy, Neighbourhood):
-        return moves_of(policy, names if isinstance(policy, Graph) else len(names))  # type: ignore[arg-type]
-    return placed_moves(policy, names)
+    return policy.moves_on(_Named(names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Groups by name, and a policy's moves among them."""
+
+    names: Sequence[object]
+
+    def of_kinds(self, policy: Policy) -> Moves:
+        return moves_of(policy, len(self.names))
+
+    def of_graph(self, policy: Graph) -> Moves:
+        return moves_of(policy, self.names)  # type: ignore[arg-type]
+
+    def of_points(self, policy: Neighbourhood) -> Moves:
+        return placed_moves(policy, self.names)
 
 
 def _of_values(policy: Graph, axes: Sequence[Axis], *, clamped: bool) -> Moves:

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,12 @@ from onesided.mechanism._counts import CONFIDENCE, confident
 from onesided.mechanism._linear import Linear as Mechanism
 from onesided.mechanism._tails import tail_bound
 from onesided.noise import IntArray
-from onesided.policy import Graph, Guarantee, Neighbourhood, Policy
+from onesided.policy import Guarantee, Policy
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session.workloads._assurance import Apart, Assurance, assured, over_places
+from onesided.session.workloads._assurance import Apart, Assurance, assured
 from onesided.session.workloads._cells import moves_of_places
 from onesided.session.workloads._strategies import Choice, choose
 
@@ -153,7 +152,7 @@ class LinearQuery:
             confidence=self.confidence,
             read=lambda: counted(context, groups),
             label="linear queries",
-            apart=partial(over_places, context.policy),
+            apart=context.policy.moves_between_places,
         )
 
     def _groups(self, context: QueryContext) -> Groups:
@@ -177,7 +176,7 @@ def counted(context: QueryContext, groups: Groups) -> IntArray:
     two values, a condition might pick one now and after a short move the other, far away.
     Errors: ContributionError for units in several cells.
     """
-    if groups.where is not None and isinstance(context.policy, Graph | Neighbourhood):
+    if groups.where is not None and context.policy.between_values:
         context.refuse_null_units()
         everyone = replace(groups, where=None)
         everyone.refuse_excess(context, everyone.rows(context))

@@ -24,7 +24,6 @@ from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
 from onesided.session._question import PreparedQuery
 from onesided.session.values._value import Missing
-from onesided.session.workloads._assurance import along_axes
 from onesided.session.workloads._cells import Axis, moves_between
 from onesided.session.workloads._linear import Columns, LinearRelease, Strategy, answered, counted
 from onesided.session.workloads._strategies import choose
@@ -104,7 +103,7 @@ class RangeQuery:
             confidence=self.confidence,
             read=read,
             label="ranges",
-            apart=partial(along_axes, context.policy, axes),
+            apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
             detail={**binned.detail, "outside": self.outside},
             about=f"{groups.sentence} {self._sentence}",
         )

@@ -28,7 +28,7 @@ from onesided.linear._choose import candidates
 from onesided.linear._workload import thinned
 from onesided.mechanism._rates import rates_over
 from onesided.noise import TwoSidedGeometric
-from onesided.policy import Edge, Graph, Policy, Shift
+from onesided.policy import Edge, Policy, Shift
 from onesided.session._plan import Option
 
 _PROBED: Final = 256
@@ -137,8 +137,8 @@ def _makers(
     grid: Grid, tree: tuple[Policy, Sequence[Any]] | None
 ) -> dict[str, Callable[[], Operator]]:
     makers = dict(candidates(grid))
-    if tree is not None and isinstance(tree[0], Graph):
-        policy, names = tree
+    policy, names = tree or (None, ())
+    if policy is not None and policy.between_values and not policy.by_distance:
         try:
             counts = edge_counts(policy, names)
         except PolicyError:  # the graph has circles
