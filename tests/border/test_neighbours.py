@@ -169,9 +169,7 @@ def questions(rng, policy):
     yield s.Mean("v", bounds=bounds, **by)
     yield s.Mean("v", bounds=bounds, **alone)
     yield s.Variance("v", bounds=bounds, **alone)
-    if (
-        "keep" not in policy.excess_modes
-    )::  # presence hides groups that are counted: here values
+    if "keep" not in policy.excess_modes:  # presence hides groups that are counted: here values
         yield s.Histogram("v", bins=[-2, 0, 2, 6], missing="drop", epsilon=1, where=where)
         yield s.Quantile("v", "1/2", candidates=[-2, 0, 1, 5], **alone)
     yield s.Above(1, max_answers=rng.choice((None, 1)), **by)
