@@ -80,7 +80,6 @@ def test_certain_bounds_of_the_pictures_hold():
 
 
 def test_a_gallery_is_written_with_its_pictures(tmp_path):
-    pytest.importorskip("matplotlib")
     files = write(tmp_path, tasks=TASKS[:2])
     assert [file.name for file in files] == ["gallery.md", "bounded.png", "unbounded.png"]
     assert files[1].read_bytes().startswith(b"\x89PNG")

@@ -20,7 +20,7 @@ def test_it_runs_without_data_and_writes_numbers_and_plots(outcomes):
     assert list(outcomes) == ["halves", "theorems", "region", "stairs"]
     for outcome in outcomes.values():
         assert not outcome.skipped
-        assert {path.suffix for path in outcome.files} == {".csv", ".parquet", ".png", ".html"}
+        assert {path.suffix for path in outcome.files} == {".csv", ".parquet", ".png"}
         assert all(path.stat().st_size > 0 for path in outcome.files)
 
 

@@ -11,7 +11,7 @@ from onesided.errors import DataError, MissingDependencyError
 from onesided.noise import NotPrivateSeededNoise
 from onesided_experiments import Setup, reproduce
 from onesided_experiments._model import Paper
-from onesided_experiments.osdp import _fig1, _fig2_3, _fig4_5, _fig4_5_claims
+from onesided_experiments.osdp import _classify, _fig1, _fig2_3, _fig4_5, _fig4_5_claims
 from onesided_experiments.osdp._grams import grams_of, laplace, of_days, unknown_keys, without_noise
 from onesided_experiments.osdp._place_hour import (
     ALGORITHMS,
@@ -216,9 +216,6 @@ def test_errors_are_relative_and_empty_cells_count():
 
 
 def test_classification_counts_patterns_and_ranks():
-    pytest.importorskip("sklearn", reason="the 'papers' extra is not installed")
-    from onesided_experiments.osdp import _classify
-
     trace = trace_of(*[[1, 2, 3, 1, 2, 3]] * 60, *[[4, 4]] * 40, users=[0] * 60 + [*range(1, 41)])
     task = _classify.task_of(trace)
     assert (task.users, task.patterns) == (1, 3)
@@ -239,14 +236,11 @@ def test_classification_counts_patterns_and_ranks():
 
 
 def test_a_missing_package_is_said(monkeypatch):
-    pytest.importorskip("sklearn", reason="the 'papers' extra is not installed")
-    from onesided_experiments.osdp._classify import Task
-
     monkeypatch.setitem(sys.modules, "sklearn.model_selection", None)
-    task = Task(None, np.ones(3, dtype=bool), 1, 0)
+    task = _classify.Task(None, np.ones(3, dtype=bool), 1, 0)
     with pytest.raises(MissingDependencyError, match="sklearn") as caught:
         next(_fig1.splits(task, 1, 1))
-    assert "papers" in caught.value.hint
+    assert "pip install onesided-experiments" in caught.value.hint
 
 
 @pytest.mark.parametrize("better", ["hybrid", "Laplace"])

@@ -8,13 +8,10 @@ INFINITE
 
 from onesided._numbers import (
     INFINITE,
-    MAX_RATE,
     Infinite,
     Loss,
     Number,
-    exp_neg_bounds,
     positive,
-    probability,
     rate,
     round_up,
     strict_share,
@@ -24,13 +21,10 @@ from onesided._numbers import (
 
 __all__ = [
     "INFINITE",
-    "MAX_RATE",
     "Infinite",
     "Loss",
     "Number",
-    "exp_neg_bounds",
     "positive",
-    "probability",
     "rate",
     "round_up",
     "strict_share",

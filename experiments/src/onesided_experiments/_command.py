@@ -59,7 +59,7 @@ def run_paper(
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal numbers.")] = 1,
 ) -> None:
-    """Write each figure's numbers (CSV, Parquet) and plots (PNG, HTML), and judge its claims."""
+    """Write each figure's numbers (CSV, Parquet) and plots (PNG), and judge its claims."""
     paper, chosen = _chosen(name, only)
     console = Console()
     folder = Path(f"papers-{paper.name}") if out is None else out

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from onesided.errors import OutputError
-from onesided_experiments import _html, _png, _tables
+from onesided_experiments import _index, _png, _tables
 from onesided_experiments._lazy import load
 from onesided_experiments._model import Claim, Experiment, Job, Paper, Result, Row, Setup
 
 Progress = Callable[[str, int, int], None]
-_NEEDED: Final = ("duckdb", "plotly", "matplotlib")
+_NEEDED: Final = ("duckdb", "matplotlib")
 Mapper = Callable[[list[Job], Callable[[int], None]], list[Row]]
 
 
@@ -62,7 +62,7 @@ def reproduce(
     chosen = [one for one in paper.experiments if only is None or one.name in only]
     with _mapper(workers) as run:
         outcomes = [_one(experiment, setup, out, run, report) for experiment in chosen]
-    _html.write_index(paper, outcomes, setup, out)
+    _index.write(paper, outcomes, setup, out)
     return outcomes
 
 
@@ -89,7 +89,6 @@ def _write(experiment: Experiment, result: Result, out: Path) -> list[Path]:
     files = _tables.write(result.rows, out / experiment.name)
     for name, figure in result.figures.items():
         files.append(_png.write(figure, out / f"{name}.png"))
-        files.append(_html.write(figure, out / f"{name}.html"))
     return files
 
 

@@ -16,7 +16,6 @@ from onesided_experiments.baselines import (
     GapSparseVector,
     GapTopK,
     MeasuredTopK,
-    VirtualOptimal,
     combine_gaps,
     combine_leads,
 )
@@ -211,27 +210,6 @@ def test_plain_gaps_on_whole_numbers_lose_twice_the_promise():
     assert math.log(chance(2) / chance(3)) / rate == pytest.approx(1.99, abs=0.01)
 
 
-def test_virtual_optimum_is_the_papers_bound():
-    virtual = VirtualOptimal(epsilon=1, delta="1e-4", error="1e-3")
-    for k in range(1, 8):
-        plain = 1e-3 * math.exp(k) + 1e-4 * sum(math.exp(i) for i in range(k))
-        assert virtual.power(8 - k, threshold=7) == pytest.approx(min(1, plain), rel=1e-12)
-        assert float(virtual.bound(k)) == pytest.approx(min(1, plain), rel=1e-12)
-    assert virtual.power(6, threshold=5) == 0
-    assert VirtualOptimal(epsilon=1, delta=0).power(0, threshold=50) == 0
-    # "when k = 3, α = 0, β = 1/2, ε = 1 it must hold that δ > 0.12" -- the paper's sum gives 0.045.
-    assert VirtualOptimal(epsilon=1, delta="0.045").power(0, threshold=2) < 0.5
-    assert VirtualOptimal(epsilon=1, delta="0.046").power(0, threshold=2) > 0.5
-
-
-def test_virtual_optimum_agrees_with_the_bounds_floor():
-    bounds = pytest.importorskip("onesided.bounds")
-    for k in (1, 3, 10):
-        mine = VirtualOptimal(epsilon="1/2", delta="1e-5", error="1e-4").bound(k)
-        other = bounds.virtual_power("1e-4", epsilon="1/2", delta="1e-5", to_false=k)
-        assert float(mine) == pytest.approx(float(other), rel=1e-9)
-
-
 class NoDraw:
     def __getattr__(self, name):
         pytest.fail(f"{name} was drawn")
@@ -261,19 +239,3 @@ def test_bad_rates_are_refused(make, bad):
 def test_bad_shares_are_refused(bad):
     with pytest.raises(errors.ParameterError):
         MeasuredTopK.for_policy(od.policy.unbounded(), k=2, epsilon=1, share=bad)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"epsilon": 0},
-        {"epsilon": 10**9},
-        {"epsilon": math.nan},
-        {"delta": -1},
-        {"delta": 2},
-        {"error": "x"},
-    ],
-)
-def test_bad_virtual_parameters_are_refused(bad):
-    with pytest.raises(errors.ParameterError):
-        VirtualOptimal(**{"epsilon": 1, "delta": "1e-4", **bad})

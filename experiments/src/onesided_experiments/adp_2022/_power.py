@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
 from math import expm1
 from typing import Final, NamedTuple
 
-from onesided.bounds import attainable_power
+from onesided.bounds import attainable_power, virtual_power
 from onesided.mechanism import AtMost
 from onesided.policy import presence
-from onesided_experiments.baselines import VirtualOptimal
 
 
 class Point(NamedTuple):
@@ -40,8 +38,7 @@ def as_printed(point: Point, count: int) -> float:
 @lru_cache(maxsize=4096)
 def virtual(point: Point, count: int) -> float:
     """The paper's competitor: inequality (9) met with equality, for (ε, δ)-DP with error α."""
-    optimum = VirtualOptimal(epsilon=point.epsilon, delta=point.delta, error=point.alpha)
-    return optimum.power(count, threshold=point.threshold)
+    return _virtual(point, point.threshold + 1 - count)
 
 
 @lru_cache(maxsize=4096)
@@ -58,8 +55,16 @@ def attainable(point: Point, count: int) -> float:
 @lru_cache(maxsize=4096)
 def dangerous(point: Point, count: int) -> float:
     """The virtual optimum's power for "more than t": moves from the largest safe count."""
-    optimum = VirtualOptimal(epsilon=point.epsilon, delta=point.delta, error=point.alpha)
-    return float(min(Fraction(1), optimum.bound(max(0, count - point.threshold))))
+    return _virtual(point, count - point.threshold)
+
+
+def _virtual(point: Point, distance: int) -> float:
+    """The bound so many moves inside; 0 outside, where the answer would be an error."""
+    if distance <= 0:
+        return 0.0
+    return float(
+        virtual_power(point.alpha, epsilon=point.epsilon, delta=point.delta, to_false=distance)
+    )
 
 
 METHODS: Final[dict[str, Callable[[Point, int], float]]] = {

@@ -19,7 +19,6 @@ from onesided_experiments.baselines._top_k import (
     MeasuredTopK,
     MeasuredTopKAnswer,
 )
-from onesided_experiments.baselines._virtual import VirtualOptimal
 
 __all__ = [
     "ACCEPTED",
@@ -34,7 +33,6 @@ __all__ = [
     "MeasuredTopKAnswer",
     "ObjectivePerturbation",
     "Suppress",
-    "VirtualOptimal",
     "combine_gaps",
     "combine_leads",
 ]

@@ -3,17 +3,14 @@
 from fractions import Fraction
 
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as theirs
 
 from onesided import accounting as acc
-
-pytest.importorskip("dp_accounting", reason="optional cross-check; pip install dp-accounting")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def loss_of(scale, count):
-    from dp_accounting.pld import privacy_loss_distribution as theirs
-
     return theirs.from_discrete_laplace_mechanism(
         scale, sensitivity=count, value_discretization_interval=1e-4
     )
@@ -32,8 +29,6 @@ def test_symmetric_noise_agrees_and_ours_is_no_looser(rate, fall, count):
 
 def test_a_one_sided_release_is_folded_by_it_and_not_by_us():
     """A sample: δ leaks one way, ln 2 is lost the other way. Theirs is the larger of the two."""
-    from dp_accounting.pld import privacy_loss_distribution as theirs
-
     away, back = acc.sample_loss("1/2", removal=False), acc.sample_loss("1/2", removal=True)
     half = -0.6931471805599453
     other = theirs.from_two_probability_mass_functions({0: 0.0}, {0: half, 1: half})
