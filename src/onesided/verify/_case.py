@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from onesided._numbers import Infinite, Loss, Number, round_up
 from onesided._numbers import exact as exact_number
+from onesided.errors import OnesidedError
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._exact import exact
@@ -26,6 +28,7 @@ class Case:
     claims: per edge. flaw: what is wrong with a broken one; empty for a sound one. seen: where
     the flaw was met. loose: why a sound one's claim is not reached in this universe; empty if
     it is. delta: probability with which the claim may fail. unseen: how much cut tails may hide.
+    sealed: False where the program may read the clock, for a journal that writes down times.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Case:
     tail: float = CASE_TAIL
     delta: float = 0.0
     unseen: float = UNSEEN
+    sealed: bool = True
 
     @property
     def sound(self) -> bool:
@@ -52,8 +56,18 @@ class Case:
         return f"{self.name}: {self.flaw}" if self.flaw else self.name
 
     def run(self) -> Verdict:
-        """Check this case exactly."""
-        report = exact(self.program, self.policy, self.universe, query=self.query, tail=self.tail)
+        """Check this case exactly. A program that cannot be checked has the verdict *refused*."""
+        try:
+            report = exact(
+                self.program,
+                self.policy,
+                self.universe,
+                query=self.query,
+                tail=self.tail,
+                sealed=self.sealed,
+            )
+        except OnesidedError as error:
+            return Verdict(self, ExactReport({}, 1.0, 0, 0), 1.0, error.reason)
         return Verdict(self, report.light(), report.delta(self.claims))
 
 
@@ -61,26 +75,30 @@ class Case:
 class Verdict:
     """What the exact check said of one case.
 
-    proven: the δ at which the claim is proven along every edge, cut tails included.
+    proven: the δ at which the claim is proven along every edge, cut tails included. refused: why
+    the program could not be checked; empty if it could.
     """
 
     case: Case
     report: ExactReport
     proven: float
+    refused: str = ""
 
     @property
     def promised(self) -> float:
-        """The claim on the edge that was found worst against its claim."""
-        return round_up(self.case.claims[self._edge])
+        """The claim on the edge that was found worst against its claim; NaN if none was run."""
+        return round_up(self.case.claims[self._edge]) if self.report.findings else math.nan
 
     @property
     def found(self) -> float:
-        """The certain loss on that edge."""
-        return self.report.findings[self._edge].loss
+        """The certain loss on that edge; NaN if none was run."""
+        return self.report.findings[self._edge].loss if self.report.findings else math.nan
 
     @property
     def impossible(self) -> bool:
         """Whether the worst output was never seen on the other data: an infinite loss."""
+        if not self.report.findings:
+            return False
         finding = self.report.findings[self._edge]
         return finding.impossible and finding.loss > self.promised + ROUNDING
 
@@ -95,19 +113,23 @@ class Verdict:
 
     @property
     def accepted(self) -> bool:
-        """No edge was seen above its claim, and what was cut can hide little."""
+        """Every edge was tested, none seen above its claim, and what was cut can hide little."""
         case = self.case
         kept = case.delta > 0 or self.report.keeps_losses(case.claims)
-        return kept and self.proven <= case.delta + case.unseen
+        return not self.refused and kept and self.proven <= case.delta + case.unseen
 
     @property
     def right(self) -> bool:
-        """Whether the check told sound from broken."""
-        return self.accepted == self.case.sound
+        """Whether the check told sound from broken, and tested every edge."""
+        return self.accepted == self.case.sound and not self.report.untested
 
     @property
     def word(self) -> str:
         """The verdict in a word or a few."""
+        if self.refused:
+            return f"refused{': ' if self.case.sound else ', as it must be: '}{self.refused}"
+        if self.report.untested:
+            return f"NOT TESTED: {', '.join(edge.name for edge in self.report.untested)}"
         if not self.right:
             return "WRONG: a broken one accepted" if self.accepted else "WRONG: not kept"
         if not self.accepted:
@@ -116,7 +138,9 @@ class Verdict:
 
     @property
     def found_text(self) -> str:
-        """The loss in four digits, or that it is infinite."""
+        """The loss in four digits, or that it is infinite, or was not found."""
+        if self.refused:
+            return "-"
         return "infinite" if self.impossible else f"{self.found:.4f}"
 
     @property

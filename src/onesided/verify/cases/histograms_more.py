@@ -37,6 +37,7 @@ _SEEN: Final = Universe(
     units=2,
     values=(
         Record("sensitive", frozenset("a")),
+        Record("sensitive", frozenset("b")),
         Record("open", frozenset("a")),
         Record("open", frozenset("b")),
     ),
