@@ -1,6 +1,7 @@
 """Chance that is not on the paths: refused, or noticed because runs differ."""
 
 import datetime as dt
+import gc
 import os
 import random
 import threading
@@ -127,6 +128,26 @@ def test_other_threads_keep_their_clock_and_everything_is_put_back():
     verify.exact(program, POLICY, ONE)
     assert seen
     assert (time.time, os.urandom, np.random.rand, random.random) == before
+
+
+def test_a_collection_in_the_middle_of_a_run_may_read_the_clock():
+    seen = []
+
+    def timed(_phase, _about):
+        seen.append(time.perf_counter())
+
+    def program(_data, noise):
+        gc.collect()
+        return int(noise.uniform(2, 1)[0])
+
+    before = list(gc.callbacks)
+    gc.callbacks.append(timed)
+    try:
+        verify.exact(program, POLICY, ONE)
+    finally:
+        gc.callbacks.remove(timed)
+    assert seen
+    assert gc.callbacks == before
 
 
 def test_two_checks_at_once_do_not_get_into_each_others_way():

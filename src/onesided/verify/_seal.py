@@ -10,6 +10,7 @@ are found by watching a few of its runs call by call.
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import os
 import random
 import secrets
@@ -102,7 +103,8 @@ class _Guards:
     @property
     def running(self) -> bool:
         """Whether this thread is in the middle of a run."""
-        return getattr(self.local, "running", False)
+        own = self.local
+        return getattr(own, "running", False) and not getattr(own, "collecting", False)
 
     def add(self) -> None:
         with self._lock:
@@ -111,12 +113,25 @@ class _Guards:
                 for owner, name in _sources():
                     instead = self._guarded(getattr(owner, name), name_of(owner, name))
                     self._stack.enter_context(patch.object(owner, name, instead))
+                gc.callbacks.insert(0, self._pause)
+                gc.callbacks.append(self._go_on)
 
     def drop(self) -> None:
         with self._lock:
             self._seals -= 1
             if self._seals == 0:
                 self._stack.close()
+                gc.callbacks.remove(self._pause)
+                gc.callbacks.remove(self._go_on)
+
+    def _pause(self, phase: str, _about: object) -> None:
+        """A collection may start in the middle of a run; what others do then is no draw."""
+        if phase == "start":
+            self.local.collecting = True
+
+    def _go_on(self, phase: str, _about: object) -> None:
+        if phase == "stop":
+            self.local.collecting = False
 
     def _guarded(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
         def guarded(*arguments: Any, **named: Any) -> Any:
