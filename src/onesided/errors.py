@@ -3,7 +3,9 @@
     OnesidedError
     ├── ParameterError            a number or option that cannot be meant (also a ValueError)
     ├── PolicyError               a policy that is malformed or cannot be read (also a ValueError)
+    │   ├── ConditionError        a condition that is not in the language of conditions
     │   └── UnprotectableError    the query would need infinite loss under the policy
+    ├── SchemaError               a schema that is malformed or does not fit (also a ValueError)
     ├── DataError                 the table does not fit the question (also a ValueError)
     │   ├── UnknownColumnError    a column that is not in the table
     │   ├── KeysError             missing, duplicate or null public keys
@@ -86,6 +88,14 @@ class ParameterError(OnesidedError, ValueError):
 
 class PolicyError(OnesidedError, ValueError):
     """A policy that is malformed or cannot be read."""
+
+
+class ConditionError(PolicyError):
+    """A condition that is not in the language of conditions; ``place`` is its offset there."""
+
+
+class SchemaError(OnesidedError, ValueError):
+    """A schema that is malformed or does not fit."""
 
 
 class UnprotectableError(PolicyError):

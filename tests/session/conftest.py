@@ -1,11 +1,5 @@
 """One table, every engine: whoever reads tables gets all the contract tests by one line here."""
 
-import importlib.util
-import os
-import shutil
-import sys
-import warnings
-
 import duckdb
 import pandas as pd
 import polars as pl
@@ -39,39 +33,6 @@ def engine(request):
         spark = request.getfixturevalue("spark")
         return lambda columns: spark_table(spark, columns)
     return ENGINES[request.param]
-
-
-@pytest.fixture(scope="session")
-def spark(long_form):
-    """A small local Spark, started once."""
-    if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
-        pytest.skip("pyspark or java not found")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # it has not been tried with pandas 3
-        import pyspark.sql.functions  # noqa: F401
-        from pyspark.sql import SparkSession
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.log.level": "OFF",
-        # Tests run in zones of their own, so that no test relies on the machine's.
-        "spark.sql.session.timeZone": "Asia/Tokyo",
-    }
-    if not long_form:
-        # A thousand queries on ten rows each: compiling Java for them would take a third longer.
-        settings["spark.sql.codegen.wholeStage"] = "false"
-        settings["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
-    builder = SparkSession.builder.master("local[2]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
 
 
 # Spark has no unsigned numbers.

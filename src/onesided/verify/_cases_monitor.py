@@ -285,7 +285,6 @@ def _case(
         flaw=flaw,
         seen=seen,
         tail=tail,
-        sealed=stream.crash is None,  # a journal writes down when each step was made
     )
 
 

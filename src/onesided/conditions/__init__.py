@@ -1,0 +1,27 @@
+"""Conditions on one row: a closed language, parsed, typed, and only then translated.
+
+:meth:`Condition.parse` reads a text, :meth:`Condition.bind` gives it types, and
+:class:`Translator` writes it in an engine's own expressions; :func:`evaluate` says in plain Python
+what it means. The user's text never reaches an engine.
+"""
+
+from onesided.conditions._bind import bind
+from onesided.conditions._condition import BoundCondition, Condition
+from onesided.conditions._evaluate import evaluate
+from onesided.conditions._parse import parse
+from onesided.conditions._translate import Terms, Translator, balanced
+from onesided.conditions._tree import Node, Scalar, columns
+
+__all__ = [
+    "BoundCondition",
+    "Condition",
+    "Node",
+    "Scalar",
+    "Terms",
+    "Translator",
+    "balanced",
+    "bind",
+    "columns",
+    "evaluate",
+    "parse",
+]

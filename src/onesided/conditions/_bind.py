@@ -1,0 +1,217 @@
+"""Types for a tree: wrong mixtures are refused by name, and both sides of it get one type.
+
+Literals take the type of what they are compared with, exactly: ``age < 17.5`` becomes
+``age <= 17``, and a value that the other side cannot have is never found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final
+
+from onesided.conditions import _mixing as mixing
+from onesided.conditions._evaluate import evaluate
+from onesided.conditions._mixing import Refuse
+from onesided.conditions._source import Source
+from onesided.conditions._tree import (
+    Arithmetic,
+    Between,
+    Both,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Compare,
+    Convert,
+    IsNull,
+    Known,
+    Like,
+    Literal,
+    Node,
+    Not,
+    OneOf,
+    nodes,
+)
+from onesided.errors import ConditionError, UnknownColumnError
+from onesided.schema import BOOLEAN, LARGEST, Type, whole
+
+_MOST_WORK: Final = 20_000  # operations per row
+
+
+def bind(tree: Node, types: Mapping[str, Type], *, text: str) -> Node:
+    """The typed tree of a condition on columns of these types.
+
+    Errors: UnknownColumnError; ConditionError, showing the place in ``text``, for mixtures of types
+    that mean nothing, and where the result is not true or false.
+    """
+    binder = _Binder(types, Source(text))
+    bound = binder.boolean(tree)
+    if _work(bound) > _MOST_WORK:
+        raise ConditionError(
+            "The condition takes too many operations per row.",
+            hint="Compute a column first, and write the condition on that.",
+        )
+    return bound
+
+
+def _work(tree: Node) -> int:
+    """How many operations a tree is, if checks repeat what they check; shared parts count again."""
+    weights: dict[int, int] = {}
+    for node in reversed(list(_distinct(tree))):
+        factor = 3 if isinstance(node, Arithmetic | Call | Convert) else 2
+        below = sum(weights[id(part)] for part in node.parts)
+        weights[id(node)] = min(1 + factor * below, _MOST_WORK + 1) if below > 1 else 1 + below
+        if isinstance(node, Both | OneOf | Case):
+            weights[id(node)] = 1 + below
+    return weights[id(tree)]
+
+
+def _distinct(tree: Node) -> list[Node]:
+    """Every node once, each before its parts."""
+    seen: set[int] = set()
+    order: list[Node] = []
+    waiting: list[tuple[Node, bool]] = [(tree, False)]
+    while waiting:
+        node, done = waiting.pop()
+        if done:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            waiting.append((node, True))
+            waiting.extend((part, False) for part in node.parts)
+    return order[::-1]
+
+
+class _Binder:
+    """Types one tree."""
+
+    def __init__(self, types: Mapping[str, Type], source: Source) -> None:
+        self._types, self._source = types, source
+
+    def boolean(self, node: Node) -> Node:
+        """A part that must be true or false."""
+        bound = self.bind(node)
+        if bound.type.kind != "boolean":
+            raise self.refuse(
+                node, f"This is {_a(bound.type)}, not true or false.", _compare_hint(node)
+            )
+        return bound
+
+    def bind(self, node: Node) -> Node:
+        """One node with its type; what does not depend on the row becomes a literal."""
+        bound = _BINDERS[type(node)](self, node)
+        if bound.parts and all(isinstance(part, Literal) for part in bound.parts):
+            return Literal(value=evaluate(bound, {}), type=bound.type, place=bound.place)
+        return bound
+
+    def refuse(self, node: Node, reason: str, hint: str) -> ConditionError:
+        return self._source.error(reason, node.place, hint)
+
+    def _refuser(self, node: Node) -> Refuse:
+        return lambda reason, hint: self.refuse(node, reason, hint)
+
+    def literal(self, node: Literal) -> Node:
+        return node
+
+    def column(self, node: Column) -> Node:
+        kind = self._types.get(node.name)
+        if kind is None:
+            near = get_close_matches(node.name, self._types, n=1, cutoff=0.6) or [
+                name for name in self._types if name.lower() == node.name.lower()
+            ]
+            known = f"Did you mean {near[0]!r}? " if near else ""
+            raise UnknownColumnError(
+                f"The table has no column {node.name!r}.",
+                hint=f"{known}Its columns are {', '.join(list(self._types)[:20])}.",
+                column=node.name,
+            )
+        found = replace(node, type=kind)
+        if kind.kind == "integer" and not kind.is_bounded:
+            return Convert(part=found, type=whole(-LARGEST, LARGEST), place=node.place)
+        return found
+
+    def compare(self, node: Compare) -> Node:
+        left, right = self.bind(node.left), self.bind(node.right)
+        return mixing.compared(node.op, left, right, self._refuser(node))
+
+    def both(self, node: Both) -> Node:
+        members = tuple(self.boolean(part) for part in node.members)
+        return replace(node, members=members, type=BOOLEAN)
+
+    def negation(self, node: Not) -> Node:
+        return replace(node, part=self.boolean(node.part), type=BOOLEAN)
+
+    def is_null(self, node: IsNull) -> Node:
+        return replace(node, part=self.bind(node.part), type=BOOLEAN)
+
+    def one_of(self, node: OneOf) -> Node:
+        part, refuse = self.bind(node.part), self._refuser(node)
+        found: dict[object, Literal] = {}
+        for value in node.values:
+            test = mixing.with_literal("=", part, value, refuse)
+            if isinstance(test, Compare) and isinstance(test.right, Literal):
+                found[test.right.value] = test.right
+                part = test.left
+        if not found:
+            return Known(part=part, value=False, type=BOOLEAN, place=node.place)
+        return replace(node, part=part, values=tuple(found.values()), type=BOOLEAN)
+
+    def between(self, node: Between) -> Node:
+        part, low, high = (self.bind(inner) for inner in node.parts)
+        refuse = self._refuser(node)
+        ends = (mixing.compared(">=", part, low, refuse), mixing.compared("<=", part, high, refuse))
+        return Both(op="AND", members=ends, type=BOOLEAN, place=node.place)
+
+    def like(self, node: Like) -> Node:
+        part = self.bind(node.part)
+        mixing.require(part, "text", what="LIKE", refuse=self._refuser(node))
+        return replace(node, part=part, type=BOOLEAN)
+
+    def case(self, node: Case) -> Node:
+        tests = [self.boolean(when) for when, _ in node.branches]
+        values = [self.bind(then) for _, then in node.branches]
+        values += [] if node.otherwise is None else [self.bind(node.otherwise)]
+        same, kind = mixing.unified(values, "CASE", self._refuser(node))
+        branches = tuple(zip(tests, same, strict=False))
+        otherwise = None if node.otherwise is None else same[-1]
+        return replace(node, branches=branches, otherwise=otherwise, type=kind)
+
+    def coalesce(self, node: Coalesce) -> Node:
+        values = [self.bind(part) for part in node.members]
+        same, kind = mixing.unified(values, "COALESCE", self._refuser(node))
+        return replace(node, members=tuple(same), type=kind)
+
+    def arithmetic(self, node: Arithmetic) -> Node:
+        left, right = self.bind(node.left), self.bind(node.right)
+        return mixing.arithmetic(node, left, right, self._refuser(node))
+
+    def call(self, node: Call) -> Node:
+        return mixing.called(node, self.bind(node.part), self._refuser(node))
+
+
+def _a(kind: Type) -> str:
+    return {"integer": "an integer", "text": "text"}.get(kind.kind, f"a {kind}")
+
+
+def _compare_hint(node: Node) -> str:
+    names = [part.name for part in nodes(node) if isinstance(part, Column)]
+    return f"Write a comparison, such as {names[0] if names else 'age'} = 1."
+
+
+_BINDERS: Final[Mapping[type[Node], Callable[..., Node]]] = {
+    Literal: _Binder.literal,
+    Column: _Binder.column,
+    Compare: _Binder.compare,
+    Both: _Binder.both,
+    Not: _Binder.negation,
+    IsNull: _Binder.is_null,
+    OneOf: _Binder.one_of,
+    Between: _Binder.between,
+    Like: _Binder.like,
+    Case: _Binder.case,
+    Coalesce: _Binder.coalesce,
+    Arithmetic: _Binder.arithmetic,
+    Call: _Binder.call,
+}

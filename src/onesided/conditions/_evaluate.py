@@ -1,0 +1,221 @@
+"""What a typed condition means, row by row, in plain Python: the reference for every engine.
+
+Values are as :mod:`onesided.schema` describes them; ``None`` is unknown. Every operation gives a
+value for every row: where an engine might stop with an error, the value is unknown.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, Final, TypeAlias
+
+from onesided.conditions._tree import (
+    Arithmetic,
+    Both,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Compare,
+    Convert,
+    IsNull,
+    Known,
+    Later,
+    Like,
+    Literal,
+    Node,
+    Not,
+    OneOf,
+)
+from onesided.schema import DAY, FIRST_DAY, LARGEST, LAST_DAY, Type
+
+Row: TypeAlias = Mapping[str, object]
+_LOWER: Final = {ord(c): ord(c) + 32 for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_UPPER: Final = {small: large for large, small in _LOWER.items()}
+_COMPARE: Final[Mapping[str, Callable[..., bool]]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def evaluate(tree: Node, row: Row) -> bool | int | float | str | None:
+    """The value of a typed tree for one row; None is unknown."""
+    value: Any = _EVALUATORS[type(tree)](tree, row)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value  # type: ignore[no-any-return] # a value of the row, or made of such
+
+
+def _column(node: Column, row: Row) -> object:
+    return row[node.name]
+
+
+def _compare(node: Compare, row: Row) -> bool | None:
+    left, right = evaluate(node.left, row), evaluate(node.right, row)
+    if left is None or right is None:
+        return None
+    return _COMPARE[node.op](left, right)
+
+
+def _both(node: Both, row: Row) -> bool | None:
+    values = [evaluate(part, row) for part in node.members]
+    deciding = node.op == "OR"
+    if any(value is deciding for value in values):
+        return deciding
+    return None if None in values else not deciding
+
+
+def _not(node: Not, row: Row) -> bool | None:
+    value = evaluate(node.part, row)
+    return None if value is None else not value
+
+
+def _one_of(node: OneOf, row: Row) -> bool | None:
+    value = evaluate(node.part, row)
+    return None if value is None else any(value == one.value for one in node.values)
+
+
+def _like(node: Like, row: Row) -> bool | None:
+    text = evaluate(node.part, row)
+    if text is None:
+        return None
+    pattern = "".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in node.pattern)
+    return re.fullmatch(pattern, str(text), re.DOTALL) is not None
+
+
+def _case(node: Case, row: Row) -> object:
+    for when, then in node.branches:
+        if evaluate(when, row) is True:
+            return evaluate(then, row)
+    return None if node.otherwise is None else evaluate(node.otherwise, row)
+
+
+def _coalesce(node: Coalesce, row: Row) -> object:
+    values = (evaluate(part, row) for part in node.members)
+    return next((value for value in values if value is not None), None)
+
+
+def _arithmetic(node: Arithmetic, row: Row) -> int | float | None:
+    left, right = evaluate(node.left, row), evaluate(node.right, row)
+    if left is None or right is None or isinstance(left, str) or isinstance(right, str):
+        return None
+    if node.op in "/%":
+        if right == 0:
+            return None
+        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        return _bounded(quotient if node.op == "/" else left - quotient * right)
+    operation: Callable[..., int | float] = {
+        "+": operator.add,
+        "-": operator.sub,
+        "*": operator.mul,
+    }[node.op]
+    return _bounded(operation(left, right))
+
+
+def _bounded(value: float) -> int | float | None:
+    return None if isinstance(value, int) and abs(value) > LARGEST else value
+
+
+def _call(node: Call, row: Row) -> int | float | str | None:
+    value = evaluate(node.part, row)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        start, *length = node.arguments or (1,)
+        end = start - 1 + length[0] if length else None
+        texts: Mapping[str, str | int] = {
+            "LOWER": value.translate(_LOWER),
+            "UPPER": value.translate(_UPPER),
+            "LENGTH": len(value),
+            "TRIM": value.strip(" "),
+            "SUBSTRING": value[start - 1 : end],
+        }
+        return texts[node.function]
+    return abs(value) if node.function == "ABS" else _part(node, int(value))
+
+
+def _part(node: Call, value: int) -> int | None:
+    """A part of a date, a moment or a time of day."""
+    kind = node.part.type
+    micros = value // 1000 if kind.fine else value
+    days, clock = (value, 0) if kind.kind == "date" else divmod(micros, DAY)
+    if kind.kind == "time":
+        days, clock = 0, value
+    if not FIRST_DAY <= days <= LAST_DAY:
+        return None
+    date = dt.date.fromordinal(days + dt.date(1970, 1, 1).toordinal())
+    seconds = clock // 1_000_000
+    return {
+        "YEAR": date.year,
+        "MONTH": date.month,
+        "DAY": date.day,
+        "ISODOW": date.isoweekday(),
+        "HOUR": seconds // 3600,
+        "MINUTE": seconds // 60 % 60,
+        "SECOND": seconds % 60,
+    }[node.function]
+
+
+def _is_null(node: IsNull, row: Row) -> bool:
+    return evaluate(node.part, row) is None
+
+
+def _known(node: Known, row: Row) -> bool | None:
+    return None if evaluate(node.part, row) is None else node.value
+
+
+def _convert(node: Convert, row: Row) -> int | float | None:
+    value = evaluate(node.part, row)
+    if not isinstance(value, int):
+        return None
+    if node.type.kind == "number":
+        return float(value)
+    if node.type.kind == "integer":
+        return _bounded(value)
+    micros = value * DAY if node.part.type.kind == "date" else value
+    if not _in_calendar(micros, Type("datetime")):
+        return None
+    fine = micros * 1000 if node.type.fine else micros
+    return fine if -(2**63) <= fine < 2**63 else None
+
+
+def _later(node: Later, row: Row) -> int | None:
+    value = evaluate(node.part, row)
+    if not isinstance(value, int) or not _in_calendar(value, node.type):
+        return None
+    moved = value + node.amount
+    return moved if _in_calendar(moved, node.type) else None
+
+
+def _in_calendar(value: int, kind: Type) -> bool:
+    """Whether a date or a moment is of a year from 1 to 9999, and within 64 bits."""
+    day = 1 if kind.kind == "date" else DAY * 1000 if kind.fine else DAY
+    return FIRST_DAY * day <= value < (LAST_DAY + 1) * day and -(2**63) <= value < 2**63
+
+
+_EVALUATORS: Final[Mapping[type[Node], Callable[..., object]]] = {
+    Column: _column,
+    Literal: lambda node, _: float(node.value) if isinstance(node.value, Decimal) else node.value,
+    Compare: _compare,
+    Both: _both,
+    Not: _not,
+    IsNull: _is_null,
+    OneOf: _one_of,
+    Like: _like,
+    Case: _case,
+    Coalesce: _coalesce,
+    Arithmetic: _arithmetic,
+    Call: _call,
+    Known: _known,
+    Convert: _convert,
+    Later: _later,
+}

@@ -1,0 +1,373 @@
+"""Typed trees to an engine's own expressions: one walk for all engines, words from each.
+
+An engine says how it writes each operation (:class:`Terms`); which operations, in which order, and
+what is checked as it runs is decided here, once. Where types prove that nothing can overflow,
+nothing is checked, and a plain comparison stays one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from onesided.conditions._ranges import absolute_range, exact_range
+from onesided.conditions._tree import (
+    Arithmetic,
+    Both,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Compare,
+    Convert,
+    IsNull,
+    Known,
+    Later,
+    Like,
+    Literal,
+    Node,
+    Not,
+    OneOf,
+    Scalar,
+)
+from onesided.schema import DAY, FIRST_DAY, INTEGER, LARGEST, LAST_DAY, Type, whole
+
+E = TypeVar("E")
+WIDE: Final = whole(-LARGEST, LARGEST)
+_OPPOSITE: Final = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_NO: Final = Type("boolean")
+_LARGEST_NUMBER: Final = 1.7976931348623157e308
+
+
+class Terms(Protocol[E]):
+    """How an engine writes each operation. Null is unknown, in and out.
+
+    Whole numbers come in three widths: a column's own, 64 bits, and *wide*: at least 38 digits.
+    Moments in nanoseconds are whole numbers of 64 bits.
+    """
+
+    def column(self, name: str, kind: Type) -> E: ...
+    def literal(self, value: Scalar, kind: Type) -> E: ...
+    def compare(self, op: str, left: E, right: E) -> E: ...
+    def between(self, part: E, low: E, high: E, closed: str) -> E: ...
+    def both(self, op: str, parts: Sequence[E]) -> E: ...
+    def negate(self, part: E) -> E: ...
+    def is_null(self, part: E) -> E: ...
+    def one_of(self, part: E, values: Sequence[Scalar], kind: Type) -> E: ...
+    def like(self, part: E, pattern: str) -> E: ...
+    def case(self, branches: Sequence[tuple[E, E]], otherwise: E | None, kind: Type) -> E: ...
+    def coalesce(self, parts: Sequence[E]) -> E: ...
+    def long(self, part: E) -> E: ...
+    def wide(self, part: E) -> E: ...
+    def number(self, part: E, *, wide: bool) -> E: ...
+    def numbers(self, op: str, left: E, right: E) -> E: ...
+    def whole(self, op: str, left: E, right: E, *, wide: bool, checked: bool) -> E: ...
+    def divided(self, op: str, left: E, right: E, *, wide: bool, positive: bool) -> E: ...
+    def non_zero(self, part: E, *, wide: bool) -> E: ...
+    def absolute(self, part: E) -> E: ...
+    def text(self, function: str, part: E, arguments: Sequence[int]) -> E: ...
+    def extract(self, unit: str, part: E, kind: Type) -> E: ...
+    def midnight(self, part: E, kind: Type) -> E: ...
+    def finer(self, part: E, kind: Type) -> E: ...
+    def later(self, part: E, amount: int, kind: Type) -> E: ...
+
+
+def balanced(parts: Sequence[E], join: Callable[[E, E], E]) -> E:
+    """All parts joined two by two, so that a long chain does not nest deep."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return join(balanced(parts[:middle], join), balanced(parts[middle:], join))
+
+
+class Translator(Generic[E]):
+    """Walks a typed tree with one engine's words."""
+
+    def __init__(self, terms: Terms[E]) -> None:
+        self._terms = terms
+
+    def three_valued(self, tree: Node) -> E:
+        """True, false or null."""
+        return self._value(tree)
+
+    def where(self, tree: Node) -> E:
+        """For a filter that keeps rows where it is true, and drops those where it is null."""
+        return self._true(tree)
+
+    def picked(self, tree: Node) -> E:
+        """True where the condition is true, else false: never null."""
+        return self._decided(self._true(tree))
+
+    def not_false(self, tree: Node) -> E:
+        """True where the condition is true or unknown, else false: never null."""
+        return self._terms.negate(self._decided(self._false(tree)))
+
+    def _decided(self, test: E) -> E:
+        no = self._terms.literal(False, _NO)  # noqa: FBT003 - it is the value
+        return self._terms.coalesce([test, no])
+
+    def _true(self, node: Node) -> E:
+        """True where the node is true, else false or null."""
+        if isinstance(node, Both):
+            return self._terms.both(node.op, [self._true(part) for part in node.members])
+        if isinstance(node, Not):
+            return self._false(node.part)
+        if isinstance(node, Compare):
+            return self._compared(node, node.op)
+        if isinstance(node, OneOf):
+            return self._plain_one_of(node)
+        if isinstance(node, Known):
+            return self._known_as(node, wanted=True)
+        return self._value(node)
+
+    def _false(self, node: Node) -> E:
+        """True where the node is false, else false or null."""
+        if isinstance(node, Both):
+            op = "OR" if node.op == "AND" else "AND"
+            return self._terms.both(op, [self._false(part) for part in node.members])
+        if isinstance(node, Not):
+            return self._true(node.part)
+        if isinstance(node, Compare):
+            return self._compared(node, _OPPOSITE[node.op])
+        if isinstance(node, Known):
+            return self._known_as(node, wanted=False)
+        return self._terms.negate(self._value(node))
+
+    def _known_as(self, node: Known, *, wanted: bool) -> E:
+        if node.value is not wanted:
+            return self._terms.literal(False, node.type)  # noqa: FBT003 - it is the value
+        return self._terms.negate(self._terms.is_null(self._clean(node.part)))
+
+    def _compared(self, node: Compare, op: str) -> E:
+        left, right = self._sides(node)
+        if isinstance(node.right, Literal) and not _is_clean(node.left) and op != "<>":
+            return self._near(op, left, right)
+        tests = self._all_finite(node.left, left) + self._all_finite(node.right, right)
+        return self._terms.both("AND", [self._terms.compare(op, left, right), *tests])
+
+    def _near(self, op: str, part: E, literal: E) -> E:
+        """A comparison with a number, which neither NaN nor an infinity passes.
+
+        NaN is above every number in all engines, and is bounded away with the infinities.
+        """
+        least, most = (
+            self._terms.literal(end, Type("number")) for end in (-_LARGEST_NUMBER, _LARGEST_NUMBER)
+        )
+        if op == "=":
+            return self._terms.compare(op, part, literal)
+        if op in (">", ">="):
+            return self._terms.between(part, literal, most, "both" if op == ">=" else "right")
+        return self._terms.between(part, least, literal, "both" if op == "<=" else "left")
+
+    def _all_finite(self, node: Node, part: E) -> list[E]:
+        """What must hold so that a number is one."""
+        if _is_clean(node):
+            return []
+        ends = [
+            self._terms.literal(end, Type("number")) for end in (-_LARGEST_NUMBER, _LARGEST_NUMBER)
+        ]
+        return [self._terms.between(part, ends[0], ends[1], "both")]
+
+    def _value(self, node: Node) -> E:
+        made: E = _VALUES[type(node)](self, node)
+        return made
+
+    def _clean(self, node: Node) -> E:
+        """The value, and null instead of NaN and infinities."""
+        value = self._value(node)
+        tests = self._all_finite(node, value)
+        return self._only(tests, value, node.type) if tests else value
+
+    def _only(self, tests: Sequence[E], value: E, kind: Type) -> E:
+        return self._terms.case([(self._terms.both("AND", tests), value)], None, kind)
+
+    def _sides(self, node: Compare) -> tuple[E, E]:
+        """Both sides in one width."""
+        left, right = node.left, node.right
+        if left.type.kind != "integer":
+            return self._value(left), self._value(right)
+        if isinstance(right, Literal):
+            kind = left.type if _is_narrow(left) else WIDE if _is_wide(left) else INTEGER
+            return self._value(left), self._terms.literal(right.value, kind)
+        wide = _is_wide(left) or _is_wide(right)
+        return self._width(left, wide=wide), self._width(right, wide=wide)
+
+    def _width(self, node: Node, *, wide: bool) -> E:
+        """A whole number in 64 bits, or wide."""
+        if isinstance(node, Literal):
+            return self._terms.literal(node.value, WIDE if wide else INTEGER)
+        value = self._value(node)
+        if wide:
+            return self._terms.wide(value)
+        return self._terms.long(value) if _is_narrow(node) else value
+
+    def column(self, node: Column) -> E:
+        return self._terms.column(node.name, node.type)
+
+    def literal(self, node: Literal) -> E:
+        return self._terms.literal(node.value, node.type)
+
+    def compare(self, node: Compare) -> E:
+        left, right = self._sides(node)
+        test = self._terms.compare(node.op, left, right)
+        tests = self._all_finite(node.left, left) + self._all_finite(node.right, right)
+        return self._only(tests, test, node.type) if tests else test
+
+    def both(self, node: Both) -> E:
+        return self._terms.both(node.op, [self._value(part) for part in node.members])
+
+    def negation(self, node: Not) -> E:
+        return self._terms.negate(self._value(node.part))
+
+    def is_null(self, node: IsNull) -> E:
+        return self._terms.is_null(self._clean(node.part))
+
+    def _plain_one_of(self, node: OneOf) -> E:
+        kind, part = node.part.type, self._value(node.part)
+        if kind.kind == "integer" and not _is_narrow(node.part):
+            kind = WIDE if _is_wide(node.part) else INTEGER
+        return self._terms.one_of(part, [value.value for value in node.values], kind)
+
+    def one_of(self, node: OneOf) -> E:
+        tests = self._all_finite(node.part, self._value(node.part))
+        test = self._plain_one_of(node)
+        return self._only(tests, test, node.type) if tests else test
+
+    def like(self, node: Like) -> E:
+        return self._terms.like(self._value(node.part), node.pattern)
+
+    def case(self, node: Case) -> E:
+        branches = [
+            (self.picked(when), self._member(then, node.type, node)) for when, then in node.branches
+        ]
+        last = node.otherwise
+        otherwise = None if last is None else self._member(last, node.type, node)
+        return self._terms.case(branches, otherwise, _width_of(node))
+
+    def coalesce(self, node: Coalesce) -> E:
+        return self._terms.coalesce([self._member(part, node.type, node) for part in node.members])
+
+    def _member(self, part: Node, kind: Type, whole_node: Node) -> E:
+        """One of several values that have one type and one width."""
+        if kind.kind == "integer":
+            return self._width(part, wide=_is_wide(whole_node))
+        return self._clean(part)
+
+    def arithmetic(self, node: Arithmetic) -> E:
+        if node.type.kind == "number":
+            return self._terms.numbers(node.op, self._value(node.left), self._value(node.right))
+        wide = _is_wide(node)
+        left, right = self._width(node.left, wide=wide), self._width(node.right, wide=wide)
+        if node.op in "/%":
+            positive = node.left.type.low >= 0 and node.right.type.low >= 0
+            if node.right.type.low <= 0 <= node.right.type.high:
+                right = self._terms.non_zero(right, wide=wide)
+            return self._terms.divided(node.op, left, right, wide=wide, positive=positive)
+        low, high = exact_range(node.op, node.left.type, node.right.type)
+        checked = not whole(low, high).is_bounded
+        return self._terms.whole(node.op, left, right, wide=wide, checked=checked)
+
+    def call(self, node: Call) -> E:
+        if node.function == "ABS":
+            if node.type.kind == "number":
+                return self._terms.absolute(self._value(node.part))
+            return self._terms.absolute(self._width(node.part, wide=_is_wide(node)))
+        part = self._value(node.part)
+        if node.part.type.kind == "text":
+            return self._terms.text(node.function, part, node.arguments)
+        found = self._terms.extract(node.function, part, node.part.type)
+        tests = self._calendar(part, node.part.type)
+        return self._only(tests, found, node.type) if tests else found
+
+    def _calendar(self, part: E, kind: Type, amount: int = 0) -> list[E]:
+        """What must hold so that a moment, and it some time later, is of a year from 1 to 9999."""
+        if kind.kind == "time" or kind.fine:
+            return []
+        unit = 1 if kind.kind == "date" else DAY
+        low = max(FIRST_DAY * unit, FIRST_DAY * unit - amount)
+        high = min((LAST_DAY + 1) * unit - 1, (LAST_DAY + 1) * unit - 1 - amount)
+        if low > high:
+            return [self._terms.literal(False, _NO)]  # noqa: FBT003 - it is the value
+        ends = [self._terms.literal(end, kind) for end in (low, high)]
+        return [self._terms.between(part, ends[0], ends[1], "both")]
+
+    def known(self, node: Known) -> E:
+        known = self._terms.negate(self._terms.is_null(self._clean(node.part)))
+        return self._only([known], self._terms.literal(node.value, node.type), node.type)
+
+    def convert(self, node: Convert) -> E:
+        part, kind = self._value(node.part), node.part.type
+        if node.type.kind == "number":
+            return self._terms.number(part, wide=_is_wide(node.part))
+        if node.type.kind == "integer":
+            limits = [self._terms.literal(limit, kind) for limit in (-LARGEST, LARGEST)]
+            tests = [
+                self._terms.compare(op, part, limit)
+                for op, limit in zip((">=", "<="), limits, strict=True)
+                if kind.low < -LARGEST or op == "<="
+            ]
+            return self._terms.wide(self._only(tests, part, kind))
+        day = self._only(self._calendar(part, kind), part, kind)
+        moment = Type("datetime", zoned=node.type.zoned)
+        made = self._terms.midnight(day, moment) if kind.kind == "date" else day
+        return self._terms.finer(made, moment) if node.type.fine else made
+
+    def later(self, node: Later) -> E:
+        part = self._value(node.part)
+        moved = self._terms.later(part, node.amount, node.type)
+        tests = self._calendar(part, node.type, node.amount)
+        return self._only(tests, moved, node.type) if tests else moved
+
+
+def _is_clean(node: Node) -> bool:
+    """Whether a node is null where it is no number: neither NaN nor infinite."""
+    if node.type.kind != "number":
+        return True
+    return isinstance(node, Literal | Convert | Case | Coalesce)
+
+
+def _is_wide(node: Node) -> bool:
+    """Whether a whole number is computed, or kept, in more than 64 bits."""
+    if isinstance(node, Arithmetic):
+        op = "/" if node.op == "%" else node.op
+        low, high = exact_range(op, node.left.type, node.right.type)
+        return _is_wide(node.left) or _is_wide(node.right) or not whole(low, high).is_long
+    if isinstance(node, Call) and node.function == "ABS":
+        return _is_wide(node.part) or not whole(*absolute_range(node.part.type)).is_long
+    if isinstance(node, Case):
+        values = [then for _, then in node.branches]
+        values += [] if node.otherwise is None else [node.otherwise]
+        return any(_is_wide(part) for part in values)
+    if isinstance(node, Coalesce):
+        return any(_is_wide(part) for part in node.members)
+    return isinstance(node, Convert) or not node.type.is_long
+
+
+def _is_narrow(node: Node) -> bool:
+    """Whether a whole number has a width of its own, and not one of 64 bits or more."""
+    return isinstance(node, Column) or (isinstance(node, Call) and node.function == "LENGTH")
+
+
+def _width_of(node: Node) -> Type:
+    if node.type.kind != "integer":
+        return node.type
+    return WIDE if _is_wide(node) else INTEGER
+
+
+_VALUES: Final[Mapping[type[Node], Callable[..., Any]]] = {
+    Column: Translator.column,
+    Literal: Translator.literal,
+    Compare: Translator.compare,
+    Both: Translator.both,
+    Not: Translator.negation,
+    IsNull: Translator.is_null,
+    OneOf: Translator.one_of,
+    Like: Translator.like,
+    Case: Translator.case,
+    Coalesce: Translator.coalesce,
+    Arithmetic: Translator.arithmetic,
+    Call: Translator.call,
+    Known: Translator.known,
+    Convert: Translator.convert,
+    Later: Translator.later,
+}

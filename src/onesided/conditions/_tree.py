@@ -1,0 +1,293 @@
+"""Conditions as a tree: a closed list of nodes, each frozen; ``str`` gives the canonical text.
+
+The parser makes them without types; :func:`~onesided.conditions.bind` makes a typed tree of the
+same nodes, in which both sides of each operation have one type. Nodes under "Only in typed trees"
+have no text of their own in the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+from onesided.conditions._words import literal_text, quoted_name, quoted_text
+from onesided.schema import Type
+
+UNBOUND: Final = Type("unbound")
+Scalar: TypeAlias = str | bool | int | float | Decimal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One operation. place: where it stands in the text, as an offset."""
+
+    type: Type = UNBOUND
+    place: int = field(default=0, compare=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        """The nodes directly below."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column(Node):
+    """A value of the row."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return quoted_name(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Literal(Node):
+    """A value of the text, which has its type from the start; in typed trees None is unknown."""
+
+    value: Scalar
+
+    def __str__(self) -> str:
+        return literal_text(self.value, self.type)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compare(Node):
+    """``left op right``; op is one of = <> < <= > >=."""
+
+    op: str
+    left: Node
+    right: Node
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def __str__(self) -> str:
+        return f"{_inner(self.left)} {self.op} {_inner(self.right)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Both(Node):
+    """``op`` (AND, OR) of two or more conditions."""
+
+    op: str
+    members: tuple[Node, ...]
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return self.members
+
+    def __str__(self) -> str:
+        return f" {self.op} ".join(
+            f"({part})" if isinstance(part, Both) else str(part) for part in self.members
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Not(Node):
+    """True where the part is false; unknown stays unknown."""
+
+    part: Node
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+    def __str__(self) -> str:
+        return f"NOT {_inner(self.part)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsNull(Node):
+    """Whether the part is unknown; never unknown itself."""
+
+    part: Node
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+    def __str__(self) -> str:
+        return f"{_inner(self.part)} IS NULL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneOf(Node):
+    """Whether the part equals one of some literals."""
+
+    part: Node
+    values: tuple[Literal, ...]
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+    def __str__(self) -> str:
+        return f"{_inner(self.part)} IN ({', '.join(map(str, self.values))})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between(Node):
+    """``low <= part AND part <= high``. Not in typed trees."""
+
+    part: Node
+    low: Node
+    high: Node
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.part, self.low, self.high)
+
+    def __str__(self) -> str:
+        return f"{_inner(self.part)} BETWEEN {_inner(self.low)} AND {_inner(self.high)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Like(Node):
+    """Text against a pattern: % any text, _ one code point, all else itself."""
+
+    part: Node
+    pattern: str
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+    def __str__(self) -> str:
+        return f"{_inner(self.part)} LIKE {quoted_text(self.pattern)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(Node):
+    """The value beside the first condition that is true, else ``otherwise``, else unknown."""
+
+    branches: tuple[tuple[Node, Node], ...]
+    otherwise: Node | None
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        inner = tuple(node for branch in self.branches for node in branch)
+        return inner if self.otherwise is None else (*inner, self.otherwise)
+
+    def __str__(self) -> str:
+        cases = "".join(f" WHEN {when} THEN {then}" for when, then in self.branches)
+        end = "" if self.otherwise is None else f" ELSE {self.otherwise}"
+        return f"CASE{cases}{end} END"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coalesce(Node):
+    """The first part that is known."""
+
+    members: tuple[Node, ...]
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return self.members
+
+    def __str__(self) -> str:
+        return f"COALESCE({', '.join(map(str, self.members))})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arithmetic(Node):
+    """``left op right``; op is one of + - * / %. Whole numbers are exact, and / truncates."""
+
+    op: str
+    left: Node
+    right: Node
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def __str__(self) -> str:
+        return f"{_inner(self.left)} {self.op} {_inner(self.right)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Node):
+    """A function of one part: ABS LOWER UPPER LENGTH TRIM SUBSTRING, or EXTRACT by its unit.
+
+    arguments: whole numbers of the text: SUBSTRING's start and length.
+    """
+
+    function: str
+    part: Node
+    arguments: tuple[int, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+    def __str__(self) -> str:
+        if self.function in UNITS:
+            return f"EXTRACT({self.function} FROM {self.part})"
+        return f"{self.function}({', '.join(map(str, (self.part, *self.arguments)))})"
+
+
+# Only in typed trees.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known(Node):
+    """``value`` where the part is known, else unknown: a comparison that can find nothing."""
+
+    part: Node
+    value: bool
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convert(Node):
+    """The part in this node's type: whole numbers as numbers, dates as midnights, finer moments."""
+
+    part: Node
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Later(Node):
+    """A date some days later, or a moment some microseconds later; unknown beyond year 9999."""
+
+    part: Node
+    amount: int
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+
+UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "ISODOW")
+_WHOLE: Final = (Column, Call, Coalesce, Case)
+
+
+def _inner(node: Node) -> str:
+    """The text of a part of something else, in parentheses unless it cannot be misread."""
+    if isinstance(node, _WHOLE):
+        return str(node)
+    if isinstance(node, Literal) and not str(node).startswith("-"):
+        return str(node)
+    return f"({node})"
+
+
+def nodes(tree: Node) -> Iterator[Node]:
+    """Every node of a tree, the root first."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.parts))
+
+
+def columns(tree: Node) -> tuple[str, ...]:
+    """The columns that a tree looks at, each once, in the order of the text."""
+    return tuple(dict.fromkeys(node.name for node in nodes(tree) if isinstance(node, Column)))

@@ -1,0 +1,225 @@
+"""Conditions as DuckDB's SQL, made of quoted names and literals of our own.
+
+No word of a user's text gets here: names are quoted, texts are quoted, all else is a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from onesided.conditions import Scalar
+from onesided.schema import (
+    BOOLEAN,
+    DATE,
+    LARGEST,
+    NUMBER,
+    TEXT,
+    TIME,
+    Type,
+    bits,
+    clock_text,
+    date_text,
+    moment_text,
+    moment_type,
+)
+
+_CAPITALS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_SIZES: Final = {
+    "TINYINT": bits(8),
+    "SMALLINT": bits(16),
+    "INTEGER": bits(32),
+    "BIGINT": bits(64),
+    "HUGEINT": bits(128),
+    "UTINYINT": bits(8, signed=False),
+    "USMALLINT": bits(16, signed=False),
+    "UINTEGER": bits(32, signed=False),
+    "UBIGINT": bits(64, signed=False),
+    "UHUGEINT": bits(128, signed=False),
+}
+_TYPES: Final[Mapping[str, Type]] = {
+    **_SIZES,
+    "BOOLEAN": BOOLEAN,
+    "VARCHAR": TEXT,
+    "FLOAT": NUMBER,
+    "DOUBLE": NUMBER,
+    "DATE": DATE,
+    "TIME": TIME,
+    "TIME_NS": TIME,
+    "TIMESTAMP": moment_type(),
+    "TIMESTAMP_S": moment_type(),
+    "TIMESTAMP_MS": moment_type(),
+    "TIMESTAMP_NS": moment_type(fine=True),
+    "TIMESTAMP WITH TIME ZONE": moment_type(zoned=True),
+}
+_NAMES: Final = {kind: name for name, kind in _SIZES.items()}
+_UNITS: Final = {
+    "YEAR": "year",
+    "MONTH": "month",
+    "DAY": "day",
+    "HOUR": "hour",
+    "MINUTE": "minute",
+    "SECOND": "second",
+    "ISODOW": "isodow",
+}
+
+
+def column_type(name: str) -> Type | None:
+    """What a column of DuckDB's type ``name`` holds; None if conditions cannot look at it."""
+    if re.fullmatch(r"DECIMAL\(\d+,\s*\d+\)", name):
+        return NUMBER
+    return TEXT if name.startswith("ENUM(") else _TYPES.get(name)
+
+
+class DuckDBTerms:
+    """How DuckDB writes each operation. types: the columns' own types, by name."""
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self._types = types
+
+    def column(self, name: str, kind: Type) -> str:
+        quoted = '"' + name.replace('"', '""') + '"'
+        native = self._types[name]
+        if kind.fine:
+            return f"TRY(epoch_ns({quoted}))"
+        if native in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+            return f"TRY_CAST({quoted} AS TIMESTAMP)"
+        if native == "TIME_NS":
+            return f"CAST({quoted} AS TIME)"
+        if native.startswith("DECIMAL"):
+            return f"CAST(CAST({quoted} AS VARCHAR) AS DOUBLE)"
+        return f"CAST({quoted} AS VARCHAR)" if native.startswith("ENUM(") else quoted
+
+    def literal(self, value: Scalar, kind: Type) -> str:
+        if value is None:
+            return f"CAST(NULL AS {_native(kind)})"
+        if kind.kind == "text":
+            return "'" + str(value).replace("'", "''") + "'"
+        if kind.kind == "boolean":
+            return "TRUE" if value else "FALSE"
+        return f"CAST('{_digits(value, kind)}' AS {_native(kind)})"
+
+    def compare(self, op: str, left: str, right: str) -> str:
+        return f"({left} {op} {right})"
+
+    def between(self, part: str, low: str, high: str, closed: str) -> str:
+        first = ">=" if closed in ("both", "left") else ">"
+        last = "<=" if closed in ("both", "right") else "<"
+        return f"({part} {first} {low} AND {part} {last} {high})"
+
+    def both(self, op: str, parts: Sequence[str]) -> str:
+        return parts[0] if len(parts) == 1 else f"({f' {op} '.join(parts)})"
+
+    def negate(self, part: str) -> str:
+        return f"(NOT {part})"
+
+    def is_null(self, part: str) -> str:
+        return f"({part} IS NULL)"
+
+    def one_of(self, part: str, values: Sequence[Scalar], kind: Type) -> str:
+        return f"({part} IN ({', '.join(self.literal(value, kind) for value in values)}))"
+
+    def like(self, part: str, pattern: str) -> str:
+        return f"({part} LIKE {self.literal(pattern, TEXT)})"
+
+    def case(self, branches: Sequence[tuple[str, str]], otherwise: str | None, kind: Type) -> str:
+        cases = " ".join(f"WHEN {when} THEN {then}" for when, then in branches)
+        return f"(CASE {cases} ELSE {otherwise or self.literal(None, kind)} END)"
+
+    def coalesce(self, parts: Sequence[str]) -> str:
+        return f"COALESCE({', '.join(parts)})"
+
+    def long(self, part: str) -> str:
+        return f"CAST({part} AS BIGINT)"
+
+    def wide(self, part: str) -> str:
+        return f"CAST({part} AS HUGEINT)"
+
+    def number(self, part: str, *, wide: bool) -> str:
+        # From 128 bits DuckDB rounds twice; from text it rounds once, as everybody does.
+        return f"CAST({f'CAST({part} AS VARCHAR)' if wide else part} AS DOUBLE)"
+
+    def numbers(self, op: str, left: str, right: str) -> str:
+        return f"(CAST({left} AS DOUBLE) {op} CAST({right} AS DOUBLE))"
+
+    def whole(self, op: str, left: str, right: str, *, wide: bool, checked: bool) -> str:  # noqa: ARG002
+        made = f"({left} {op} {right})"
+        if not checked:
+            return made
+        limit = f"CAST('{LARGEST}' AS HUGEINT)"
+        tried = f"TRY{made}"
+        return f"(CASE WHEN {tried} BETWEEN -{limit} AND {limit} THEN {tried} END)"
+
+    def divided(self, op: str, left: str, right: str, *, wide: bool, positive: bool) -> str:  # noqa: ARG002
+        return f"({left} {'//' if op == '/' else '%'} {right})"
+
+    def non_zero(self, part: str, *, wide: bool) -> str:  # noqa: ARG002
+        return f"NULLIF({part}, 0)"
+
+    def absolute(self, part: str) -> str:
+        return f"abs({part})"
+
+    def text(self, function: str, part: str, arguments: Sequence[int]) -> str:
+        if function == "LENGTH":
+            return f"length({part})"
+        if function == "TRIM":
+            return f"trim({part}, ' ')"
+        if function == "SUBSTRING":
+            return f"substring({', '.join((part, *map(str, arguments)))})"
+        small, ends = function.lower(), (_CAPITALS, _CAPITALS.lower())
+        old, new = ends if function == "LOWER" else ends[::-1]
+        # DuckDB's own function is right, and fast, where each character is a byte.
+        plain = f"strlen({part}) = length({part})"
+        other = f"translate({part}, '{old}', '{new}')"
+        return f"(CASE WHEN {plain} THEN {small}({part}) ELSE {other} END)"
+
+    def extract(self, unit: str, part: str, kind: Type) -> str:
+        if kind.fine:
+            micros = f"({part} // 1000 - CASE WHEN {part} % 1000 < 0 THEN 1 ELSE 0 END)"
+            return f"{_UNITS[unit]}(make_timestamp({micros}))"
+        if kind.zoned:
+            return f"{_UNITS[unit]}(make_timestamp(epoch_us({part})))"
+        return f"{_UNITS[unit]}({part})"
+
+    def midnight(self, part: str, kind: Type) -> str:
+        if not kind.zoned:
+            return f"CAST({part} AS TIMESTAMP)"
+        start = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
+        return f"({start} + to_microseconds(({part} - DATE '1970-01-01') * 86400000000))"
+
+    def finer(self, part: str, kind: Type) -> str:  # noqa: ARG002
+        return f"TRY(epoch_us({part}) * CAST(1000 AS BIGINT))"
+
+    def later(self, part: str, amount: int, kind: Type) -> str:
+        if kind.fine:
+            return f"TRY_CAST(CAST({part} AS HUGEINT) + CAST('{amount}' AS HUGEINT) AS BIGINT)"
+        if kind.kind == "date":
+            return f"({part} + CAST('{amount}' AS INTEGER))"
+        return f"({part} + to_microseconds(CAST('{amount}' AS BIGINT)))"
+
+
+def _digits(value: Scalar, kind: Type) -> str:
+    """A number or a moment as text that DuckDB reads exactly."""
+    if kind.kind == "number":
+        return repr(float(value or 0))
+    number = int(value or 0)
+    if kind.kind == "date":
+        return date_text(number)
+    if kind.kind == "time":
+        return clock_text(number)
+    if kind.kind == "datetime" and not kind.fine:
+        return moment_text(number) + ("+00" if kind.zoned else "")
+    return str(number)
+
+
+def _native(kind: Type) -> str:
+    """DuckDB's type for literals."""
+    if kind.kind == "integer":
+        exact = _NAMES.get(kind)
+        return exact or ("BIGINT" if kind.is_long else "HUGEINT")
+    if kind.fine or kind.kind == "duration":
+        return "BIGINT"
+    if kind.kind == "datetime":
+        return "TIMESTAMPTZ" if kind.zoned else "TIMESTAMP"
+    return {"text": "VARCHAR", "number": "DOUBLE"}.get(kind.kind, kind.kind.upper())

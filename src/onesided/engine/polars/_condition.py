@@ -1,0 +1,281 @@
+"""Conditions as Polars' expressions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import polars as pl
+
+from onesided.conditions import Scalar, balanced
+from onesided.schema import (
+    BOOLEAN,
+    DATE,
+    DAY,
+    DURATION,
+    LARGEST,
+    NUMBER,
+    TEXT,
+    TIME,
+    Type,
+    bits,
+    moment_type,
+)
+
+_SIZES: Final[Mapping[type[pl.DataType], Type]] = {
+    pl.Int8: bits(8),
+    pl.Int16: bits(16),
+    pl.Int32: bits(32),
+    pl.Int64: bits(64),
+    pl.Int128: bits(128),
+    pl.UInt8: bits(8, signed=False),
+    pl.UInt16: bits(16, signed=False),
+    pl.UInt32: bits(32, signed=False),
+    pl.UInt64: bits(64, signed=False),
+}
+_TYPES: Final[Mapping[type[pl.DataType], Type]] = {
+    **_SIZES,
+    pl.Boolean: BOOLEAN,
+    pl.String: TEXT,
+    pl.Categorical: TEXT,
+    pl.Enum: TEXT,
+    pl.Float32: NUMBER,
+    pl.Float64: NUMBER,
+    pl.Decimal: NUMBER,
+    pl.Date: DATE,
+    pl.Time: TIME,
+    pl.Duration: DURATION,
+}
+_DTYPES: Final = {kind: dtype for dtype, kind in _SIZES.items()}
+_CAPITALS: Final = [chr(code) for code in range(ord("A"), ord("Z") + 1)]
+_SMALL: Final = [letter.lower() for letter in _CAPITALS]
+_SAFE: Final = 2**63 // 1000 - 1  # milliseconds that are microseconds in 64 bits
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are the columns' own
+
+
+def column_type(dtype: pl.DataType) -> Type | None:
+    """What a column of this type holds; None if conditions cannot look at it."""
+    if isinstance(dtype, pl.Datetime):
+        return moment_type(zoned=dtype.time_zone is not None, fine=dtype.time_unit == "ns")
+    return _TYPES.get(dtype.base_type())
+
+
+class PolarsTerms:
+    """How Polars writes each operation. types: the columns' own types, by name."""
+
+    def __init__(self, types: Mapping[str, pl.DataType]) -> None:
+        self._types = types
+
+    def column(self, name: str, kind: Type) -> pl.Expr:
+        found, native = pl.col(name), self._types[name]
+        if isinstance(native, pl.Datetime):
+            return _moment(found, native, kind)
+        if native == pl.Time:
+            fine = found.to_physical()
+            return (fine - fine % pl.lit(1000, dtype=pl.Int64)).cast(pl.Time)
+        if isinstance(native, pl.Duration):
+            return found.cast(pl.Duration("us"))
+        if kind.kind == "text" and native != pl.String:
+            return found.cast(pl.String)
+        if isinstance(native, pl.Decimal):
+            return found.cast(pl.String).cast(pl.Float64)
+        return found.cast(pl.Float64) if native == pl.Float32 else found
+
+    def literal(self, value: Scalar, kind: Type) -> pl.Expr:
+        return pl.lit(_python(value, kind), dtype=_dtype(kind))
+
+    def compare(self, op: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+        return {
+            "=": left.eq,
+            "<>": left.ne,
+            "<": left.lt,
+            "<=": left.le,
+            ">": left.gt,
+            ">=": left.ge,
+        }[op](right)
+
+    def between(self, part: pl.Expr, low: pl.Expr, high: pl.Expr, closed: Any) -> pl.Expr:
+        return part.is_between(low, high, closed=closed)
+
+    def both(self, op: str, parts: Sequence[pl.Expr]) -> pl.Expr:
+        return balanced(parts, (lambda a, b: a & b) if op == "AND" else (lambda a, b: a | b))
+
+    def negate(self, part: pl.Expr) -> pl.Expr:
+        return ~part
+
+    def is_null(self, part: pl.Expr) -> pl.Expr:
+        return part.is_null()
+
+    def one_of(self, part: pl.Expr, values: Sequence[Scalar], kind: Type) -> pl.Expr:
+        if kind.kind == "number":
+            # A set of floats tells 0.0 from -0.0; a comparison does not.
+            return self.both("OR", [part.eq(self.literal(value, kind)) for value in values])
+        plain = [_python(value, kind) for value in values]
+        return part.is_in(pl.Series(plain, dtype=_dtype(kind)).implode())
+
+    def like(self, part: pl.Expr, pattern: str) -> pl.Expr:
+        inner = pattern.strip("%")
+        if not any(sign in inner for sign in "%_"):
+            ends = (pattern.startswith("%"), pattern.endswith("%"))
+            if not inner:
+                return _known(part) if pattern else part.eq(self.literal("", TEXT))
+            if ends == (True, True):
+                return part.str.contains(inner, literal=True)
+            if ends == (False, True):
+                return part.str.starts_with(inner)
+            if ends == (True, False):
+                return part.str.ends_with(inner)
+        signs = {"%": ".*", "_": "."}
+        pieces = "".join(signs.get(sign) or re.escape(sign) for sign in pattern)
+        return part.str.contains(rf"(?s)\A{pieces}\z")
+
+    def case(
+        self, branches: Sequence[tuple[pl.Expr, pl.Expr]], otherwise: pl.Expr | None, kind: Type
+    ) -> pl.Expr:
+        made = self.literal(None, kind) if otherwise is None else otherwise
+        for when, then in reversed(branches):
+            made = pl.when(when).then(then).otherwise(made)
+        return made
+
+    def coalesce(self, parts: Sequence[pl.Expr]) -> pl.Expr:
+        return pl.coalesce(*parts)
+
+    def long(self, part: pl.Expr) -> pl.Expr:
+        return part.cast(pl.Int64)
+
+    def wide(self, part: pl.Expr) -> pl.Expr:
+        return part.cast(pl.Int128)
+
+    def number(self, part: pl.Expr, *, wide: bool) -> pl.Expr:  # noqa: ARG002
+        return part.cast(pl.Float64)
+
+    def numbers(self, op: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
+        return {"+": left.add, "-": left.sub, "*": left.mul}[op](right)
+
+    def whole(
+        self, op: str, left: pl.Expr, right: pl.Expr, *, wide: bool, checked: bool
+    ) -> pl.Expr:
+        made = self.numbers(op, left, right)
+        if not (wide and checked):
+            return made
+        # Sums of two bounded numbers that wrap around end outside the bounds, too.
+        limits = [pl.lit(limit, dtype=pl.Int128) for limit in (-LARGEST, LARGEST)]
+        fits = made.ge(limits[0]) & made.le(limits[1])
+        if op == "*":
+            near = left.cast(pl.Float64) * right.cast(pl.Float64)
+            fits &= near.abs() < 1.5 * float(LARGEST)
+        return pl.when(fits).then(made)
+
+    def divided(
+        self, op: str, left: pl.Expr, right: pl.Expr, *, wide: bool, positive: bool
+    ) -> pl.Expr:
+        floor, rest = left // right, left % right
+        if positive:
+            return floor if op == "/" else rest
+        # Polars rounds down; towards zero it is one more where the signs differ.
+        zero, one = (pl.lit(sign, dtype=pl.Int128 if wide else pl.Int64) for sign in (0, 1))
+        rounded = (rest != zero) & ((left < zero) != (right < zero))
+        if op == "/":
+            return pl.when(rounded).then(floor + one).otherwise(floor)
+        return pl.when(rounded).then(rest - right).otherwise(rest)
+
+    def non_zero(self, part: pl.Expr, *, wide: bool) -> pl.Expr:
+        return pl.when(part != pl.lit(0, dtype=pl.Int128 if wide else pl.Int64)).then(part)
+
+    def absolute(self, part: pl.Expr) -> pl.Expr:
+        return part.abs()
+
+    def text(self, function: str, part: pl.Expr, arguments: Sequence[int]) -> pl.Expr:
+        if function == "LENGTH":
+            return part.str.len_chars()
+        if function == "TRIM":
+            return part.str.strip_chars(" ")
+        if function == "SUBSTRING":
+            start, *length = arguments
+            return part.str.slice(start - 1, length[0] if length else None)
+        old, new = (_CAPITALS, _SMALL) if function == "LOWER" else (_SMALL, _CAPITALS)
+        return part.str.replace_many(old, new)
+
+    def extract(self, unit: str, part: pl.Expr, kind: Type) -> pl.Expr:
+        moment = part
+        if kind.fine:
+            moment = part.cast(pl.Datetime("ns"))
+        elif kind.zoned:
+            moment = part.dt.replace_time_zone(None)
+        name = "weekday" if unit == "ISODOW" else unit.lower()
+        made: pl.Expr = getattr(moment.dt, name)()
+        return made.cast(pl.Int64)
+
+    def midnight(self, part: pl.Expr, kind: Type) -> pl.Expr:
+        made = part.cast(pl.Datetime("us"))
+        return made.dt.replace_time_zone("UTC") if kind.zoned else made
+
+    def finer(self, part: pl.Expr, kind: Type) -> pl.Expr:  # noqa: ARG002
+        micros = part.to_physical()
+        fits = micros.is_between(-(2**63) // 1000 + 1, (2**63 - 1) // 1000)
+        return pl.when(fits).then(micros * pl.lit(1000, dtype=pl.Int64))
+
+    def later(self, part: pl.Expr, amount: int, kind: Type) -> pl.Expr:
+        if kind.fine:
+            moved = part.cast(pl.Int128) + pl.lit(amount, dtype=pl.Int128)
+            return moved.cast(pl.Int64, strict=False)
+        if kind.kind == "date":
+            days = part.to_physical() + pl.lit(amount, dtype=pl.Int32)
+            return days.cast(pl.Date)
+        micros = part.to_physical() + pl.lit(amount, dtype=pl.Int64)
+        return micros.cast(pl.Datetime("us", "UTC" if kind.zoned else None))
+
+
+def _known(part: pl.Expr) -> pl.Expr:
+    """True, and null where the part is null."""
+    return pl.when(part.is_not_null()).then(pl.lit(True))  # noqa: FBT003 - it is the value
+
+
+def _moment(found: pl.Expr, native: pl.Datetime, kind: Type) -> pl.Expr:
+    """A moment in microseconds, in UTC if it has a zone; in nanoseconds, as a whole number."""
+    if kind.fine:
+        return found.to_physical()
+    zone = "UTC" if kind.zoned else None
+    if native.time_unit == "ms":
+        millis = found.to_physical()
+        micros = millis * pl.lit(1000, dtype=pl.Int64)
+        return pl.when(millis.is_between(-_SAFE, _SAFE)).then(micros).cast(pl.Datetime("us", zone))
+    return found if native.time_zone in (None, "UTC") else found.dt.convert_time_zone("UTC")
+
+
+def _dtype(kind: Type) -> pl.DataType:
+    """Polars' type for literals."""
+    if kind.kind == "integer":
+        exact = _DTYPES.get(kind)
+        return (exact or (pl.Int64 if kind.is_long else pl.Int128))()
+    if kind.fine:
+        return pl.Int64()
+    if kind.kind == "datetime":
+        return pl.Datetime("us", "UTC" if kind.zoned else None)
+    return {
+        "text": pl.String(),
+        "boolean": pl.Boolean(),
+        "number": pl.Float64(),
+        "date": pl.Date(),
+        "time": pl.Time(),
+        "duration": pl.Duration("us"),
+    }[kind.kind]
+
+
+def _python(value: Scalar, kind: Type) -> object:
+    """A literal as Python's own value."""
+    if value is None or kind.kind in ("text", "boolean"):
+        return value
+    if kind.kind == "number":
+        return float(value)
+    number = int(value)
+    if kind.kind == "date":
+        return _EPOCH.date() + dt.timedelta(days=number)
+    if kind.kind == "datetime" and not kind.fine:
+        moment = _EPOCH + dt.timedelta(microseconds=number)
+        return moment.replace(tzinfo=dt.UTC) if kind.zoned else moment
+    if kind.kind == "time":
+        return (_EPOCH + dt.timedelta(microseconds=number % DAY)).time()
+    return dt.timedelta(microseconds=number) if kind.kind == "duration" else number

@@ -1,0 +1,248 @@
+"""Conditions as Spark's columns."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from onesided.conditions import Scalar, balanced
+from onesided.schema import (
+    BOOLEAN,
+    DATE,
+    DAY,
+    NUMBER,
+    TEXT,
+    Type,
+    bits,
+    date_text,
+    moment_text,
+    moment_type,
+)
+
+_TYPES: Final[Mapping[str, Type]] = {
+    "tinyint": bits(8),
+    "smallint": bits(16),
+    "int": bits(32),
+    "bigint": bits(64),
+    "boolean": BOOLEAN,
+    "string": TEXT,
+    "float": NUMBER,
+    "double": NUMBER,
+    "date": DATE,
+    "timestamp": moment_type(zoned=True),
+    "timestamp_ntz": moment_type(),
+}
+_NAMES: Final = {kind: name for name, kind in _TYPES.items() if kind.kind == "integer"}
+_OPERATORS: Final[Mapping[str, Callable[..., Column]]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
+_WIDE: Final = "decimal(38,0)"
+_CAPITALS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_HALF: Final = 10**19  # splits 38 digits
+
+
+def column_type(name: str) -> Type | None:
+    """What a column of Spark's type (``simpleString()``) holds; None if conditions cannot look."""
+    return NUMBER if name.startswith("decimal(") else _TYPES.get(name)
+
+
+class SparkTerms:
+    """How Spark writes each operation. types: the columns' own types, by name."""
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self._types = types
+
+    def column(self, name: str, kind: Type) -> Column:
+        found = F.col("`" + name.replace("`", "``") + "`")
+        if kind.kind == "text":
+            return F.try_validate_utf8(found)
+        native = self._types[name]
+        return found.cast("double") if native.startswith(("decimal", "float")) else found
+
+    def literal(self, value: Scalar, kind: Type) -> Column:
+        native = _native(kind)
+        if value is None:
+            return F.lit(None).cast(native)
+        if kind.kind == "date":
+            return F.lit(date_text(int(value))).cast("date")
+        if kind.kind == "datetime":
+            if kind.zoned:
+                return F.timestamp_micros(F.lit(int(value)).cast("bigint"))
+            return F.lit(moment_text(int(value))).cast(native)
+        if native == _WIDE:
+            return F.lit(Decimal(int(value))).cast(native)
+        plain = {"integer": int, "number": float}.get(kind.kind, lambda given: given)
+        return F.lit(plain(value)).cast(native)  # type: ignore[no-untyped-call]
+
+    def compare(self, op: str, left: Column, right: Column) -> Column:
+        made: Column = _OPERATORS[op](left, right)
+        return made
+
+    def between(self, part: Column, low: Column, high: Column, closed: str) -> Column:
+        first = part >= low if closed in ("both", "left") else part > low
+        last = part <= high if closed in ("both", "right") else part < high
+        return first & last
+
+    def both(self, op: str, parts: Sequence[Column]) -> Column:
+        return balanced(parts, (lambda a, b: a & b) if op == "AND" else (lambda a, b: a | b))
+
+    def negate(self, part: Column) -> Column:
+        return ~part
+
+    def is_null(self, part: Column) -> Column:
+        return part.isNull()
+
+    def one_of(self, part: Column, values: Sequence[Scalar], kind: Type) -> Column:
+        if kind.kind == "number":
+            # A set of floats tells 0.0 from -0.0; a comparison does not.
+            return self.both("OR", [part == self.literal(value, kind) for value in values])
+        return part.isin(*(self.literal(value, kind) for value in values))
+
+    def like(self, part: Column, pattern: str) -> Column:
+        return F.like(part, F.lit(pattern.replace("\\", "\\\\")))
+
+    def case(
+        self, branches: Sequence[tuple[Column, Column]], otherwise: Column | None, kind: Type
+    ) -> Column:
+        (when, then), *others = branches
+        made = F.when(when, then)
+        for when, then in others:
+            made = made.when(when, then)
+        return made.otherwise(self.literal(None, kind) if otherwise is None else otherwise)
+
+    def coalesce(self, parts: Sequence[Column]) -> Column:
+        return F.coalesce(*parts)
+
+    def long(self, part: Column) -> Column:
+        return part.cast("bigint")
+
+    def wide(self, part: Column) -> Column:
+        return part.cast(_WIDE)
+
+    def number(self, part: Column, *, wide: bool) -> Column:  # noqa: ARG002
+        return part.cast("double")
+
+    def numbers(self, op: str, left: Column, right: Column) -> Column:
+        made: Column = _OPERATORS[op](left.cast("double"), right.cast("double"))
+        return made
+
+    def whole(self, op: str, left: Column, right: Column, *, wide: bool, checked: bool) -> Column:  # noqa: ARG002
+        made = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}[op](left, right)
+        return made.cast(_WIDE) if wide else made
+
+    def divided(
+        self,
+        op: str,
+        left: Column,
+        right: Column,
+        *,
+        wide: bool,
+        positive: bool,  # noqa: ARG002
+    ) -> Column:
+        if op == "%":
+            return (left % right).cast(_WIDE) if wide else left % right
+        return _long_division(left, right) if wide else F.call_function("div", left, right)
+
+    def non_zero(self, part: Column, *, wide: bool) -> Column:  # noqa: ARG002
+        return F.when(part != F.lit(0), part)
+
+    def absolute(self, part: Column) -> Column:
+        return F.abs(part)
+
+    def text(self, function: str, part: Column, arguments: Sequence[int]) -> Column:
+        if function == "LENGTH":
+            return F.char_length(part).cast("bigint")
+        if function == "TRIM":
+            return F.trim(part)
+        if function == "SUBSTRING":
+            start, length = (*arguments, 2**31 - 1)[:2]
+            return F.substring(part, start, length)
+        small = _CAPITALS.lower()
+        old, new = (_CAPITALS, small) if function == "LOWER" else (small, _CAPITALS)
+        return F.translate(part, old, new)
+
+    def extract(self, unit: str, part: Column, kind: Type) -> Column:
+        if kind.zoned:
+            return _of_micros(unit, F.unix_micros(part))
+        if unit == "ISODOW":
+            return (F.weekday(part) + F.lit(1)).cast("bigint")
+        functions = {
+            "YEAR": F.year,
+            "MONTH": F.month,
+            "DAY": F.dayofmonth,
+            "HOUR": F.hour,
+            "MINUTE": F.minute,
+            "SECOND": F.second,
+        }
+        return functions[unit](part).cast("bigint")
+
+    def midnight(self, part: Column, kind: Type) -> Column:
+        if kind.zoned:
+            return F.timestamp_micros(F.unix_date(part).cast("bigint") * F.lit(DAY))
+        return part.cast("timestamp_ntz")
+
+    def finer(self, part: Column, kind: Type) -> Column:  # noqa: ARG002
+        return part  # Spark has no moments finer than a microsecond
+
+    def later(self, part: Column, amount: int, kind: Type) -> Column:
+        if kind.kind == "date":
+            return F.date_add(part, F.lit(amount).cast("int"))
+        if kind.zoned:
+            return F.timestamp_micros(F.unix_micros(part) + F.lit(amount).cast("bigint"))
+        days, micros = divmod(amount, DAY)
+        seconds = F.lit(Decimal(micros).scaleb(-6)).cast("decimal(18,6)")
+        zero = F.lit(0)
+        return part + F.make_dt_interval(F.lit(days).cast("int"), zero, zero, seconds)
+
+
+def _of_micros(unit: str, micros: Column) -> Column:
+    """A part of an instant in UTC, whatever the session's zone."""
+    clock = F.pmod(micros, F.lit(DAY))
+    day = F.date_from_unix_date(F.call_function("div", micros - clock, F.lit(DAY)).cast("int"))
+    if unit in ("YEAR", "MONTH", "DAY", "ISODOW"):
+        return SparkTerms({}).extract(unit, day, DATE)
+    size, most = {
+        "HOUR": (3_600_000_000, 24),
+        "MINUTE": (60_000_000, 60),
+        "SECOND": (1_000_000, 60),
+    }[unit]
+    return F.call_function("div", clock, F.lit(size)) % F.lit(most)
+
+
+def _long_division(left: Column, divisor: Column) -> Column:
+    """Truncated division of 38 digits, in two halves: Spark's own keeps six for fractions."""
+    half = F.lit(Decimal(_HALF)).cast(_WIDE)
+
+    def exact(dividend: Column, by: Column) -> Column:
+        return ((dividend - dividend % by).cast(_WIDE) / by).cast(_WIDE)
+
+    low = (left % half).cast(_WIDE)
+    high = exact(left, half)
+    first = exact(high, divisor)
+    rest = ((high % divisor).cast(_WIDE) * half).cast(_WIDE)
+    small = F.abs(divisor) < half
+    second = exact((rest + low).cast(_WIDE), divisor)
+    long = ((first * half).cast(_WIDE) + second).cast(_WIDE)
+    return F.when(small, long).otherwise(exact(left, divisor))
+
+
+def _native(kind: Type) -> str:
+    """Spark's type for literals."""
+    if kind.kind == "integer":
+        return _NAMES.get(kind) or ("bigint" if kind.is_long else _WIDE)
+    if kind.kind == "datetime":
+        return "timestamp" if kind.zoned else "timestamp_ntz"
+    return {"text": "string", "number": "double"}.get(kind.kind, kind.kind)

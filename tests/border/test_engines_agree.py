@@ -1,0 +1,173 @@
+"""Every engine and plain Python say the same of every row: true, false or unknown."""
+
+import importlib.util
+import random
+import sys
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from onesided.conditions import Condition, Translator
+from onesided.engine.duckdb import _condition as of_duckdb
+from onesided.engine.polars import _condition as of_polars
+from onesided.errors import ConditionError
+
+_SPEC = importlib.util.spec_from_file_location(
+    "agreement", Path(__file__).with_name("agreement.py")
+)
+agreement = sys.modules["agreement"] = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(agreement)
+
+ROWS = 25
+# Conditions whose meaning engines are known to disagree on, left to themselves.
+KNOWN = [
+    "NOT (f > 1)",
+    "f <> 0.0",
+    "f IN (0.0)",
+    "f IN (-0.0, 1.5)",
+    "f IS NULL",
+    "i64 / -1 > 0",
+    "i64 % -1 = 0",
+    "i64 / i8 = i64",
+    "ABS(i64) > 0",
+    "i64 * i64 * i64 IS NULL",
+    "i64 * j64 * i8 / j64 = i8",
+    "- i64 > 9223372036854775807",
+    "i64 > 9223372036854775807.5",
+    "i8 < 300",
+    "i8 IN (1, 300, 2.5)",
+    "i64 = f",
+    "LOWER(s) = 'ä' OR UPPER(s) = 'SS'",
+    "LENGTH(s) > 3",
+    "TRIM(s) = 'a'",
+    "s LIKE 'a\\'",
+    "s LIKE '_' AND s < 'é'",
+    "s LIKE '' OR s LIKE '%%'",
+    "d > TIMESTAMP '9999-12-31 23:59:59.999999'",
+    "d + INTERVAL '3000000' DAY IS NULL",
+    "EXTRACT(SECOND FROM z) = 59 AND EXTRACT(HOUR FROM z) = 23",
+    "EXTRACT(ISODOW FROM d) = 7",
+    "CASE WHEN f > 0 THEN f ELSE i64 END > 0",
+]
+
+
+def results(translator, tree):
+    return translator.three_valued(tree), translator.picked(tree), translator.not_false(tree)
+
+
+def on_duckdb(frame):
+    connection = duckdb.connect()
+    connection.register("source", frame.with_row_index("place").to_arrow())
+    connection.execute("create table t as select * from source")
+    types = {row[0]: row[1] for row in connection.execute("describe t").fetchall()}
+
+    def run(bound):
+        made = ", ".join(results(Translator(of_duckdb.DuckDBTerms(types)), bound.tree))
+        return connection.execute(f"select {made} from t order by place").fetchall()
+
+    return {name: of_duckdb.column_type(types[name]) for name in frame.columns}, run
+
+
+def on_polars(frame):
+    terms = of_polars.PolarsTerms(dict(frame.schema))
+
+    def run(bound):
+        made = results(Translator(terms), bound.tree)
+        named = {f"made_{place}": one for place, one in enumerate(made)}
+        return frame.with_columns(**named).select(*named).rows()
+
+    return {name: of_polars.column_type(dtype) for name, dtype in frame.schema.items()}, run
+
+
+def on_spark(spark):
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from onesided.engine.spark import _condition as of_spark
+
+    def start(frame):
+        table = frame.with_row_index("place").to_arrow()
+        small = {"large_string": pa.string(), "uint32": pa.int64()}
+        fields = [pa.field(f.name, small.get(str(f.type), f.type)) for f in table.schema]
+        table = table.cast(pa.schema(fields))
+        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+        data = spark.createDataFrame(table, schema).orderBy("place").cache()
+        types = {f.name: f.dataType.simpleString() for f in data.schema}
+        terms = of_spark.SparkTerms(types)
+
+        def run(bound):
+            return [
+                tuple(row) for row in data.select(*results(Translator(terms), bound.tree)).collect()
+            ]
+
+        return {name: of_spark.column_type(types[name]) for name in frame.columns}, run
+
+    return start
+
+
+def disagreements(start, texts, *, seed, left_out=()):
+    """The conditions, and rows, that an engine and plain Python tell apart."""
+    values = agreement.columns(random.Random(seed), ROWS)
+    values = {name: column for name, column in values.items() if name not in left_out}
+    types, run = start(agreement.frame(values))
+    rows, found, tried = agreement.rows(values), [], 0
+    for text in texts:
+        try:
+            bound = Condition.parse(text).bind(types)
+        except ConditionError:  # too large a number for its place, or too much work
+            continue
+        truth = [bound.of(row) for row in rows]
+        wanted = [(value, value is True, value is not False) for value in truth]
+        tried += 1
+        found += [
+            (text, got, want, {name: row[name] for name in bound.condition.columns})
+            for got, want, row in zip(run(bound), wanted, rows, strict=True)
+            if tuple(got) != want
+        ]
+    assert tried > len(texts) // 2
+    return found[:3]
+
+
+def written(seed, count, *, fine=True):
+    writer = agreement.Writer(seed, fine=fine)
+    return [writer.condition(writer.rng.randint(0, 3)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("start", [on_duckdb, on_polars])
+def test_engines_agree_where_they_are_known_not_to(start):
+    for seed in range(3):
+        assert disagreements(start, KNOWN, seed=seed) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", [on_duckdb, on_polars])
+def test_engines_agree_on_random_conditions(start, long_form):
+    for seed in range(2000 if long_form else 12):
+        assert disagreements(start, written(seed, 20), seed=seed) == []
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_spark_agrees(spark, long_form):
+    left_out = ("u64", "n", "t")  # Spark has no such types
+    start = on_spark(spark)
+    known = [text for text in KNOWN if not set(left_out) & set(Condition.parse(text).columns)]
+    assert disagreements(start, known, seed=0, left_out=left_out) == []
+    for seed in range(200 if long_form else 1):
+        texts = written(seed, 20, fine=False)
+        assert disagreements(start, texts, seed=seed, left_out=left_out) == []
+
+
+def test_the_comparison_sees_an_engine_that_is_wrong():
+    """Left to itself, Polars takes NaN for larger than every number."""
+
+    def wrong(frame):
+        types, _ = on_polars(frame)
+        test = pl.col("f") > 1
+        return types, lambda _: frame.select(
+            test, b=test.fill_null(value=False), c=test.fill_null(value=True)
+        ).rows()
+
+    assert disagreements(wrong, ["f > 1"], seed=0) != []
