@@ -112,6 +112,46 @@ def test_a_claim_that_is_too_low_is_rejected():
     assert verdict.proven > 0.01
 
 
+def test_a_mechanism_that_was_made_for_less_than_it_charges_is_rejected():
+    """With rates_for doubled, 27 of 31 lines of Counts passed: claims came from the mechanism."""
+    one_group = policy.presence(max_groups=1)
+    doubled = mechanism.Counts.for_policy(one_group, epsilon=2)
+    verdict = verify.shipped(doubled, one_group, epsilon=1).run()
+    assert not verdict.accepted
+    assert verdict.word == "WRONG: made for ε = 1, and charges more"
+    assert verify.shipped(doubled, one_group, epsilon=2).run().word == "kept, tight"
+
+
+def test_a_mechanism_that_loses_more_than_it_says_is_rejected_though_made_for_more():
+    one_group = policy.presence(max_groups=1)
+
+    class Understates(mechanism.Counts):
+        def loss(self, shift):
+            return super().loss(shift) * 9 / 10
+
+    sly = Understates.for_policy(one_group, epsilon=1)
+    assert verify.shipped(sly, one_group, epsilon=1).run().word == "WRONG: not kept"
+
+
+def test_more_noise_than_is_due_is_not_right_without_a_reason():
+    one_group = policy.presence(max_groups=1)
+    more = mechanism.Counts("9/10", od.INFINITE)
+    claims = dict.fromkeys(one_group.edges, 1)
+    verdict = verify.Case("Counts", one_group, more, claims).run()
+    assert verdict.accepted
+    assert not verdict.right
+    assert "nothing says why" in verdict.word
+
+
+def test_every_mechanism_that_is_made_for_a_policy_says_for_which_epsilon():
+    """A shipped line without ε takes its claim from the mechanism: only for rates given by hand."""
+    free = {case.name for case in CASES if case.sound and case.epsilon is None}
+    made = {case.name for case in CASES if case.epsilon is not None}
+    assert {"Counts", "AtMost", "TopK", "SparseVector", "RecordSample", "UnknownKeys"} <= made
+    assert {"Ahp", "AGrid", "Dawa", "Hierarchical", "ContinualCount", "Warner", "uRAP"} <= made
+    assert "Counts" not in free
+
+
 def _names(stem, count):
     return [f"{stem} {number}" for number in range(1, count + 1)]
 

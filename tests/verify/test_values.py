@@ -384,7 +384,7 @@ def test_a_sum_in_stairs_end_to_end(name):
         return tuple(session.ask(question).frame.rows())
 
     world = Universe(units=1, values=values)
-    report = verify.exact(program, POLICIES[name], world, tail=1e-5)
+    report = verify.exact(program, POLICIES[name], world, tail=1e-5, sealed=False)
     assert report.keeps(6)
     assert report.loss > 5.9
 
@@ -410,7 +410,7 @@ def test_a_sum_of_a_session_end_to_end(name):
         return tuple(told.frame.row(0))
 
     world = Universe(units=1, values=values)
-    report = verify.exact(program, POLICIES[name], world, tail=1e-5)
+    report = verify.exact(program, POLICIES[name], world, tail=1e-5, sealed=False)
     assert report.keeps(6)
     assert report.loss > 3.9
 

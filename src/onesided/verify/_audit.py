@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -16,7 +15,7 @@ from onesided._numbers import exact as exact_number
 from onesided.errors import ParameterError
 from onesided.noise import Noise, NotPrivateSeededNoise, SecureNoise
 from onesided.verify._events import Event, best_event, rates_between
-from onesided.verify._exact import freeze
+from onesided.verify._form import Form, form
 from onesided.verify._workers import spread
 
 CONFIDENCE: Final = "0.999"
@@ -101,7 +100,7 @@ def audit(
     tasks = _tasks(real, other, runs, seed)
     work = partial(_run, program, sampler)
     found = spread(work, tasks, processes, lambda _done, _total: None)
-    halves = [[Counter[Hashable]() for _ in range(2)] for _ in range(2)]
+    halves = [[Counter[Form]() for _ in range(2)] for _ in range(2)]
     for (side, _, _, half, _), counts in zip(tasks, found, strict=True):
         halves[half][side].update(counts)
     event = best_event(*halves[0], confidence=sure, delta=slack)
@@ -125,24 +124,24 @@ def _tasks(real: Any, other: Any, runs: int, seed: int | None) -> list[_Piece]:
     return pieces
 
 
-def _run(program: Any, sampler: bool, piece: _Piece) -> Counter[Hashable]:  # noqa: FBT001
+def _run(program: Any, sampler: bool, piece: _Piece) -> Counter[Form]:  # noqa: FBT001
     """How often each output came."""
     _, data, size, _, seed = piece
     noise: Noise = SecureNoise() if seed is None else NotPrivateSeededNoise(seed)
     if sampler:
         rows = np.asarray(program(data, size, noise))
         distinct, counts = np.unique(rows, axis=0, return_counts=True)
-        return Counter(dict(zip(map(freeze, distinct), counts.tolist(), strict=True)))
+        return Counter(dict(zip(map(form, distinct), counts.tolist(), strict=True)))
     release = getattr(program, "release", None)
     if release is not None:
-        return Counter(freeze(release(data, noise=noise)) for _ in range(size))
-    return Counter(freeze(program(data, noise)) for _ in range(size))
+        return Counter(form(release(data, noise=noise)) for _ in range(size))
+    return Counter(form(program(data, noise)) for _ in range(size))
 
 
 def _count(
     event: Event,
-    real: Counter[Hashable],
-    other: Counter[Hashable],
+    real: Counter[Form],
+    other: Counter[Form],
     *,
     confidence: float,
     delta: float,

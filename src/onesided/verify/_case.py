@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from onesided._numbers import Infinite, Loss, Number, round_up
+from onesided._numbers import INFINITE, Infinite, Loss, Number, round_up
 from onesided._numbers import exact as exact_number
+from onesided.errors import OnesidedError
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._exact import exact
@@ -26,6 +28,8 @@ class Case:
     claims: per edge. flaw: what is wrong with a broken one; empty for a sound one. seen: where
     the flaw was met. loose: why a sound one's claim is not reached in this universe; empty if
     it is. delta: probability with which the claim may fail. unseen: how much cut tails may hide.
+    sealed: False where the program may read the clock, for a journal that writes down times.
+    epsilon: what the mechanism was made for; its own ``loss`` may then say no more than that.
     """
 
     name: str
@@ -40,6 +44,8 @@ class Case:
     tail: float = CASE_TAIL
     delta: float = 0.0
     unseen: float = UNSEEN
+    sealed: bool = True
+    epsilon: Number | None = None
 
     @property
     def sound(self) -> bool:
@@ -51,36 +57,65 @@ class Case:
         """The name, and the flaw of a broken one."""
         return f"{self.name}: {self.flaw}" if self.flaw else self.name
 
+    @property
+    def promises(self) -> Mapping[Edge, Loss]:
+        """Per edge the least of what the mechanism claims and ε times the edge's weight."""
+        return {edge: min(claim, self._most(edge)) for edge, claim in self.claims.items()}
+
+    @property
+    def overdrawn(self) -> tuple[Edge, ...]:
+        """The edges along which it claims to lose more than the ε that it was made for."""
+        return tuple(edge for edge, claim in self.claims.items() if claim > self._most(edge))
+
+    def _most(self, edge: Edge) -> Loss:
+        if self.epsilon is None:
+            return INFINITE
+        return exact_number(self.epsilon, name="epsilon") * edge.weight
+
     def run(self) -> Verdict:
-        """Check this case exactly."""
-        report = exact(self.program, self.policy, self.universe, query=self.query, tail=self.tail)
-        return Verdict(self, report.light(), report.delta(self.claims))
+        """Check this case exactly. A program that cannot be checked has the verdict *refused*."""
+        try:
+            report = exact(
+                self.program,
+                self.policy,
+                self.universe,
+                query=self.query,
+                tail=self.tail,
+                sealed=self.sealed,
+            )
+        except OnesidedError as error:
+            return Verdict(self, ExactReport({}, 1.0, 0, 0), 1.0, error.reason)
+        return Verdict(self, report.light(), report.delta(self.promises))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the exact check said of one case.
 
-    proven: the δ at which the claim is proven along every edge, cut tails included.
+    proven: the δ at which the claim is proven along every edge, cut tails included. refused: why
+    the program could not be checked; empty if it could.
     """
 
     case: Case
     report: ExactReport
     proven: float
+    refused: str = ""
 
     @property
     def promised(self) -> float:
-        """The claim on the edge that was found worst against its claim."""
-        return round_up(self.case.claims[self._edge])
+        """The claim on the edge that was found worst against its claim; NaN if none was run."""
+        return round_up(self.case.promises[self._edge]) if self.report.findings else math.nan
 
     @property
     def found(self) -> float:
-        """The certain loss on that edge."""
-        return self.report.findings[self._edge].loss
+        """The certain loss on that edge; NaN if none was run."""
+        return self.report.findings[self._edge].loss if self.report.findings else math.nan
 
     @property
     def impossible(self) -> bool:
         """Whether the worst output was never seen on the other data: an infinite loss."""
+        if not self.report.findings:
+            return False
         finding = self.report.findings[self._edge]
         return finding.impossible and finding.loss > self.promised + ROUNDING
 
@@ -88,35 +123,57 @@ class Verdict:
     def tight(self) -> bool:
         """Whether some edge loses all that it claims, so that no less noise would do."""
         return any(
-            not isinstance(claim := self.case.claims[edge], Infinite)
+            not isinstance(claim := self.case.promises[edge], Infinite)
             and abs(finding.loss - round_up(claim)) <= 1e-5
             for edge, finding in self.report.findings.items()
         )
 
     @property
     def accepted(self) -> bool:
-        """No edge was seen above its claim, and what was cut can hide little."""
+        """Every edge was tested, none seen above its claim, and what was cut can hide little."""
         case = self.case
-        kept = case.delta > 0 or self.report.keeps_losses(case.claims)
-        return kept and self.proven <= case.delta + case.unseen
+        kept = case.delta > 0 or self.report.keeps_losses(case.promises)
+        return (
+            not (self.refused or case.overdrawn)
+            and kept
+            and self.proven <= case.delta + case.unseen
+        )
 
     @property
     def right(self) -> bool:
-        """Whether the check told sound from broken."""
-        return self.accepted == self.case.sound
+        """Whether the check told sound from broken, tested every edge, and reached the claim.
+
+        A sound line that loses less than it claims has more noise than is due, or says why not.
+        """
+        told = self.accepted == self.case.sound and not self.report.untested
+        return told and bool(self.tight or self.case.loose or not self.case.sound)
 
     @property
     def word(self) -> str:
         """The verdict in a word or a few."""
+        if self.refused:
+            return f"refused{': ' if self.case.sound else ', as it must be: '}{self.refused}"
+        if self.report.untested:
+            return f"NOT TESTED: {', '.join(edge.name for edge in self.report.untested)}"
         if not self.right:
-            return "WRONG: a broken one accepted" if self.accepted else "WRONG: not kept"
+            return f"WRONG: {self._mistake}"
         if not self.accepted:
             return "rejected, as it must be"
-        return "kept, tight" if self.tight else f"kept ({self.case.loose or 'not tight'})"
+        return "kept, tight" if self.tight else f"kept ({self.case.loose})"
+
+    @property
+    def _mistake(self) -> str:
+        if not self.case.sound:
+            return "a broken one accepted"
+        if self.case.overdrawn:
+            return f"made for ε = {self.case.epsilon}, and charges more"
+        return "less is lost than is charged, and nothing says why" if self.accepted else "not kept"
 
     @property
     def found_text(self) -> str:
-        """The loss in four digits, or that it is infinite."""
+        """The loss in four digits, or that it is infinite, or was not found."""
+        if self.refused:
+            return "-"
         return "infinite" if self.impossible else f"{self.found:.4f}"
 
     @property
@@ -124,7 +181,7 @@ class Verdict:
         """The edge with the most loss above its claim; the largest claim among equals."""
 
         def above(edge: Edge) -> tuple[float, float]:
-            claim = self.case.claims[edge]
+            claim = self.case.promises[edge]
             if isinstance(claim, Infinite):
                 return (-float("inf"), 0.0)
             loss = self.report.findings[edge].loss

@@ -285,6 +285,7 @@ def _case(
         flaw=flaw,
         seen=seen,
         tail=tail,
+        sealed=stream.crash is None,  # a journal writes down when each step was made
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Generic, TypeVar
@@ -14,12 +14,17 @@ from onesided._numbers import Loss, Number, whole
 from onesided.errors import ParameterError
 from onesided.noise import BoolArray, IntArray
 from onesided.noise._protocol import Rates
+from onesided.verify._form import form
+from onesided.verify._seal import Seal
 from onesided.verify._support import Request, Support, request_of, support
 from onesided.verify._watch import PATIENCE, Watch
 
 Result = TypeVar("Result")
 MAX_PATHS: Final = 20_000_000
 MAX_DRAWS: Final = 10_000
+# Products and sums of doubles along all paths are right to far better than this.
+_ROUNDING: Final = 1e-9
+_WATCHED_PATHS: Final = 5
 
 
 class _PathTooUnlikely(BaseException):
@@ -41,16 +46,20 @@ class PathNoise:
     """Answers calls for noise along one path; :class:`Walk` takes it down all of them.
 
     For verification only. ``weight`` is the probability of the outcomes given so far; a path
-    less likely than ``tail`` ends, and its probability is added to ``lost``.
+    less likely than ``tail`` ends, and its probability is added to ``lost``. ``open`` says
+    whether a run is under way: nobody may draw before or after it.
     """
 
     def __init__(self, *, tail: float) -> None:
         self.weight = 1.0
         self.lost = 0.0
         self.branches = 1
+        self.open = True
+        self._ended = False
         self._tail = tail
         self._nodes: list[_Node] = []
         self._place = 0
+        self._turned = 0
 
     def geometric(self, rate: Rates, size: int) -> IntArray:
         return self._ints(("geometric", request_of(rate), size))
@@ -72,7 +81,33 @@ class PathNoise:
 
     def restart(self) -> None:
         """Back to the beginning, to follow the same choices again."""
-        self.weight, self._place = 1.0, 0
+        self.weight, self._place, self._ended = 1.0, 0, False
+
+    def check(self) -> None:
+        """Errors: ParameterError if the run that ended did not ask for all noise that it had to.
+
+        A program that keeps earlier draws, or goes on after its path was ended, comes to a total
+        probability other than 1, and the losses that are found mean nothing.
+        """
+        if self._ended:
+            raise ParameterError(
+                "The program went on although its path had ended: it caught BaseException.",
+                hint="Catch Exception or narrower, and let the end of a path through.",
+            )
+        if self._place < max(self._turned, len(self._nodes) if self.repeated else 0):
+            raise ParameterError(
+                f"Run again with the same noise, the program drew {self._place} times where it "
+                f"had drawn {max(self._turned, len(self._nodes))} times.",
+                hint="The program must not keep noise, or anything else, from one run to the next.",
+            )
+
+    @property
+    def drawn(self) -> int:
+        """How many draws lie on the path that is known so far."""
+        return len(self._nodes)
+
+    repeated = False
+    """Whether this run follows a path that was run before, so that all of it must be taken."""
 
     def advance(self) -> bool:
         """Turn to the next path; False if there is none. Forgets calls that were not repeated."""
@@ -81,6 +116,7 @@ class PathNoise:
             node = self._nodes[-1]
             node.index += 1
             if node.index < node.count:
+                self._turned = len(self._nodes)
                 return True
             self._nodes.pop()
         return False
@@ -102,6 +138,13 @@ class PathNoise:
 
     def _draw(self, request: Request) -> Any:
         place = self._place
+        if not self.open:
+            raise ParameterError(
+                "Noise was drawn outside the run that it was given to.",
+                hint="Draw before the program returns, and keep no noise from one run to the next.",
+            )
+        if self._ended:
+            raise _PathTooUnlikely
         if place == len(self._nodes):
             self._nodes.append(self._new(request))
         node = self._nodes[place]
@@ -127,6 +170,7 @@ class PathNoise:
         count = found.above(self._tail / self.weight) if self.weight else 0
         self.lost += self.weight * found.lost_beyond(count)
         if count == 0:
+            self._ended = True
             raise _PathTooUnlikely
         self.branches *= count
         index = self._pick(count) if self._pick else 0
@@ -137,7 +181,10 @@ class Walk(Generic[Result]):
     """Run ``program`` once for every sequence of outcomes; iterate to get ``(result, weight)``.
 
     After the walk, ``lost`` bounds the probability of all paths that were not taken: outcomes
-    less likely than ``tail``, counted as they were cut. ``count`` is the number of runs.
+    less likely than ``tail``, counted as they were cut. ``count`` is the number of paths. What
+    was taken and what was lost must sum to 1, or the walk is refused.
+    sealed: refuse all chance but the noise. repeats: run the first path so many times more, and
+    a few others once more, each call watched: the same noise must give the same result.
     Errors: ParameterError after ``limit`` paths, for a run that does not end within ``patience``
     seconds (in the main thread), or that takes chance from elsewhere.
     """
@@ -149,30 +196,76 @@ class Walk(Generic[Result]):
         tail: float,
         limit: int = MAX_PATHS,
         patience: float = PATIENCE,
+        sealed: bool = False,
+        repeats: int = 0,
     ) -> None:
         self._program, self._tail, self._limit = program, tail, limit
-        self._patience = patience
+        self._patience, self._repeats = patience, repeats
+        self._seal = Seal() if sealed else None
         self.count, self.lost = 0, 0.0
 
     def __iter__(self) -> Generator[tuple[Result, float], None, None]:
-        noise, program = PathNoise(tail=self._tail), self._program
-        with Watch(lambda: self.count, patience=self._patience):
+        noise, total = PathNoise(tail=self._tail), 0.0
+        noise.open = False
+        with ExitStack() as stack:
+            stack.enter_context(Watch(lambda: self.count, patience=self._patience))
+            if self._seal is not None:
+                stack.enter_context(self._seal.installed())
             while self.count < self._limit:
                 self.count += 1
-                noise.restart()
                 try:
-                    result = program(noise)
+                    result = self._run(noise)
                 except _PathTooUnlikely:
                     pass
                 else:
+                    if self._repeats and self.count <= _WATCHED_PATHS:
+                        self._repeat(noise, result)
+                    total += noise.weight
                     yield result, noise.weight
                 if not noise.advance():
-                    self.lost = min(1.0, noise.lost)
+                    self._conclude(noise, total)
                     return
         raise ParameterError(
             f"More than {self._limit:,} paths: the universe is too large to enumerate.",
             hint="Use fewer groups or units, larger rates, or a coarser tail.",
         )
+
+    def _run(self, noise: PathNoise) -> Result:
+        """One run along the path that is due."""
+        noise.restart()
+        noise.open = True
+        running: AbstractContextManager[object] = self._seal or nullcontext()
+        try:
+            with running:
+                result = self._program(noise)
+        finally:
+            noise.open = False
+        noise.check()
+        return result
+
+    def _repeat(self, noise: PathNoise, first: Result) -> None:
+        """Follow the same path again; Errors: ParameterError if that comes to anything else."""
+        noise.repeated = True
+        with self._seal.watched() if self._seal else nullcontext():
+            for _ in range(self._repeats if self.count == 1 else 1):
+                drawn = noise.drawn
+                try:
+                    same = form(self._run(noise)) == form(first) and noise.drawn == drawn
+                except _PathTooUnlikely:
+                    same = False
+                if not same:
+                    raise unsteady()
+        noise.repeated = False
+
+    def _conclude(self, noise: PathNoise, total: float) -> None:
+        """Errors: ParameterError unless all probability is accounted for."""
+        self.lost = min(1.0, noise.lost)
+        if not abs(total + noise.lost - 1) <= _ROUNDING:
+            raise ParameterError(
+                f"The paths have a total probability of {total + noise.lost:.6g}, not 1.",
+                hint="The program must take all of its chance from the noise it is given, and "
+                "keep nothing from one run to the next.",
+            )
 
     def probe(self, dives: int, seed: int) -> float:
         """An estimate of the number of paths from ``dives`` random ones (Knuth 1975)."""
@@ -187,6 +280,15 @@ class Walk(Generic[Result]):
                     self._program(noise)
                 total += noise.branches
         return total / dives
+
+
+def unsteady() -> ParameterError:
+    """The refusal of a program that gives two outputs at the same data and noise."""
+    return ParameterError(
+        "Run again on the same data with the same noise, the program gave another output.",
+        hint="The program must take all of its chance from the noise it is given, and keep "
+        "nothing from one run to the next.",
+    )
 
 
 def paths(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -11,24 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.errors import ParameterError
+from onesided.verify._form import Form, numbers, shown
 from onesided.verify._laws import stats
 
 _LEAST_SEEN: Final = 20
 _LEVELS: Final = 400
-Histogram: TypeAlias = Counter[Hashable]
+Histogram: TypeAlias = Counter[Form]
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """The output is one of these."""
 
-    members: frozenset[Hashable]
+    members: frozenset[Form]
 
-    def holds(self, output: Hashable) -> bool:
+    def holds(self, output: Form) -> bool:
         return output in self.members
 
     def __str__(self) -> str:
-        few = ", ".join(sorted(map(str, self.members))[:3])
+        few = ", ".join(sorted(str(shown(member)) for member in self.members)[:3])
         more = len(self.members) - 3
         return f"output in {{{few}{f', ... and {more} more' if more > 0 else ''}}}"
 
@@ -41,8 +42,8 @@ class Threshold:
     level: float
     at_least: bool
 
-    def holds(self, output: Hashable) -> bool:
-        value = numbers_of(output)[self.place]
+    def holds(self, output: Form) -> bool:
+        value = numbers(output)[self.place]
         return value >= self.level if self.at_least else value <= self.level
 
     def __str__(self) -> str:
@@ -106,7 +107,7 @@ def _by_ratio(real: Histogram, other: Histogram) -> _Candidates:
 def _by_threshold(real: Histogram, other: Histogram) -> Iterator[_Candidates]:
     """Every number of the output against levels between the least and the greatest."""
     outputs = list(real.keys() | other.keys())
-    rows = [numbers_of(output) for output in outputs]
+    rows = [numbers(output) for output in outputs]
     width = len(rows[0])
     if not width or any(len(row) != width for row in rows):
         return
@@ -124,14 +125,3 @@ def _by_threshold(real: Histogram, other: Histogram) -> Iterator[_Candidates]:
 
 def _threshold_at(place: int, levels: NDArray[Any], *, at_least: bool) -> Any:
     return lambda level: Threshold(place, float(levels[level]), at_least)
-
-
-def numbers_of(output: Hashable) -> tuple[float, ...]:
-    """The numbers of a frozen output, in order; empty if it holds anything else."""
-    if isinstance(output, int | float):
-        return (float(output),)
-    if isinstance(output, tuple) and output and isinstance(output[0], str):
-        output = output[-1]  # a frozen array: its kind comes first
-    if isinstance(output, tuple) and all(isinstance(part, int | float) for part in output):
-        return tuple(float(part) for part in output)
-    return ()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Iterator
+import inspect
+from collections.abc import Callable, Hashable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -11,23 +11,21 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, Final
 
-import numpy as np
-
 from onesided.errors import ParameterError
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
-from onesided.verify._enumerate import MAX_PATHS, Walk, whole_tail
+from onesided.verify._distribution import TAIL, Settings, distribution
+from onesided.verify._enumerate import MAX_PATHS
+from onesided.verify._form import form
 from onesided.verify._progress import Effort, Progress, progress_of
 from onesided.verify._report import ExactReport, Finding, Pair, Table, compare
 from onesided.verify._universe import Data, Universe
 from onesided.verify._watch import PATIENCE
 from onesided.verify._workers import spread
 
-TAIL: Final = 1e-12
 _DIVES: Final = 40
 _SETS_PROBED: Final = 8
 _PACED: Final = 500
-_TOO_COARSE: Final = 0.5
 
 Program = Callable[[Data, Noise], Any]
 
@@ -41,10 +39,14 @@ def exact(
     tail: float = TAIL,
     limit: int = MAX_PATHS,
     patience: float = PATIENCE,
+    sealed: bool = True,
     processes: int = 1,
     progress: Progress = False,
 ) -> ExactReport:
     """Run ``program`` on every noise path of every data set; report the worst directed loss.
+
+    Each path is run twice and must come to the same. Outputs are told apart as an observer
+    would: by type, order, dtype, bytes and every field.
 
     program: a mechanism (its ``release`` is run on the counts that ``query`` describes), or any
         function ``(data, noise)`` where ``data`` is a tuple of records and ``noise`` a Noise. It
@@ -57,7 +59,8 @@ def exact(
         draws without bound, if the program takes chance from elsewhere, or if so much was cut
         that nothing follows.
     """
-    task = _Task(program, universe or Universe(), query or GroupCount(), tail, limit, patience)
+    how = Settings(tail=tail, limit=limit, patience=patience, sealed=sealed)
+    task = Task(program, universe or Universe(), query or GroupCount(), how)
     moves = _distinct_moves(task, policy)
     sets = _data_sets(moves)
     report_progress = progress_of(
@@ -76,6 +79,7 @@ def exact(
         len(sets),
         sum(count for _, count in tables.values()),
         tuple(pair for _, pair in found),
+        task.untested(policy, moves),
     )
 
 
@@ -91,28 +95,30 @@ def estimate(
 
     Follows random paths on a few data sets (Knuth 1975): exact if every path is equally wide.
     """
-    task = _Task(program, universe or Universe(), query or GroupCount(), tail, MAX_PATHS, PATIENCE)
+    task = Task(program, universe or Universe(), query or GroupCount(), Settings(tail=tail))
     return _estimate(task, list(_data_sets(_distinct_moves(task, policy)).values()))
 
 
+_Move = tuple[Data, Data, Edge, Hashable, Hashable]
+
+
 @dataclass(frozen=True, slots=True)
-class _Task:
+class Task:
     """Everything that is needed to enumerate one data set."""
 
     program: Any
     world: Universe
     query: GroupCount
-    tail: float
-    limit: int
-    patience: float
+    how: Settings
 
     def __post_init__(self) -> None:
-        whole_tail(self.tail)
         if not (hasattr(self.program, "release") or callable(self.program)):
             raise ParameterError(
                 f"Cannot verify {self.program!r}: it is neither a mechanism nor a function.",
                 hint="Give a mechanism with release(), or a function of (data, noise).",
             )
+        if not hasattr(self.program, "release"):
+            _refuse_other_arguments(self.program)
 
     def seen(self, data: Data) -> Hashable:
         """What of the data the program can depend on; equal data sets share one enumeration."""
@@ -128,31 +134,40 @@ class _Task:
         release = self.program.release
         return lambda noise: release(counts.copy(), noise=noise)
 
-    def walk(self, data: Data) -> Walk[Any]:
-        run = self.bound(data)
-        return Walk(run, tail=self.tail, limit=self.limit, patience=self.patience)
-
     def table(self, data: Data) -> tuple[Table, int]:
         """The distribution of the program's output on this data, and how many paths it took."""
-        walk = self.walk(data)
-        weights: dict[Hashable, list[float]] = {}
-        for output, weight in walk:
-            weights.setdefault(freeze(output), []).append(weight)
-        if walk.lost > _TOO_COARSE:
-            raise ParameterError(
-                f"Paths of probability below {self.tail:g} hold up to {walk.lost:.3g} of all "
-                "probability, so nothing would follow from the others.",
-                hint="Use a smaller tail, fewer draws, or larger rates. A program whose draws "
-                "never come to an end is cut the same way.",
-                lost=walk.lost,
-            )
-        return Table({o: math.fsum(many) for o, many in weights.items()}, walk.lost), walk.count
+        return distribution(self.bound(data), self.how)
+
+    def untested(self, policy: Policy, moves: list[_Move]) -> tuple[Edge, ...]:
+        """The edges of which nothing was seen.
+
+        No pair of data sets is joined by them, or no pair differs in what the mechanism sees
+        although the policy says that such a move shifts it.
+        """
+        joined = {edge for _, _, edge, _, _ in moves}
+        told = {edge for _, _, edge, here, there in moves if here != there}
+        blank = [edge for edge in policy.edges if edge in joined - told]
+        if blank and hasattr(self.program, "release"):
+            shifts = policy.shifts(self.query)
+            blank = [e for e in blank if any(s.rise or s.fall for s in shifts[e])]
+        return tuple(edge for edge in policy.edges if edge not in joined or edge in blank)
 
 
-_Move = tuple[Data, Data, Edge, Hashable, Hashable]
+def _refuse_other_arguments(program: Callable[..., Any]) -> None:
+    """Say so before anything is run, if ``program`` cannot be called with data and noise."""
+    try:
+        inspect.signature(program).bind((), None)
+    except TypeError as error:
+        raise ParameterError(
+            f"{program!r} cannot be called with (data, noise): {error}.",
+            hint="Write it as def program(data, noise): ..., where data is a tuple of records; "
+            "what else it needs can be bound with functools.partial.",
+        ) from error
+    except ValueError:
+        return  # built-in code that does not tell its arguments
 
 
-def _distinct_moves(task: _Task, policy: Policy) -> list[_Move]:
+def _distinct_moves(task: Task, policy: Policy) -> list[_Move]:
     """The moves of the policy, without those that the program cannot tell from an earlier one."""
     known: dict[tuple[Hashable, ...], _Move] = {}
     for real, other, edge in task.world.moves(policy):
@@ -174,15 +189,16 @@ def _data_sets(moves: list[_Move]) -> dict[Hashable, Data]:
     return sets
 
 
-def _estimate(task: _Task, sets: list[Data]) -> Effort:
+def _estimate(task: Task, sets: list[Data]) -> Effort:
     """Random dives on evenly spaced data sets; the pace is that of the first one's first paths."""
     chosen = sets[:: max(1, len(sets) // _SETS_PROBED)][:_SETS_PROBED]
-    sizes = [task.walk(data).probe(_DIVES, seed=0) for data in chosen]
+    walks = [task.how.walk(task.bound(data)) for data in chosen]
+    sizes = [walk.probe(_DIVES, seed=0) for walk in walks]
     start, run = perf_counter(), 0
-    with closing(iter(task.walk(chosen[0]))) as found:
+    with closing(iter(walks[0])) as found:
         for run, (output, _) in enumerate(islice(found, _PACED), start=1):  # noqa: B007 - counted
-            freeze(output)
-    per_path = (perf_counter() - start) / max(1, run)
+            form(output)
+    per_path = 2 * (perf_counter() - start) / max(1, run)  # each path is run twice
     paths = round(sum(sizes) / len(sizes) * len(sets))
     return Effort(len(sets), paths, paths * per_path)
 
@@ -193,23 +209,3 @@ def _worst(found: list[tuple[Finding, Pair]]) -> dict[Edge, Finding]:
         if pair.edge not in worst or finding.loss > worst[pair.edge].loss:
             worst[pair.edge] = finding
     return worst
-
-
-def freeze(output: object) -> Hashable:
-    """An output as something that can be a dictionary key; arrays by their values."""
-    if isinstance(output, np.ndarray):
-        if output.ndim == 1:
-            return (output.dtype.kind, tuple(output.tolist()))
-        return (output.dtype.kind, output.shape, tuple(output.ravel().tolist()))
-    if isinstance(output, np.generic):
-        return freeze(output.item())
-    if isinstance(output, list | tuple):
-        return tuple(freeze(part) for part in output)
-    if isinstance(output, dict):
-        return tuple(sorted(((freeze(k), freeze(v)) for k, v in output.items()), key=repr))
-    if isinstance(output, Iterator) or not isinstance(output, Hashable):
-        raise ParameterError(
-            f"The program returned a {type(output).__name__}, which cannot be compared.",
-            hint="Return numbers, text, arrays, tuples, lists or dictionaries of them.",
-        )
-    return output

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Infinite, Loss, Number, round_up
 from onesided._numbers import exact as exact_number
+from onesided.errors import ParameterError
 from onesided.policy import Edge
+from onesided.verify._form import Form, shown
 from onesided.verify._universe import Data
 
 # Sums and products of doubles along a path are right to far better than this.
@@ -25,7 +27,7 @@ _SLACK: Final = 1e-14
 class Table:
     """The enumerated distribution of one data set; at most ``lost`` of it was not enumerated."""
 
-    weights: dict[Hashable, float]
+    weights: dict[Form, float]
     lost: float
 
 
@@ -42,7 +44,7 @@ class Finding:
     loss: float
     real: Data
     other: Data
-    output: Hashable
+    output: Any
     impossible: bool
 
 
@@ -70,7 +72,9 @@ class ExactReport:
     """What the exact check found, edge by edge, each in its own direction.
 
     ``outside`` bounds the probability that any data set's enumeration left out; a larger loss
-    could hide only there, and :meth:`delta` says what that can amount to.
+    could hide only there, and :meth:`delta` says what that can amount to. ``untested`` lists the
+    edges of the policy that this universe does not exercise: of them nothing is known, so no
+    claim is kept while there are any.
     """
 
     findings: Mapping[Edge, Finding]
@@ -78,6 +82,7 @@ class ExactReport:
     data_sets: int
     noise_paths: int
     pairs: tuple[Pair, ...] = field(default=(), repr=False, compare=False)
+    untested: tuple[Edge, ...] = ()
 
     @property
     def loss(self) -> float:
@@ -91,13 +96,13 @@ class ExactReport:
         return max(pairs, key=lambda pair: pair[1].loss / float(pair[0].weight), default=None)
 
     def keeps(self, epsilon: Number) -> bool:
-        """Whether no edge was seen to lose more than ``epsilon`` times its weight."""
+        """Whether every edge was tested and none lost more than ``epsilon`` times its weight."""
         promised = exact_number(epsilon, name="epsilon")
         return self.keeps_losses({edge: promised * edge.weight for edge in self.findings})
 
     def keeps_losses(self, losses: Mapping[Edge, Loss]) -> bool:
-        """Whether no edge was seen to lose more than the loss claimed for it."""
-        return all(
+        """Whether every edge was tested and none lost more than the loss claimed for it."""
+        return not self.untested and all(
             finding.loss <= round_up(losses.get(edge, Fraction(0))) + ROUNDING
             for edge, finding in self.findings.items()
         )
@@ -107,7 +112,8 @@ class ExactReport:
 
         ``Pr[M(X) in S] <= exp(losses[edge]) Pr[M(Y) in S] + delta``,
 
-        cut tails and rounding included. A number is a loss per unit of edge weight.
+        cut tails and rounding included; 1, which says nothing, if an edge was not tested. A number
+        is a loss per unit of edge weight. Errors: ParameterError after :meth:`light`.
         """  # noqa: D415 - the formula ends the sentence
         if isinstance(losses, Mapping):
             return self._delta(losses)
@@ -115,10 +121,17 @@ class ExactReport:
         return self._delta({edge: promised * edge.weight for edge in self.findings})
 
     def _delta(self, losses: Mapping[Edge, Loss]) -> float:
+        if self.findings and not self.pairs:
+            raise ParameterError(
+                "This report no longer holds the distributions.",
+                hint="Ask delta() before light(), or run the check again.",
+            )
+        if self.untested:
+            return 1.0
         return max((p.delta(losses.get(p.edge, Fraction(0))) for p in self.pairs), default=0.0)
 
     def light(self) -> ExactReport:
-        """Without the distributions, to send or keep; :meth:`delta` then has nothing to say."""
+        """Without the distributions, to send or keep; :meth:`delta` then refuses."""
         return replace(self, pairs=())
 
 
@@ -139,6 +152,7 @@ def compare(edge: Edge, real: Data, other: Data, here: Table, there: Table) -> t
         bounds = np.log(np.cumsum(own[order]) / (np.cumsum(seen[order]) + there.lost))
         singles = own / (seen + there.lost)
     best = int(np.argmax(bounds))
-    shown = order[: best + 1][int(np.argmax(singles[order[: best + 1]]))]
+    best_shown = order[: best + 1][int(np.argmax(singles[order[: best + 1]]))]
     loss = float(bounds[best])
-    return Finding(loss, real, other, outputs[shown], impossible=bool(seen[shown] == 0)), pair
+    output = shown(outputs[best_shown])
+    return Finding(loss, real, other, output, impossible=bool(seen[best_shown] == 0)), pair

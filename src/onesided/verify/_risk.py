@@ -11,16 +11,14 @@ from typing import Any, Final, TypeAlias
 
 from onesided._numbers import Number, non_negative
 from onesided.errors import ParameterError, PolicyError
-from onesided.noise import Noise
 from onesided.policy import GroupCount, Policy, Record
-from onesided.verify._enumerate import paths
-from onesided.verify._exact import freeze
-from onesided.verify._universe import Universe
+from onesided.verify._distribution import TAIL, Settings
+from onesided.verify._exact import Task
+from onesided.verify._form import Form, shown
+from onesided.verify._report import Table
+from onesided.verify._universe import Data, Universe
 
-Data: TypeAlias = tuple[Record, ...]
-Program: TypeAlias = Callable[[Data, Noise], Any]
 Weights: TypeAlias = dict[Record, Fraction]
-TAIL: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class RiskReport:
     """
 
     factor: float
-    output: Hashable
+    output: Any
     others: Data
     impossible: bool
     outside: float
@@ -82,8 +80,7 @@ def risk(
     world = Universe() if universe is None else universe
     records = world.records(policy)
     weights = _weights(prior, records)
-    run = _runner(program, world, query or GroupCount())
-    tables = _Tables(run, tail)
+    tables = _Tables(program, world, query or GroupCount(), Settings(tail=tail))
     best = _NONE
     for true, false in _sides(weights, proposition, single=prior is None):
         for others in combinations_with_replacement(records, world.units - 1):
@@ -126,54 +123,32 @@ def _sides(
     yield tuple({r: w / sum(side.values()) for r, w in side.items()} for side in (true, false))  # type: ignore[misc]
 
 
-def _runner(program: object, world: Universe, query: GroupCount) -> Program:
-    release = getattr(program, "release", None)
-    if release is not None:
-        return lambda data, noise: release(world.count(data, query), noise=noise)
-    if callable(program):
-        return program
-    raise ParameterError(
-        f"Cannot compute the risk of {program!r}: it is neither a mechanism nor a function.",
-        hint="Give a mechanism with release(), or a function of (data, noise).",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    weights: dict[Hashable, float]
-    lost: float
-
-
 class _Tables:
     """Distributions of the output by data set, each enumerated once."""
 
-    def __init__(self, run: Program, tail: float) -> None:
-        self._run, self._tail = run, tail
-        self._known: dict[Data, _Table] = {}
+    def __init__(self, program: Any, world: Universe, query: GroupCount, how: Settings) -> None:
+        self._task = Task(program, world, query, how)
+        self._known: dict[Hashable, Table] = {}
 
-    def of(self, data: Data) -> _Table:
-        if data not in self._known:
-            parts: dict[Hashable, list[float]] = {}
-            for output, weight in paths(lambda noise: self._run(data, noise), tail=self._tail):
-                parts.setdefault(freeze(output), []).append(weight)
-            sums = {output: math.fsum(many) for output, many in parts.items()}
-            missing = 1 - math.fsum(sums.values())
-            self._known[data] = _Table(sums, missing if missing > 1e-14 else 0.0)
-        return self._known[data]
+    def of(self, data: Data) -> Table:
+        seen = self._task.seen(data)
+        if seen not in self._known:
+            self._known[seen], _ = self._task.table(data)
+        return self._known[seen]
 
-    def mix(self, side: Weights, others: Data) -> _Table:
+    def mix(self, side: Weights, others: Data) -> Table:
         """The output's distribution when the record is drawn from one side of the prior."""
-        total: dict[Hashable, float] = {}
+        total: dict[Form, float] = {}
         lost = 0.0
         for record, weight in side.items():
             table = self.of((record, *others))
             lost += float(weight) * table.lost
             for output, chance in table.weights.items():
                 total[output] = total.get(output, 0.0) + float(weight) * chance
-        return _Table(total, lost)
+        return Table(total, lost)
 
 
-def _compare(true: _Table, false: _Table, others: Data) -> RiskReport:
+def _compare(true: Table, false: Table, others: Data) -> RiskReport:
     best = _NONE
     outside = max(true.lost, false.lost)
     for output, weight in true.weights.items():
@@ -183,5 +158,6 @@ def _compare(true: _Table, false: _Table, others: Data) -> RiskReport:
         most = seen + false.lost
         factor = weight / most if most > 0 else math.inf
         if factor > best.factor:
-            best = RiskReport(factor, output, others, impossible=seen == 0, outside=outside)
+            impossible = seen == 0
+            best = RiskReport(factor, shown(output), others, impossible=impossible, outside=outside)
     return best

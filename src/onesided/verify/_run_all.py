@@ -28,7 +28,7 @@ def verdicts(
     return [Verdict(case, *result) for case, result in zip(lines, found, strict=True)]
 
 
-def _check(source: str | None, place: int) -> tuple[ExactReport, float]:
+def _check(source: str | None, place: int) -> tuple[ExactReport, float, str]:
     """The verdict on one line, without its program: that stays where it is."""
     verdict = catalogue(source)[place].run()
-    return verdict.report, verdict.proven
+    return verdict.report, verdict.proven, verdict.refused

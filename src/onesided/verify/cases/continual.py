@@ -66,7 +66,14 @@ def _sound(policy: Policy, horizon: int | None, *, epsilon: int = 4, groups: int
     name = "ContinualCount" if horizon else "ContinualCount (no horizon)"
     world = Universe(groups=_STEPS, units=1, max_groups=groups)
     return shipped(
-        mechanism, policy, name=name, universe=world, loose=_PARTLY, tail=1e-8, unseen=1e-3
+        mechanism,
+        policy,
+        name=name,
+        universe=world,
+        loose=_PARTLY,
+        tail=1e-8,
+        unseen=1e-3,
+        epsilon=epsilon,
     )
 
 

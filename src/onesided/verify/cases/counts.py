@@ -65,10 +65,10 @@ def cases() -> Iterator[Case]:
     """Counts and AtMost on every policy, corrections and cut-down units included."""
     for policy, query, universe in supported():
         mechanism = counts(policy, query)
-        yield shipped(mechanism, policy, query, universe=universe)
+        yield shipped(mechanism, policy, query, universe=universe, epsilon=1)
         if mechanism.lower_rate == INFINITE:
             decision = AtMost(1, upper_rate=mechanism.upper_rate)
-            yield shipped(decision, policy, query, universe=universe)
+            yield shipped(decision, policy, query, universe=universe, epsilon=1)
     presence = policies.presence(max_groups=1)
     for correction in ("mean", "median"):
         corrected = Counts(1, INFINITE, correction=correction, clip=True)
@@ -76,7 +76,7 @@ def cases() -> Iterator[Case]:
     asymmetric = Counts("3/4", "1/4")
     yield shipped(asymmetric, policies.bounded(), ONE_GROUP, universe=SINGLE, name="Counts (3:1)")
     cut = GroupCount(max_groups=1, truncated=True)
-    yield shipped(counts(presence, cut), presence, cut, name="Counts (units cut down)")
+    yield shipped(counts(presence, cut), presence, cut, name="Counts (units cut down)", epsilon=1)
 
 
 def counts(policy: Policy, query: GroupCount) -> Counts:

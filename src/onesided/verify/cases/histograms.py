@@ -66,6 +66,7 @@ def _whole() -> Iterator[Case]:
             Dawa.for_policy(policy, epsilon=18),
             policy,
             GroupCount(max_groups=1),
+            epsilon=18,
             universe=_TWO,
             loose=_PHASES,
             tail=1e-8,
@@ -76,6 +77,7 @@ def _whole() -> Iterator[Case]:
             Dawa.for_policy(policy, epsilon=18, workload="ranges"),
             policy,
             GroupCount(max_groups=1),
+            epsilon=18,
             name="Dawa (ranges)",
             universe=_TWO,
             loose=_PHASES,
@@ -97,6 +99,7 @@ def _trees() -> Iterator[Case]:
             Hierarchical.for_policy(policy, epsilon=16, branching=2),
             policy,
             GroupCount(max_groups=1),
+            epsilon=16,
             universe=world,
             loose="answers of one level hide in those of another",
             tail=1e-9 if policy.name in ("bounded", "sensitive") else 1e-11,
@@ -107,16 +110,17 @@ def _trees() -> Iterator[Case]:
 def _zeros() -> Iterator[Case]:
     some, more = policies.sensitive("minor"), policies.extended_sensitive("minor")
     dawa, tree = zeros(Dawa, share="1/6"), zeros(Hierarchical, share="1/6")
-    for name, policy, mechanism, tail in (
-        ("DAWAz", some, dawa.for_policy(some, epsilon=21, learn_share="3/5"), 1e-7),
-        ("DAWAz", more, dawa.for_policy(more, epsilon=20, learn_share="3/5"), 1e-8),
-        ("Hierarchical, zeros", more, tree.for_policy(more, epsilon=15, branching=2), 1e-9),
+    for name, policy, mechanism, epsilon, tail in (
+        ("DAWAz", some, dawa.for_policy(some, epsilon=21, learn_share="3/5"), 21, 1e-7),
+        ("DAWAz", more, dawa.for_policy(more, epsilon=20, learn_share="3/5"), 20, 1e-8),
+        ("Hierarchical, zeros", more, tree.for_policy(more, epsilon=15, branching=2), 15, 1e-9),
     ):
         yield _with_open(
             name,
             zoo.Released(mechanism),
             mechanism.losses(policy),
             policy,
+            epsilon=epsilon,
             known=(1, 1),
             loose=_PHASES,
             universe=Universe(groups=("a", "b"), units=1, values=_records(policy)),

@@ -37,6 +37,7 @@ _SEEN: Final = Universe(
     units=2,
     values=(
         Record("sensitive", frozenset("a")),
+        Record("sensitive", frozenset("b")),
         Record("open", frozenset("a")),
         Record("open", frozenset("b")),
     ),
@@ -51,7 +52,7 @@ def cases() -> Iterator[Case]:
     # Two units at once along every edge that can be met among all of them.
     secret = policies.sensitive("private")
     crowd = Ahp.for_policy(secret, epsilon=14, share="1/2")
-    yield _sound(crowd, secret, GroupCount(), _PAIR)
+    yield _sound(crowd, secret, GroupCount(), _PAIR, epsilon=14)
     yield from _zeroed()
     yield from _marginals()
     yield from _broken_phases()
@@ -74,19 +75,29 @@ def _two_phases(policy: Policy, query: GroupCount, epsilon: int, units: int) -> 
     """Each algorithm on two cells, and the grid on a map of four."""
     asked: dict[str, Any] = {"epsilon": epsilon, "counted": query.counted}
     pair = Universe(units=units, max_groups=1)
-    yield _sound(Ahp.for_policy(policy, share="1/2", **asked), policy, query, pair)
+    clusters = Ahp.for_policy(policy, share="1/2", **asked)
+    yield _sound(clusters, policy, query, pair, epsilon=epsilon)
     grid = AGrid.for_policy(policy, records=1, columns=2, **asked)
-    yield _sound(replace(grid, side=1), policy, query, pair)
+    yield _sound(replace(grid, side=1), policy, query, pair, epsilon=epsilon)
     if policy.name != "bounded":  # there the paths are too many for a second
-        yield _sound(replace(grid, side=1), policy, query, _MAP)
-    yield _sound(grid, policy, query, pair)
+        yield _sound(replace(grid, side=1), policy, query, _MAP, epsilon=epsilon)
+    yield _sound(grid, policy, query, pair, epsilon=epsilon)
     even = UniformGrid.for_policy(policy, records=10**6, columns=2, **asked)
-    yield _sound(even, policy, query, pair)
+    yield _sound(even, policy, query, pair, epsilon=epsilon)
 
 
-def _sound(mechanism: Any, policy: Policy, query: GroupCount, universe: Universe) -> Case:
+def _sound(
+    mechanism: Any, policy: Policy, query: GroupCount, universe: Universe, *, epsilon: int
+) -> Case:
     return shipped(
-        mechanism, policy, query, universe=universe, tail=3e-8, unseen=1e-2, loose=_LEARNT
+        mechanism,
+        policy,
+        query,
+        universe=universe,
+        tail=3e-8,
+        unseen=1e-2,
+        loose=_LEARNT,
+        epsilon=epsilon,
     )
 
 
@@ -100,6 +111,7 @@ def _zeroed() -> Iterator[Case]:
         secret,
         partial(zoo.zeroed, one),
         one.losses(secret),
+        epsilon=18,
         universe=_SEEN,
         tail=1e-7,
         unseen=1e-2,
@@ -113,7 +125,7 @@ def _marginals() -> Iterator[Case]:
         asked: dict[str, Any] = {"epsilon": epsilon, "counted": query.counted}
         pair = Marginals.for_policy(policy, sizes=(2, 1), **asked)
         only = "there is one tree, so phase 1 tells nothing"
-        yield replace(_sound(pair, policy, query, _ONE), loose=only)
+        yield replace(_sound(pair, policy, query, _ONE, epsilon=epsilon), loose=only)
     added = policies.addition_only()
     trio = Marginals.for_policy(added, sizes=(2, 2, 2), epsilon=18, share="2/3")
     for name, run, claim in (

@@ -145,6 +145,7 @@ def _case(
         policy,
         mechanism if whole else zoo.Measured(mechanism),
         mechanism.losses,
+        epsilon=_EPSILON,
         universe=Universe(groups=names, units=1, max_groups=1),
         tail=_TAIL,
         unseen=_UNSEEN,

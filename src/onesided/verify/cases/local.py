@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from onesided import policy as policies
+from onesided._numbers import Number
 from onesided.mechanism import local
 from onesided.mechanism.local._randomiser import Randomiser
 from onesided.policy import Policy
@@ -23,31 +24,31 @@ _ABCD: Final = (*_ABC, "d")
 
 def cases() -> Iterator[Case]:
     """The sound first."""
-    for name, randomiser, policy in _shipped():
+    for name, epsilon, randomiser, policy in _shipped():
         claims = randomiser.losses(policy)
-        yield Case(name, policy, zoo.Client(randomiser), claims, universe=_ONE)
-        crowd = f"{name} (crowd)"
-        yield Case(crowd, policy, zoo.Crowd(randomiser), claims, universe=_TWO)
+        yield Case(name, policy, zoo.Client(randomiser), claims, universe=_ONE, epsilon=epsilon)
+        crowd, both = f"{name} (crowd)", zoo.Crowd(randomiser)
+        yield Case(crowd, policy, both, claims, universe=_TWO, epsilon=epsilon)
     yield from _broken_responses()
     yield from _broken_bits()
     yield from _broken_directions()
 
 
-def _shipped() -> Iterator[tuple[str, Randomiser, Policy]]:
-    """Each family and its policy; what it claims is its own ``loss``."""
+def _shipped() -> Iterator[tuple[str, Number, Randomiser, Policy]]:
+    """Each family, the ε it was made for, and its policy."""
     binary = ("yes", "no")
-    yield "Warner", local.warner(binary, epsilon=1), policies.local(binary)
+    yield "Warner", 1, local.warner(binary, epsilon=1), policies.local(binary)
     hidden = policies.local(binary, sensitive=["yes"])
-    yield "Mangat", local.mangat(binary, epsilon=1), hidden
-    yield "k-ary response", local.k_ary_response(_ABC, epsilon="1/2"), policies.local(_ABC)
+    yield "Mangat", 1, local.mangat(binary, epsilon=1), hidden
+    yield "k-ary response", "1/2", local.k_ary_response(_ABC, epsilon="1/2"), policies.local(_ABC)
     some, two = policies.local(_ABCD, sensitive=["a", "b"]), ["a", "b"]
-    yield "uRR", local.utility_optimised_response(_ABCD, sensitive=two, epsilon=1), some
-    yield "RAPPOR", local.rappor(_ABC, epsilon=1), policies.local(_ABC)
-    yield "optimised unary", local.optimised_unary(_ABC, epsilon=2), policies.local(_ABC)
+    yield "uRR", 1, local.utility_optimised_response(_ABCD, sensitive=two, epsilon=1), some
+    yield "RAPPOR", 1, local.rappor(_ABC, epsilon=1), policies.local(_ABC)
+    yield "optimised unary", 2, local.optimised_unary(_ABC, epsilon=2), policies.local(_ABC)
     less = policies.local(_ABC, sensitive=two)
-    yield "uRAP", local.utility_optimised_rappor(_ABC, sensitive=two, epsilon=1), less
+    yield "uRAP", 1, local.utility_optimised_rappor(_ABC, sensitive=two, epsilon=1), less
     for policy in (_path(), _weighted()):
-        yield "context-aware channel", local.context_aware(policy, epsilon=1), policy
+        yield "context-aware channel", 1, local.context_aware(policy, epsilon=1), policy
 
 
 def _path() -> Policy:

@@ -63,11 +63,14 @@ def _sums() -> Iterator[Case]:
 def _samples() -> Iterator[Case]:
     for epsilon in ("1/2", 1, 2):
         mechanism = Subsampled.for_policy(_BOTH, epsilon=epsilon)
-        yield shipped(mechanism, _BOTH, _ONE, universe=_A, name=f"Subsampled (ε = {epsilon})")
+        name = f"Subsampled (ε = {epsilon})"
+        yield shipped(mechanism, _BOTH, _ONE, universe=_A, name=name, epsilon=epsilon)
     both = Subsampled.for_policy(policies.bounded(), epsilon=2)
-    yield shipped(both, policies.bounded(), _ONE, universe=_AB, name="Subsampled (replaced)")
+    name = "Subsampled (replaced)"
+    yield shipped(both, policies.bounded(), _ONE, universe=_AB, name=name, epsilon=2)
     unbiased = Subsampled.for_policy(_BOTH, epsilon=1, correction="mean")
-    yield shipped(unbiased, _BOTH, _ONE, universe=_A, name="Subsampled (unbiased)")
+    name = "Subsampled (unbiased)"
+    yield shipped(unbiased, _BOTH, _ONE, universe=_A, name=name, epsilon=1)
     clear = Subsampled(Counts(INFINITE, INFINITE), keep_rate=1)
     yield shipped(clear, _REMOVED, _ONE, universe=_AB, name="Subsampled (in the clear, Thm 5)")
     laplace = Subsampled(Counts(1, 1), keep_rate=1)
@@ -102,7 +105,7 @@ def _samples() -> Iterator[Case]:
 def _units() -> Iterator[Case]:
     """Units in two groups, each kept whole or dropped whole."""
     whole = Subsampled.for_policy(_BOTH, epsilon=2, max_groups=2)
-    yield _of_units(whole, _BOTH, "come and go")
+    yield _of_units(whole, _BOTH, "come and go", epsilon=2)
     presence = policies.presence(max_groups=2)
     partly = Subsampled(Counts(1, INFINITE), keep_rate=1, max_groups=2)
     yield _of_units(partly, presence, "leave a group")
@@ -129,7 +132,7 @@ def _truncated() -> Iterator[Case]:
         )
         yield shipped(
             mechanism, policy, query, universe=world, delta=_delta(mechanism, policy, query),
-            loose=_MET,
+            loose=_MET, epsilon=1,
         )  # fmt: skip
     sums = TruncatedCounts("1/2", width=5, per_key=3)
     yield program(
@@ -150,7 +153,8 @@ def _stairs() -> Iterator[Case]:
         yield program(name, zoo.Sum(mechanism), _ADDED, 2, universe=_VALUES)
         yield shipped(mechanism, _ADDED, _ONE, universe=_A, name=name)
     wide = Staircase.for_policy(_ADDED, epsilon=4, largest=2, max_groups=2)
-    yield shipped(wide, _ADDED, _TWO, universe=_PAIR, name="Staircase (two sums)")
+    name = "Staircase (two sums)"
+    yield shipped(wide, _ADDED, _TWO, universe=_PAIR, name=name, epsilon=4)
     steep = Staircase(1, largest=2)
     yield program("Staircase (falls by two stairs)", zoo.Sum(steep), _ADDED, 2, universe=_VALUES)
 

@@ -46,10 +46,10 @@ def _histograms() -> Iterator[Case]:
     ):
         mechanism = RecordSample.for_policy(policy, epsilon=1, counted=[counted])
         query = GroupCount(max_groups=1, counted=frozenset({counted}))
-        yield shipped(mechanism, policy, query, universe=_SINGLE)
+        yield shipped(mechanism, policy, query, universe=_SINGLE, epsilon=1)
     aside = policies.custom(kinds=("a", "open"), edges=[("a", "a")], default="a")
     whole = RecordSample.for_policy(aside, epsilon=1)
-    yield shipped(whole, aside, _OPEN, universe=_SINGLE)
+    yield shipped(whole, aside, _OPEN, universe=_SINGLE, epsilon=1)
 
 
 def _records() -> Iterator[Case]:
@@ -83,10 +83,10 @@ def _unknown_keys() -> Iterator[Case]:
                 threshold=threshold,
             )
             world = Universe(max_groups=1) if most == 1 else two
-            yield shipped(mechanism, policy, query, universe=world)
+            yield shipped(mechanism, policy, query, universe=world, epsilon=2)
     removal, once = policies.removal_only(), GroupCount(max_groups=1)
     counts = UnknownKeys.for_policy(removal, epsilon=1, max_groups=1)
-    yield shipped(counts, removal, once, universe=_SINGLE)
+    yield shipped(counts, removal, once, universe=_SINGLE, epsilon=1)
     for most in (1, 2):
         sparse = UnknownKeys.for_policy(private, epsilon=2, max_groups=most, counted=["open"])
         run = partial(zoo.found_keys, mechanism=sparse, most=most)

@@ -35,7 +35,7 @@ def _top_k() -> Iterator[Case]:
         policy = policies.presence(max_groups=groups)
         for k in (1, 2, 3):
             mechanism = TopK.for_policy(policy, k=k, epsilon=6)
-            yield shipped(mechanism, policy, universe=_ABC, loose=_SELECTED, tail=1e-11)
+            yield shipped(mechanism, policy, universe=_ABC, loose=_SELECTED, tail=1e-11, epsilon=6)
     added, wide = policies.addition_only(), GroupCount(max_groups=3)
     yield shipped(
         TopK.for_policy(added, k=2, epsilon=6, max_groups=3),
@@ -43,6 +43,7 @@ def _top_k() -> Iterator[Case]:
         wide,
         universe=_ABC,
         loose=_SELECTED,
+        epsilon=6,
     )
 
 
@@ -50,7 +51,7 @@ def _sparse_vector() -> Iterator[Case]:
     for groups, answers in ((1, None), (3, 1), (3, 2), (2, None), (3, None)):
         policy = policies.presence(max_groups=groups)
         mechanism = SparseVector.for_policy(policy, thresholds=1, epsilon=6, max_answers=answers)
-        yield shipped(mechanism, policy, universe=_ABC, loose=_HALF)
+        yield shipped(mechanism, policy, universe=_ABC, loose=_HALF, epsilon=6)
         adaptive = zoo.Adaptive(mechanism)
         yield shipped(
             adaptive, policy, name="SparseVector (adaptive stream)", universe=_ABC, loose=_HALF
@@ -67,9 +68,11 @@ def _asymmetric() -> Iterator[Case]:
         (both, GroupCount(max_groups=1)),
     ):
         geometric = AGeo.for_policy(policy, epsilon=1, most=2)
-        yield shipped(geometric, policy, query, universe=single, loose="clamping hides some")
+        yield shipped(
+            geometric, policy, query, universe=single, loose="clamping hides some", epsilon=1
+        )
         laplace = ALap.for_policy(policy, epsilon=2, largest="0.1", grid="0.1")
-        yield shipped(laplace, policy, query, universe=single)
+        yield shipped(laplace, policy, query, universe=single, epsilon=2)
 
 
 def _broken_top_k() -> Iterator[Case]:

@@ -39,8 +39,8 @@ def cases() -> Iterator[Case]:
 def _splits() -> Iterator[Case]:
     for policy in (_SENSITIVE, policies.extended_sensitive("hidden"), _TIERS):
         mechanism = SplitHistogram.for_policy(policy, epsilon=8)
-        yield _sound(mechanism, policy, _PAIR)
-        yield _sound(mechanism, policy, _ONE_CELL)
+        yield _sound(mechanism, policy, _PAIR, epsilon=8)
+        yield _sound(mechanism, policy, _ONE_CELL, epsilon=8)
     # Above and below apart: every term of the loss is seen.
     yield _sound(SplitHistogram(3, 5, open_rate=4), _SENSITIVE, _PAIR)
 
@@ -55,7 +55,7 @@ def _by_value() -> Iterator[Case]:
     mechanism = SplitHistogram.for_policy(
         _SENSITIVE, epsilon=8, holds=("sensitive", "open", "mixed")
     )
-    yield _sound(mechanism, _SENSITIVE, world, name="SplitHistogram (hybrid by cells)")
+    yield _sound(mechanism, _SENSITIVE, world, name="SplitHistogram (hybrid by cells)", epsilon=8)
 
 
 def _open_shapes() -> Iterator[Case]:
@@ -81,6 +81,7 @@ def _open_counts() -> Iterator[Case]:
         query,
         name="Counts (OSDP Algorithm 2)",
         universe=_TWO,
+        epsilon=3,
     )
 
 

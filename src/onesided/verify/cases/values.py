@@ -93,6 +93,7 @@ def _squares() -> Iterator[Case]:
             policy,
             _Summing(mechanism, -1, 2, by=False, squared=True),
             claims,
+            epsilon=_EPSILON,
             universe=Universe(units=1, values=_records(policy, -1, 2, optional=True, most=1)),
             loose=_SPREAD,
             tail=1e-11,
@@ -112,6 +113,7 @@ def _cumulative() -> Iterator[Case]:
                 name=f"Cumulative, {levels} levels",
                 tail=1e-11,
                 loose=_FEW,
+                epsilon=_EPSILON,
             )
 
 
@@ -165,6 +167,7 @@ def _sum(
         policy,
         _Summing(mechanism, low, high, by),
         claims,
+        epsilon=_EPSILON,
         query=groups.query,
         universe=Universe(
             units=1, values=_records(policy, low, high, optional=optional, most=most)

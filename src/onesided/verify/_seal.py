@@ -1,0 +1,196 @@
+"""Close every other source of chance while a program is enumerated.
+
+What a program draws elsewhere is on no path, so the enumeration would not see it: a program with
+a generator of its own passes in most runs. The system's random numbers, Python's and numpy's
+generators, our own secure noise and the clock are therefore refused while a program runs. Names
+are replaced for the thread that enumerates and no other; names that a program imported earlier
+are found by watching a few of its runs call by call.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+import os
+import random
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+from typing import Any, Final, NoReturn, Self
+from unittest.mock import patch
+
+import numpy as np
+
+from onesided.errors import ParameterError
+from onesided.noise._bits import NotPrivateSeededBits
+from onesided.noise._secure import SecureBits
+
+_CLOCKS: Final = (
+    "time",
+    "time_ns",
+    "monotonic",
+    "monotonic_ns",
+    "perf_counter",
+    "perf_counter_ns",
+    "process_time",
+    "process_time_ns",
+    "thread_time",
+    "thread_time_ns",
+)
+_NUMPY: Final = (
+    *("default_rng", "RandomState", "random", "random_sample", "rand", "randn", "randint"),
+    *("choice", "shuffle", "permutation", "normal", "uniform", "laplace", "exponential"),
+    *("geometric", "binomial", "poisson", "standard_normal", "standard_exponential", "bytes"),
+)
+_PYTHON: Final = (
+    *("random", "randint", "randrange", "choice", "choices", "sample", "shuffle", "uniform"),
+    *("gauss", "normalvariate", "expovariate", "getrandbits", "randbytes", "triangular"),
+    *("betavariate", "gammavariate", "lognormvariate", "paretovariate", "vonmisesvariate"),
+    "weibullvariate",
+)
+_SECRETS: Final = ("token_bytes", "token_hex", "token_urlsafe", "randbits", "randbelow", "choice")
+
+
+class Seal:
+    """Refuses other chance during a run, in the thread of that run alone.
+
+    ``with seal.installed():`` replaces the names; ``with seal:`` marks one run.
+    """
+
+    def __enter__(self) -> Self:
+        _GUARDS.local.running = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _GUARDS.local.running = False
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Replace every name for as long as this is open, and put all of them back."""
+        _GUARDS.add()
+        try:
+            yield
+        finally:
+            _GUARDS.drop()
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Look at every call of built-in code as well, which is slow."""
+        before = sys.getprofile()
+        sys.setprofile(_look)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+
+
+class _Guards:
+    """The replaced names, shared by all seals that are installed.
+
+    The only mutable state of the module: a name of another module is replaced or it is not.
+    """
+
+    def __init__(self) -> None:
+        self.local = threading.local()
+        self._lock = threading.Lock()
+        self._seals = 0
+        self._stack = ExitStack()
+
+    @property
+    def running(self) -> bool:
+        """Whether this thread is in the middle of a run."""
+        own = self.local
+        return getattr(own, "running", False) and not getattr(own, "collecting", False)
+
+    def add(self) -> None:
+        with self._lock:
+            self._seals += 1
+            if self._seals == 1:
+                for owner, name in _sources():
+                    instead = self._guarded(getattr(owner, name), name_of(owner, name))
+                    self._stack.enter_context(patch.object(owner, name, instead))
+                gc.callbacks.insert(0, self._pause)
+                gc.callbacks.append(self._go_on)
+
+    def drop(self) -> None:
+        with self._lock:
+            self._seals -= 1
+            if self._seals == 0:
+                self._stack.close()
+                gc.callbacks.remove(self._pause)
+                gc.callbacks.remove(self._go_on)
+
+    def _pause(self, phase: str, _about: object) -> None:
+        """A collection may start in the middle of a run; what others do then is no draw."""
+        if phase == "start":
+            self.local.collecting = True
+
+    def _go_on(self, phase: str, _about: object) -> None:
+        if phase == "stop":
+            self.local.collecting = False
+
+    def _guarded(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            if self.running:
+                refuse(name)
+            return original(*arguments, **named)
+
+        return guarded
+
+
+def _look(_frame: FrameType, event: str, called: Any) -> None:
+    if event != "c_call" or not _GUARDS.running:
+        return
+    owner, name = getattr(called, "__self__", None), getattr(called, "__name__", "")
+    if _is_chance(owner, name):
+        refuse(name_of(owner, name))
+
+
+def refuse(name: str) -> NoReturn:
+    """Say that a program asked ``name`` for chance."""
+    raise ParameterError(
+        f"The program asked {name} while it was enumerated, which no enumeration can see.",
+        hint="The program must take all of its chance from the noise it is given, and read no "
+        "clock. A mechanism must hand its noise on to every part that draws.",
+    )
+
+
+def name_of(owner: Any, name: str) -> str:
+    """``module.name`` or ``Class.name``."""
+    kind = owner if hasattr(owner, "__name__") else type(owner)
+    return f"{kind.__name__}.{name}"
+
+
+def _is_chance(owner: Any, name: str) -> bool:
+    """Whether a built-in method of ``owner`` draws or reads the clock."""
+    if owner is time:
+        return name in _CLOCKS
+    if isinstance(owner, random.Random):
+        return name in ("random", "getrandbits")
+    if isinstance(owner, type) and issubclass(owner, dt.date):
+        return name in ("now", "today", "utcnow")
+    return name in ("urandom", "getrandom") and getattr(owner, "__name__", "") == os.name
+
+
+def _sources() -> Iterator[tuple[Any, str]]:
+    """Every name that is replaced."""
+    yield os, "urandom"
+    yield random, "_urandom"
+    for owner, names in (
+        (time, _CLOCKS),
+        (secrets, _SECRETS),
+        (random, _PYTHON),
+        (np.random, _NUMPY),
+        (SecureBits, ("words", "word")),
+        (NotPrivateSeededBits, ("words", "word")),
+    ):
+        for name in names:
+            if hasattr(owner, name):
+                yield owner, name
+
+
+_GUARDS: Final = _Guards()

@@ -1,0 +1,46 @@
+"""What leaks by the form of an output, and chance that no enumeration sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from onesided import policy as policies
+from onesided.noise import Noise
+from onesided.verify._case import Case, program
+from onesided.verify._universe import Data, Universe
+from onesided.verify.zoo import chance, forms
+
+_ONE = Universe(max_groups=1)
+_HABIT = "research code, and what an auditor is shown"
+
+
+def cases() -> Iterator[Case]:
+    """One sound line beside the broken ones."""
+    added = policies.addition_only()
+    yield program("counts in a dictionary", forms.sorted_keys, added, 1, universe=_ONE)
+    for run, flaw in (
+        (forms.ordered_by_truth, "a dictionary in the order of the true counts"),
+        (forms.signed_zero, "-0.0 where somebody is, 0.0 where nobody is"),
+        (forms.true_or_one, "True where somebody is, 1 where nobody is"),
+        (forms.other_width, "int32 or int64, by the true count"),
+        (forms.hidden_field, "the truth in a field that is not compared"),
+        (forms.payload_of_nan, "the truth in the bits of a NaN"),
+    ):
+        yield program("count, told", run, added, 1, universe=_ONE, flaw=flaw, seen=_HABIT)
+    for other, flaw in _other_chance():
+        yield program("count, chance", other, added, 1, universe=_ONE, flaw=flaw, seen=_HABIT)
+
+
+def _other_chance() -> tuple[tuple[Callable[[Data, Noise], Any], str], ...]:
+    return (
+        (chance.own_noise, "secure noise of its own at three times the rate"),
+        (chance.seeded_noise, "a seeded generator of its own"),
+        (chance.pythons_random, "Python's random numbers"),
+        (chance.numpys_random, "numpy's random numbers"),
+        (chance.secret_token, "the system's random numbers"),
+        (chance.the_clock, "the clock taken for chance"),
+        (chance.Keeps(), "one draw kept from run to run"),
+        (chance.Counts(), "something else every second time"),
+        (chance.swallows_the_end, "goes on after its path has ended"),
+    )
