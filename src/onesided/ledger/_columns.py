@@ -78,7 +78,7 @@ def decode_columns(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[An
     Hint: Check the ledger; a newer release of onesided may have written it.
     """
     view = memoryview(payload)
-    if view[: len(MAGIC)] != MAGIC:
+    if not holds_columns(payload):
         _refuse("it has another format")
     blocks = _pieces(view[len(MAGIC) :])
     head = _head(bytes(next(blocks, b"")))
@@ -141,7 +141,7 @@ def _column(block: memoryview) -> NDArray[Any]:
     start = len(_NPY) + 2
     length = int.from_bytes(block[len(_NPY) : start], "little")
     found = _HEADER.fullmatch(block[start : start + length])
-    if block[: len(_NPY)] != _NPY or found is None:
+    if bytes(block[: len(_NPY)]) != _NPY or found is None:
         _refuse("a column is not one of ours")
     kind = found.group(1).decode("ascii", "replace")
     if kind not in _TYPES and not _TEXT.fullmatch(kind):
