@@ -13,7 +13,8 @@
     ├── NoiseError                randomness could not be had, or does not fit its integer type
     ├── LedgerError               the record of spending
     │   ├── BudgetExceededError   refused; nothing was drawn and nothing was recorded
-    │   ├── PolicyMismatchError   the ledger was opened for another policy or budget
+    │   ├── ReleaseExistsError    an id that was charged before; its answer may be about other data
+    │   ├── PolicyMismatchError   the ledger was opened for another policy, budget or unit
     │   ├── LedgerFormatError     not a ledger of ours, damaged, or written by a newer version
     │   ├── TamperedLedgerError   the hash chain does not hold
     │   └── LedgerUnavailableError  the store could not be read or written
@@ -130,8 +131,16 @@ class BudgetExceededError(LedgerError):
     """The release was refused; nothing was drawn and nothing was recorded."""
 
 
+class ReleaseExistsError(LedgerError):
+    """The release id was charged before; ``values["state"]`` says what became of it.
+
+    "stored": its answer is there. "lost": there is a charge and no answer. "other": it was for
+    another question. "charged": one of these, found while charging. ``values["drawn"]`` is when.
+    """
+
+
 class PolicyMismatchError(LedgerError):
-    """The ledger was opened for another policy or budget."""
+    """The ledger was opened for another policy, budget or unit."""
 
 
 class LedgerFormatError(LedgerError):

@@ -63,16 +63,19 @@ def open_ledger():
 
 @pytest.fixture
 def open_account():
-    """The account of one policy, with defaults for all that a test does not speak of."""
+    """The account of one policy on record, with defaults for all that a test does not speak of."""
 
-    def opening(ledger, **changes):
+    def opening(ledger, *, record=True, **changes):
         given = {
             "policy_id": "5e" * 32,
             "policy_toml": 'kinds = ["sensitive", "open"]',
             "policy_name": "presence",
             "budget": EDGES,
         }
-        return ledger.account(**(given | changes))
+        account = ledger.account(**(given | changes))
+        if record:
+            account.open()
+        return account
 
     return opening
 

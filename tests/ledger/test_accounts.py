@@ -180,7 +180,9 @@ def test_a_user_without_a_name_can_spend(tmp_path):
         "def fails(): raise KeyError('uid not found: 4711')\n"
         "getpass.getuser = fails\n"
         "with Ledger.open() as ledger:\n"
-        "    ledger.account(policy_id='p', policy_toml='', policy_name='p', budget={'e': 1})\n"
+        "    account = ledger.account(policy_id='p', policy_toml='', policy_name='p', "
+        "budget={'e': 1})\n"
+        "    account.open()\n"
         "    print(ledger.entries()[0].who)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -192,9 +194,11 @@ def test_looking_makes_no_ledger(tmp_path, postgres_place):
     for where in (path, f"sqlite:///{path}", postgres_place, postgres_place):
         with pytest.raises(errors.LedgerUnavailableError, match="there is no") as caught:
             Ledger.open(where, create=False)
-        assert "first publication" in caught.value.hint
+        assert "first charge" in caught.value.hint
     assert not list(tmp_path.iterdir())
-    with Ledger.open(postgres_place), Ledger.open(postgres_place, create=False) as ledger:
+    with Ledger.open(postgres_place) as ledger:
+        ledger.make()
+    with Ledger.open(postgres_place, create=False) as ledger:
         assert ledger.entries() == ()
 
 

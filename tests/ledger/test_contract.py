@@ -142,7 +142,9 @@ def test_an_answer_lost_in_a_crash_stays_spent(account):
     with pytest.raises(errors.LedgerError, match="no answer is stored") as caught:
         account.recall("weekly")
     assert "ask again under a new id" in caught.value.hint
-    assert caught.value.values == {"release_id": "weekly", "number": 2, "state": "lost"}
+    values = dict(caught.value.values)
+    assert values.pop("drawn") == account._store.read(lambda view: view.at(2).time)
+    assert values == {"release_id": "weekly", "number": 2, "state": "lost"}
     assert account.remaining[OPEN_EDGE] == Fraction(1, 2)
 
 
@@ -296,5 +298,7 @@ def test_two_ledger_objects_see_each_other(shared_place, open_ledger, open_accou
 def test_ledger_opens_a_string_path_and_an_sqlite_url(tmp_path):
     for where in (str(tmp_path / "a.db"), f"sqlite:///{tmp_path}/b.db"):
         with Ledger.open(where) as ledger:
+            assert ledger.entries() == ()
+            ledger.make()
             assert ledger.entries() == ()
     assert {path.name for path in tmp_path.iterdir()} == {"a.db", "b.db"}

@@ -68,8 +68,8 @@ def test_postgres_refuses_to_change_rows(postgres_place, open_account):
 
 def test_a_postgres_role_that_may_only_read_and_add_can_spend(postgres_place, open_account):
     role = f"spender_{secrets.token_hex(4)}"
-    with Ledger.open(postgres_place):
-        pass
+    with Ledger.open(postgres_place) as ledger:
+        ledger.make()
     engine = create_engine(postgres_place)
     with engine.begin() as connection:
         (schema,) = connection.exec_driver_sql("SELECT current_schema()").one()
@@ -104,6 +104,7 @@ def test_missing_guards_are_reported(filled):
 
 def test_missing_guards_are_reported_by_postgres(postgres_place):
     with Ledger.open(postgres_place) as ledger:
+        ledger.make()
         ledger.check()
         engine = create_engine(postgres_place)
         with engine.begin() as connection:
@@ -165,7 +166,8 @@ def test_opening_an_older_ledger_upgrades_it(filled, monkeypatch, open_account):
         later.setattr(_schema, "VERSION", 2)
         later.setattr(_schema.upgrade, "__kwdefaults__", {"steps": {1: widen}, "target": 2})
         with Ledger.open(filled) as ledger:
-            assert ledger._store.read(lambda view: view.version()) == 2
+            with ledger._store.database.transaction(write=False) as connection:
+                assert _schema.found_version(connection) == 2
             open_account(ledger).spend({EDGE: "1/10"}, label="after the upgrade")
             assert ledger.check().charges == 2
     with pytest.raises(errors.LedgerFormatError, match="version 2"):

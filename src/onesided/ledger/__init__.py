@@ -3,11 +3,12 @@
 Importing this package does not load SQLAlchemy; opening a ledger does.
 """
 
-from onesided.ledger._account import Account
+from onesided.ledger._account import Account, Standing
 from onesided.ledger._balance import Balance, balances
 from onesided.ledger._columns import decode_columns, encode_columns, holds_columns
 from onesided.ledger._entry import CheckReport, Entry, Receipt, StoredRelease
 from onesided.ledger._ledger import Ledger
+from onesided.ledger._unit import Unit
 
 __all__ = [
     "Account",
@@ -16,7 +17,9 @@ __all__ = [
     "Entry",
     "Ledger",
     "Receipt",
+    "Standing",
     "StoredRelease",
+    "Unit",
     "balances",
     "decode_columns",
     "encode_columns",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,23 +13,47 @@ from onesided._numbers import Loss, Number
 from onesided.errors import LedgerError, ParameterError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
-from onesided.ledger._entry import Receipt, StoredRelease, amounts_of, detail_of, receipt_of
+from onesided.ledger._entry import (
+    Receipt,
+    StoredRelease,
+    amount_columns,
+    amounts_of,
+    detail_of,
+    question_of,
+    receipt_of,
+)
+from onesided.ledger._opening import found_opening, stated_units
+from onesided.ledger._refusals import exists, refuse_other_unit, unknown_unit
 from onesided.ledger._rows import (
-    OPEN,
+    FORMAT,
+    QUESTION,
     SPEND,
     STORE,
     Row,
     detail_text,
     next_row,
     tampered,
-    with_who,
 )
-from onesided.store import canonical, plain_text
+from onesided.ledger._terms import Terms
+from onesided.ledger._unit import Unit
+from onesided.store import plain_text
 
 if TYPE_CHECKING:
-    from onesided.ledger._store import Store, View
+    from onesided.ledger._store import Store
+    from onesided.ledger._view import View
 
 Table: TypeAlias = Mapping[str, Loss | Number]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What an account may spend, has spent and has left at one moment, per edge; exact."""
+
+    spent: Mapping[str, Fraction]
+    delta_spent: Mapping[str, Fraction]
+    remaining: Mapping[str, Fraction]
+    delta_remaining: Mapping[str, Fraction]
+    releases: int
 
 
 class Account:
@@ -36,66 +61,117 @@ class Account:
 
     Promise: over all accounts, threads and processes on the same ledger, the recorded charges of
     an edge never sum to more than its budget, and a receipt is returned only after its charge is
-    on durable record. Units: epsilon in nats, delta a probability; both exact.
+    on durable record. An account is opened on record by its first charge, in the same
+    transaction: one that is only asked about, or refused, leaves nothing behind.
+    Units: epsilon in nats, delta a probability; both exact.
     """
 
-    def __init__(self, store: Store, *, opening: Row, who: str = "") -> None:
+    def __init__(self, store: Store, *, terms: Terms, who: str = "") -> None:
         self._store = store
         self._who = who
-        detail = detail_of(opening)
-        self.policy_id = opening.policy_id
-        self.policy_name = str(detail["policy_name"])
-        self.policy_toml = str(detail["policy_toml"])
-        self._budget = budget_of(opening)
+        self._terms = terms
+        self._opening: Row | None = None
+        self._chargeable = True
+        self._known: Row | None = None
 
     def __repr__(self) -> str:
-        return f"Account(policy {self.policy_name!r}, {len(self._budget.epsilon)} edges)"
+        return f"Account(policy {self.policy_name!r}, {len(self._terms.budget.epsilon)} edges)"
+
+    @property
+    def policy_id(self) -> str:
+        """The policy's identity."""
+        return self._terms.policy_id
+
+    @property
+    def policy_name(self) -> str:
+        """The policy's name."""
+        return self._terms.policy_name
+
+    @property
+    def policy_toml(self) -> str:
+        """The policy's text."""
+        return self._terms.policy_toml
+
+    @property
+    def unit(self) -> Unit | None:
+        """Whom the account protects; None if its opener did not say."""
+        return self._terms.unit
+
+    @property
+    def opened(self) -> bool:
+        """Whether the account is on record; the first charge opens it."""
+        return self._store.read(self._latest) is not None
 
     @property
     def budget(self) -> dict[str, Fraction]:
         """ε that may be spent in all, per edge."""
-        return dict(self._budget.epsilon)
+        return dict(self._terms.budget.epsilon)
 
     @property
     def delta_budget(self) -> dict[str, Fraction]:
         """δ that may be spent in all, per edge."""
-        return dict(self._budget.delta)
+        return dict(self._terms.budget.delta)
 
     @property
     def spent(self) -> dict[str, Fraction]:
         """ε spent so far, per edge."""
-        return dict(self._totals().epsilon)
+        return dict(self.standing().spent)
 
     @property
     def delta_spent(self) -> dict[str, Fraction]:
         """δ spent so far, per edge."""
-        return dict(self._totals().delta)
+        return dict(self.standing().delta_spent)
 
     @property
     def remaining(self) -> dict[str, Fraction]:
         """ε left, per edge. Another process may spend it first."""
-        return dict((self._budget - self._totals()).epsilon)
+        return dict(self.standing().remaining)
 
     @property
     def delta_remaining(self) -> dict[str, Fraction]:
         """δ left, per edge."""
-        return dict((self._budget - self._totals()).delta)
+        return dict(self.standing().delta_remaining)
 
     @property
     def releases(self) -> int:
         """How many charges are on record."""
+        return self.standing().releases
+
+    def standing(self) -> Standing:
+        """Budget, spending and rest at one moment, in one look at the ledger."""
         row = self._store.read(self._latest)
-        return row.releases
+        spent, releases = self._totals(row)
+        left = self._terms.budget - spent
+        return Standing(
+            spent=spent.epsilon,
+            delta_spent=spent.delta,
+            remaining=left.epsilon,
+            delta_remaining=left.delta,
+            releases=releases,
+        )
+
+    def open(self) -> None:
+        """Put the account on record now, with its budget, and not with its first charge.
+
+        Does nothing if it is there. Errors: as :meth:`spend`.
+        """
+
+        def decide(view: View) -> tuple[Row, ...]:
+            last = self._last(view)
+            return () if self._opened(view) else (self._terms.opening(last, who=self._who),)
+
+        self._store.append(decide)
 
     def require(self, epsilon: Table, *, delta: Table | None = None) -> None:
-        """Ask before costly work whether this charge would fit now. Records nothing.
+        """Refuse before costly work a charge that cannot fit. Records nothing.
 
-        Errors: as :meth:`spend`, which asks again.
+        Asks what this account last saw, not the ledger: what was spent stays spent, so a charge
+        that did not fit then never will. One that fitted may have become too large since:
+        :meth:`spend` asks again. Errors: as :meth:`spend`.
         """
-        charge = _amounts.read_charge(epsilon, delta, budget=self._budget)
-        row = self._store.read(self._latest)
-        _, spent = amounts_of(row)
-        _amounts.settle(charge, spent=spent, budget=self._budget, releases=row.releases)
+        charge = _amounts.read_charge(epsilon, delta, budget=self._terms.budget)
+        spent, releases = self._totals(self._known)
+        _amounts.settle(charge, spent=spent, budget=self._terms.budget, releases=releases)
 
     def spend(
         self,
@@ -105,42 +181,56 @@ class Account:
         delta: Table | None = None,
         detail: Mapping[str, object] | None = None,
         release_id: str | None = None,
+        question: str | None = None,
     ) -> Receipt:
-        """Record a charge durably, then return its receipt; draw only after this returns.
+        """Check a charge and record it durably, in one transaction; draw only after this returns.
 
         ``epsilon`` and ``delta`` are per edge; an edge left out is charged 0. ``release_id``
-        names the question, so that its answer can be recalled; without one a random id is made.
+        names the answer, so that it can be recalled; without one a random id is made.
+        ``question`` identifies what is asked, so that the id is never taken for another question.
         Errors, none of which records anything: BudgetExceededError (also for an infinite loss);
-        ParameterError; LedgerError if the release id was charged before; TamperedLedgerError if
-        the last row does not hold; LedgerUnavailableError if the store fails. The last one may
-        carry ``outcome="unknown"``: then the charge counts as spent.
+        ParameterError; ReleaseExistsError if the release id was charged before;
+        PolicyMismatchError if another process opened the account with another budget or unit;
+        TamperedLedgerError if the last row does not hold; LedgerUnavailableError if the store
+        fails. The last one may carry ``outcome="unknown"``: then the charge counts as spent.
         """
-        charge = _amounts.read_charge(epsilon, delta, budget=self._budget)
+        charge = _amounts.read_charge(epsilon, delta, budget=self._terms.budget)
         label = plain_text(label, name="label")
-        written = detail_text(detail, who=self._who)
+        own = self._terms.own(self._who)
+        if question is not None:
+            own[QUESTION] = plain_text(question, name="question", empty=False)
+        written = detail_text(detail, own=own)
         if release_id is None:
             name = secrets.token_hex(16)
         else:
             name = plain_text(release_id, name="release_id", empty=False)
 
-        def decide(view: View) -> Row:
-            last = self._last(view)
-            self._refuse_repeat(view, release_id=name)
-            row = self._latest(view)
-            _, spent = amounts_of(row)
-            total = _amounts.settle(charge, spent=spent, budget=self._budget, releases=row.releases)
-            return next_row(
-                last,
+        def decide(view: View) -> tuple[Row, ...]:
+            last, opened = self._last(view), self._opened(view)
+            if not self._chargeable:
+                raise unknown_unit(self._terms, name=self._store.name)
+            opening = None if opened else self._terms.opening(last, who=self._who)
+            latest = opening or self._latest(view)
+            if opened and release_id is not None:
+                self._refuse_repeat(view, release_id=name)
+            spent, releases = self._totals(latest)
+            total = _amounts.settle(
+                charge, spent=spent, budget=self._terms.budget, releases=releases
+            )
+            spending = next_row(
+                opening or last,
                 kind=SPEND,
                 policy_id=self.policy_id,
                 release_id=name,
                 label=label,
                 detail=written,
                 amounts=amount_columns(charge, total),
-                releases=row.releases + 1,
+                releases=releases + 1,
             )
+            return (opening, spending) if opening else (spending,)
 
-        return receipt_of(self._store.append(decide))
+        self._known = self._store.append(decide)[-1]
+        return receipt_of(self._known)
 
     def store(self, receipt: Receipt, payload: bytes, content_type: str) -> None:
         """Keep the answer of a charge, after the draw and before publishing it.
@@ -155,37 +245,43 @@ class Account:
                 hint="Encode the release first.",
                 value=type(payload),
             )
-        kind = plain_text(content_type, name="content_type", empty=False)
+        facts = {
+            "charge": receipt.number,
+            "content_type": plain_text(content_type, name="content_type", empty=False),
+            "sha256": hashlib.sha256(payload).hexdigest(),
+            "size": len(payload),
+        }
+        written = detail_text(facts, own=self._terms.own(self._who))
 
-        def decide(view: View) -> Row:
+        def decide(view: View) -> tuple[Row, ...]:
             last = self._last(view)
             charge = self._charge_of(view, receipt)
             latest = self._latest(view)
-            _, spent = amounts_of(latest)
-            facts = {
-                "charge": charge.number,
-                "content_type": kind,
-                "sha256": hashlib.sha256(payload).hexdigest(),
-                "size": len(payload),
-            }
-            return next_row(
+            spent, releases = self._totals(latest)
+            stored = next_row(
                 last,
                 kind=STORE,
                 policy_id=self.policy_id,
                 release_id=charge.release_id,
                 label=charge.label,
-                detail=canonical(with_who(facts, self._who)),
-                amounts=amount_columns(_amounts.zero(self._budget.epsilon), spent),
-                releases=latest.releases,
+                detail=written,
+                amounts=amount_columns(_amounts.zero(self._terms.budget.epsilon), spent),
+                releases=releases,
             )
+            return (stored,)
 
-        self._store.append(decide, payload=(receipt.number, payload))
+        self._known = self._store.append(decide, payload=(receipt.number, payload))[-1]
 
-    def recall(self, release_id: str) -> StoredRelease | None:
-        """The stored answer under that id, at no charge; None if it was never charged.
+    def recall(
+        self, release_id: str, *, question: str | None = None, again: bool = True
+    ) -> StoredRelease | None:
+        """The stored answer under that id, at no charge; None if nothing was charged under it.
 
-        Errors: LedgerError with ``state="lost"`` if the charge is on record but no answer is
-        stored; TamperedLedgerError if the answer is not the one that was stored.
+        question: what identifies the question that is asked now; None asks for whatever is there.
+        again: False refuses an answer that is there: it may be one about other data.
+        Errors: ReleaseExistsError with ``state="lost"`` if the charge is on record but no answer
+        is stored, ``"other"`` if it was for another question, ``"stored"`` if an answer is there
+        and ``again`` is false; TamperedLedgerError if it is not the one that was stored.
         """
         name = plain_text(release_id, name="release_id", empty=False)
 
@@ -194,42 +290,67 @@ class Account:
             charge = view.find(policy_id=self.policy_id, kind=SPEND, release_id=name)
             if charge is None:
                 return None
+            asked = question_of(charge)
+            if question is not None and asked is not None and asked != question:
+                raise exists(charge, "other")
             stored = view.find(policy_id=self.policy_id, kind=STORE, release_id=name)
             if stored is None:
-                raise _lost(charge)
+                raise exists(charge, "lost")
+            if not again:
+                raise exists(charge, "stored")
             return _release(charge, stored=stored, payload=view.payload(charge.number))
 
         return self._store.read(look)
 
-    def _totals(self) -> Amounts:
-        _, spent = amounts_of(self._store.read(self._latest))
-        return spent
+    def look(self, view: View) -> None:
+        """Find the account on record, if it is there, and what it last charged.
 
-    def _last(self, view: View) -> Row:
+        Errors: PolicyMismatchError if it was opened with other terms.
+        """
+        self._opened(view)
+        self._latest(view)
+
+    def _opened(self, view: View) -> Row | None:
+        """The row that opened this account; None if the next charge opens it."""
+        if self._opening is None:
+            found = found_opening(view, self._terms)
+            if found is None:
+                return None
+            stated = stated_units(view, found)
+            # Those of 0.1.0 that do not say whom they protect are looked at, not charged.
+            if len(stated) == 1 and (found.format == FORMAT or None not in stated):
+                refuse_other_unit(next(iter(stated)), self._terms, name=self._store.name)
+            self._chargeable = stated <= {self._terms.unit}
+            self._opening = found
+        return self._opening
+
+    def _totals(self, row: Row | None) -> tuple[Amounts, int]:
+        if row is None:
+            return _amounts.zero(self._terms.budget.epsilon), 0
+        _, spent = amounts_of(row)
+        return spent, row.releases
+
+    def _last(self, view: View) -> Row | None:
         last = view.last()
-        if last is None:
+        if last is None and self._opening is not None:
             raise tampered(1, "the account's opening is gone")
         return last
 
-    def _latest(self, view: View) -> Row:
+    def _latest(self, view: View) -> Row | None:
         """The last row of this policy, which carries its totals."""
         last = self._last(view)
+        if last is None:
+            return None
         row = last if last.policy_id == self.policy_id else view.latest(policy_id=self.policy_id)
-        if row is None:
+        if row is None and self._opening is not None:
             raise tampered(last.number, "no row of the account's policy is left")
+        self._known = row
         return row
 
     def _refuse_repeat(self, view: View, *, release_id: str) -> None:
         charged = view.find(policy_id=self.policy_id, kind=SPEND, release_id=release_id)
         if charged:
-            raise LedgerError(
-                f"release id {release_id!r} was already charged (entry {charged.number}).",
-                hint="Recall its stored answer, or ask under a new id. "
-                "Nothing was drawn and nothing was recorded.",
-                release_id=release_id,
-                number=charged.number,
-                state="charged",
-            )
+            raise exists(charged, "charged")
 
     def _charge_of(self, view: View, receipt: Receipt) -> Row:
         charge = view.at(receipt.number)
@@ -256,72 +377,6 @@ class Account:
         return charge
 
 
-def amount_columns(charge: Amounts, total: Amounts) -> dict[str, str]:
-    """The four columns of amounts as text."""
-    epsilon, delta = charge.texts()
-    total_epsilon, total_delta = total.texts()
-    return {
-        "epsilon": epsilon,
-        "delta": delta,
-        "total_epsilon": total_epsilon,
-        "total_delta": total_delta,
-    }
-
-
-def budget_of(opening: Row) -> Amounts:
-    """The budget that the opening row of an account grants."""
-    detail = detail_of(opening)
-    try:
-        budget, delta = detail["budget"], detail["delta_budget"]
-        return _amounts.read(canonical(budget), canonical(delta))
-    except (KeyError, TypeError, ValueError):
-        raise tampered(opening.number, "its budget cannot be read") from None
-
-
-def opening_row(
-    last: Row | None,
-    *,
-    policy_id: str,
-    policy_toml: str,
-    policy_name: str,
-    budget: Amounts,
-    who: str = "",
-) -> Row:
-    """The row that opens an account."""
-    epsilon, delta = (
-        {edge: str(value) for edge, value in part.items()}
-        for part in (budget.epsilon, budget.delta)
-    )
-    nothing = _amounts.zero(budget.epsilon)
-    facts = {
-        "budget": epsilon,
-        "delta_budget": delta,
-        "policy_name": policy_name,
-        "policy_toml": policy_toml,
-    }
-    return next_row(
-        last,
-        kind=OPEN,
-        policy_id=policy_id,
-        release_id="",
-        label=policy_name,
-        detail=canonical(with_who(facts, who)),
-        amounts=amount_columns(nothing, nothing),
-        releases=0,
-    )
-
-
-def _lost(charge: Row) -> LedgerError:
-    return LedgerError(
-        f"release {charge.release_id!r} was charged (entry {charge.number}) but no answer is "
-        "stored: its process stopped between the two, or has not stored it yet.",
-        hint="The charge stays spent and the answer is lost; ask again under a new id.",
-        release_id=charge.release_id,
-        number=charge.number,
-        state="lost",
-    )
-
-
 def _release(charge: Row, *, stored: Row, payload: bytes | None) -> StoredRelease:
     facts = detail_of(stored)
     if payload is None or hashlib.sha256(payload).hexdigest() != facts.get("sha256"):
@@ -332,6 +387,7 @@ def _release(charge: Row, *, stored: Row, payload: bytes | None) -> StoredReleas
         time=charge.time,
         label=charge.label,
         detail=detail_of(charge),
-        content_type=str(facts["content_type"]),
+        question=question_of(charge),
+        content_type=str(facts.get("content_type", "")),
         payload=payload,
     )

@@ -6,10 +6,10 @@ adaptively add up, and a charge fits when no edge's total passes that edge's bud
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -25,12 +25,13 @@ from onesided._numbers import (
     text,
 )
 from onesided.errors import BudgetExceededError, ParameterError
-from onesided.store import canonical, plain_text
+from onesided.store import canonical, plain_text, read_json
 
 # Totals of charges with unrelated denominators grow; past this a row would no longer be O(1)
 # (and Python refuses to print whole numbers of more than 4300 digits).
 MAX_DIGITS: Final = 1000
 _LARGEST: Final = 10**MAX_DIGITS
+_OFTEN: Final = 4096
 
 
 class Check(Protocol):
@@ -95,7 +96,17 @@ def _write(amounts: Mapping[str, Fraction]) -> str:
 
 
 def _read(written: str) -> Mapping[str, Fraction]:
-    table = json.loads(written)
+    return _read_often(written) if len(written) <= _OFTEN else _read_once(written)
+
+
+@lru_cache(maxsize=256)
+def _read_often(written: str) -> Mapping[str, Fraction]:
+    """As :func:`_read_once`; most rows repeat a few charges."""
+    return _read_once(written)
+
+
+def _read_once(written: str) -> Mapping[str, Fraction]:
+    table = read_json(written)
     if not isinstance(table, dict):
         raise TypeError(written)
     return MappingProxyType(

@@ -11,6 +11,7 @@ from onesided._numbers import exact
 from onesided.errors import ParameterError
 from onesided.ledger._entry import Entry
 from onesided.ledger._rows import OPEN, SPEND, tampered
+from onesided.ledger._unit import Unit, unit_of_0_1_0
 
 Table = Mapping[str, Fraction]
 
@@ -20,6 +21,8 @@ class Balance:
     """One account at one moment. ε and δ per edge of its policy, exact.
 
     ``opened`` is the number of the entry that opened it, ``releases`` the number of its charges.
+    ``units`` is whom its charges say they protect: one unit, or in ledgers of 0.1.0 perhaps
+    several; None stands for charges that do not say.
     """
 
     opened: int
@@ -31,6 +34,7 @@ class Balance:
     spent: Table
     delta_spent: Table
     releases: int = 0
+    units: frozenset[Unit | None] = frozenset({None})
 
     @property
     def remaining(self) -> Table:
@@ -50,23 +54,58 @@ def balances(entries: Iterable[Entry]) -> tuple[Balance, ...]:
     makes no difference. Errors: TamperedLedgerError for a charge on an account that was not
     opened before or that has other edges, and for an opening that is repeated or cannot be read.
     """
-    found: dict[str, Balance] = {}
+    found: dict[str, _Sums] = {}
     for entry in entries:
         held = found.get(entry.policy_id)
         if entry.kind == OPEN:
             if held is not None:
                 raise tampered(entry.number, "it opens an account for the second time")
-            found[entry.policy_id] = _opened(entry)
+            found[entry.policy_id] = _Sums(_opened(entry))
         elif held is None:
             raise tampered(entry.number, "its policy was never opened")
         else:
-            found[entry.policy_id] = replace(
-                held,
-                spent=_sum(held.spent, entry.epsilon, number=entry.number),
-                delta_spent=_sum(held.delta_spent, entry.delta, number=entry.number),
-                releases=held.releases + (entry.kind == SPEND),
-            )
-    return tuple(found.values())
+            held.add(entry)
+    return tuple(sums.balance() for sums in found.values())
+
+
+def stated_balance(opening: Entry, last: Entry, *, units: frozenset[Unit | None]) -> Balance:
+    """An account by its first row and the totals that its last row states."""
+    opened = _opened(opening)
+    if not last.total_epsilon.keys() == last.total_delta.keys() == opened.budget.keys():
+        raise tampered(last.number, "its edges are not those of its account")
+    return replace(
+        opened,
+        spent=last.total_epsilon,
+        delta_spent=last.total_delta,
+        releases=last.releases,
+        units=units,
+    )
+
+
+class _Sums:
+    """An account while its charges are summed."""
+
+    def __init__(self, opened: Balance) -> None:
+        self._opened = opened
+        self._spent, self._delta_spent = dict(opened.spent), dict(opened.delta_spent)
+        self._releases = 0
+        self._units: set[Unit | None] = set()
+
+    def add(self, entry: Entry) -> None:
+        _add(self._spent, entry.epsilon, number=entry.number)
+        _add(self._delta_spent, entry.delta, number=entry.number)
+        self._releases += entry.kind == SPEND
+        if entry.kind == SPEND:
+            self._units.add(entry.unit or unit_of_0_1_0(entry.detail.get("unit")))
+
+    def balance(self) -> Balance:
+        return replace(
+            self._opened,
+            spent=MappingProxyType(self._spent),
+            delta_spent=MappingProxyType(self._delta_spent),
+            releases=self._releases,
+            units=frozenset(self._units) or self._opened.units,
+        )
 
 
 def _opened(entry: Entry) -> Balance:
@@ -83,6 +122,7 @@ def _opened(entry: Entry) -> Balance:
         delta_budget=delta,
         spent=nothing,
         delta_spent=nothing,
+        units=frozenset({entry.unit}),
     )
 
 
@@ -96,7 +136,9 @@ def _table(entry: Entry, name: str) -> Table:
     raise tampered(entry.number, "its budget cannot be read")
 
 
-def _sum(so_far: Table, charged: Table, *, number: int) -> Table:
+def _add(so_far: dict[str, Fraction], charged: Table, *, number: int) -> None:
     if charged.keys() != so_far.keys():
         raise tampered(number, "its edges are not those of its account")
-    return MappingProxyType({edge: value + charged[edge] for edge, value in so_far.items()})
+    for edge, value in charged.items():
+        if value:
+            so_far[edge] += value

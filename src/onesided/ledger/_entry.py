@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +10,9 @@ from types import MappingProxyType
 from onesided.errors import ParameterError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
-from onesided.ledger._rows import WHO, Row, tampered
+from onesided.ledger._rows import FORMAT, QUESTION, RESERVED, UNIT, WHO, Row, tampered
+from onesided.ledger._unit import Unit
+from onesided.store import read_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +23,8 @@ class Entry:
     or "store" (the published answer of a charge was kept). ``epsilon`` and ``delta`` are what
     this row charged per edge, ``total_epsilon`` and ``total_delta`` the policy's sums including
     it, ``releases`` the number of charges so far. ``time`` and ``who`` are what the writing
-    process said, for people; order is ``number``.
+    process said, for people; order is ``number``. ``unit`` is whom the account protects, None
+    where nobody said (in 0.1.0 a session's charge said it in its detail).
     """
 
     number: int
@@ -40,6 +42,7 @@ class Entry:
     releases: int
     previous: str
     hash: str
+    unit: Unit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +61,9 @@ class Receipt:
 class StoredRelease:
     """A release as it was published, to be published again; never drawn again.
 
-    ``number`` is the charge's, ``detail`` and ``label`` are what the charge was made with, so
-    that a caller can tell whether the same question is being asked.
+    ``number`` and ``time`` are the charge's, after which it was drawn; ``detail`` and ``label``
+    are what the charge was made with, and ``question`` what identified the question, so that a
+    caller can tell whether the same is being asked. It is None in ledgers of 0.1.0.
     """
 
     release_id: str
@@ -69,6 +73,7 @@ class StoredRelease:
     detail: Mapping[str, object]
     content_type: str
     payload: bytes
+    question: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,35 +110,74 @@ def entry_of(row: Row) -> Entry:
         releases=row.releases,
         previous=row.previous,
         hash=row.hash,
+        unit=unit_of(row),
     )
+
+
+def amount_columns(charge: Amounts, total: Amounts) -> dict[str, str]:
+    """The four columns of amounts as text."""
+    epsilon, delta = charge.texts()
+    total_epsilon, total_delta = total.texts()
+    return {
+        "epsilon": epsilon,
+        "delta": delta,
+        "total_epsilon": total_epsilon,
+        "total_delta": total_delta,
+    }
 
 
 def amounts_of(row: Row) -> tuple[Amounts, Amounts]:
     """What ``row`` charged, and the totals it states."""
     try:
-        charged = _amounts.read(row.epsilon, row.delta)
-        return charged, _amounts.read(row.total_epsilon, row.total_delta)
+        return charge_of(row), _amounts.read(row.total_epsilon, row.total_delta)
+    except (ValueError, TypeError, ParameterError):
+        raise tampered(row.number, "its amounts cannot be read") from None
+
+
+def charge_of(row: Row) -> Amounts:
+    """What ``row`` charged."""
+    try:
+        return _amounts.read(row.epsilon, row.delta)
     except (ValueError, TypeError, ParameterError):
         raise tampered(row.number, "its amounts cannot be read") from None
 
 
 def detail_of(row: Row) -> Mapping[str, object]:
     """The detail of ``row`` as its writer gave it, read-only."""
-    return MappingProxyType({key: value for key, value in _detail(row).items() if key != WHO})
+    own = RESERVED if row.format >= FORMAT else (WHO,)
+    return MappingProxyType({key: value for key, value in _detail(row).items() if key not in own})
 
 
 def who_of(row: Row) -> str:
     """Who wrote ``row``, as the writing process said; "" if it did not."""
-    who = _detail(row).get(WHO, "")
-    if isinstance(who, str):
-        return who
+    return _reserved(row, WHO) or ""
+
+
+def question_of(row: Row) -> str | None:
+    """What identified the question that ``row`` charged; None if nothing was said."""
+    return None if row.format < FORMAT else _reserved(row, QUESTION)
+
+
+def unit_of(row: Row) -> Unit | None:
+    """Whom the account of ``row`` protects; None if nobody said."""
+    written = None if row.format < FORMAT else _detail(row).get(UNIT)
+    try:
+        return None if written is None else Unit.read(written)
+    except ParameterError:
+        raise tampered(row.number, "its detail cannot be read") from None
+
+
+def _reserved(row: Row, key: str) -> str | None:
+    value = _detail(row).get(key)
+    if value is None or isinstance(value, str):
+        return value
     raise tampered(row.number, "its detail cannot be read")
 
 
 def _detail(row: Row) -> dict[str, object]:
     try:
-        detail = json.loads(row.detail)
-    except (ValueError, TypeError, RecursionError):
+        detail = read_json(row.detail)
+    except (ValueError, TypeError):
         detail = None
     if isinstance(detail, dict):
         return detail

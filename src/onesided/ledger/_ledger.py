@@ -11,19 +11,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from onesided._numbers import Loss, Number, positive
-from onesided.errors import ParameterError, PolicyMismatchError
+from onesided._numbers import Loss, Number, positive, whole
+from onesided.errors import ParameterError
 from onesided.ledger import _amounts
-from onesided.ledger._account import Account, budget_of, opening_row
-from onesided.ledger._amounts import Amounts
-from onesided.ledger._balance import Balance, balances
-from onesided.ledger._check import check_rows, refuse_damage
-from onesided.ledger._entry import CheckReport, Entry, detail_of, entry_of
-from onesided.ledger._rows import GENESIS, Row
+from onesided.ledger._account import Account
+from onesided.ledger._balance import Balance, stated_balance
+from onesided.ledger._check import check_end, check_rows, refuse_damage
+from onesided.ledger._entry import CheckReport, Entry, entry_of
+from onesided.ledger._opening import stated_units, terms_of
+from onesided.ledger._rows import GENESIS
+from onesided.ledger._terms import Terms
+from onesided.ledger._unit import Unit
 from onesided.store import DatabaseUrl, plain_text
 
 if TYPE_CHECKING:
-    from onesided.ledger._store import Store, View
+    from onesided.ledger._store import Place, Store
+    from onesided.ledger._view import View
 
 TIMEOUT: Final = 60
 # A millisecond is the stores' own unit, and PostgreSQL takes 0 for "wait for ever".
@@ -53,7 +56,9 @@ class Ledger:
         create: bool = True,
         who: str | None = None,
     ) -> Self:
-        """Open or make a ledger: a path, an SQLAlchemy URL, or None for one in memory.
+        """Open a ledger: a path, an SQLAlchemy URL, or None for one in memory.
+
+        One that is not there yet is made by its first charge, so that a refusal leaves nothing.
 
         URLs: ``sqlite:///file.db`` and ``postgresql+psycopg://user@host/database?schema=public``.
         ``timeout`` is how many seconds to wait for other writers. ``create=False`` looks only at
@@ -95,6 +100,23 @@ class Ledger:
         """Let go of the store; later use is a LedgerError."""
         self._store.close()
 
+    @property
+    def name(self) -> str:
+        """Where the ledger is, for people; shows no password."""
+        return self._store.name
+
+    @property
+    def exists(self) -> bool:
+        """Whether the ledger is made; its first charge makes it."""
+        return self._store.database is not None
+
+    def make(self) -> None:
+        """Make the ledger now, empty, as the owner of a database does for those who may only add.
+
+        Otherwise the first charge makes it. Errors: LedgerUnavailableError.
+        """
+        self._store.made()
+
     def account(
         self,
         *,
@@ -103,58 +125,100 @@ class Ledger:
         policy_name: str,
         budget: Mapping[str, Loss | Number],
         delta_budget: Mapping[str, Loss | Number] | None = None,
+        unit: Unit | None = None,
         further: bool = False,
     ) -> Account:
-        """Open the account of a policy, or re-open it when it is the same.
+        """The account of a policy: the one on record, or one that its first charge will open.
 
         ``policy_id`` is the policy's identity (the SHA-256 of its encoding); its text and name
         are kept for readers. ``budget`` is ε per edge, ``delta_budget`` δ per edge (default 0).
+        ``unit`` is whom the charges protect; one account protects one kind of unit.
         ``further=True`` allows one more account beside those of other policies. Each keeps its
         own budget, and what the ledger's releases protect together is then only the
         intersection of the policies, with the losses added.
-        Errors: PolicyMismatchError if the policy is held with another budget, or if the ledger
-        holds only other policies and ``further`` is false.
+        Writes nothing. What is verified here, and what it proves, is said in
+        :func:`onesided.ledger._check.check_end`.
+        Errors: PolicyMismatchError if the policy is held with another budget or unit, or if the
+        ledger holds only other policies and ``further`` is false; TamperedLedgerError.
         """
-        identity = plain_text(policy_id, name="policy_id", empty=False)
-        toml = plain_text(policy_toml, name="policy_toml")
-        name = plain_text(policy_name, name="policy_name")
-        wanted = _amounts.read_budget(budget, delta_budget)
-
-        def settle(view: View) -> Row | None:
-            held = view.openings() if view.last() else ()
-            same = next((row for row in held if row.policy_id == identity), None)
-            if (same and budget_of(same) != wanted) or (held and not same and not further):
-                raise _mismatch(
-                    held, same=same, policy_id=identity, policy_name=name, budget=wanted
-                )
-            return same
-
-        # Looked up first without the writers' lock, so that a read-only ledger can be read.
-        opening = self._store.read(settle) or self._store.ensure(
-            settle,
-            make=lambda view: opening_row(
-                view.last(),
-                policy_id=identity,
-                policy_toml=toml,
-                policy_name=name,
-                budget=wanted,
-                who=self._who,
-            ),
+        terms = Terms(
+            policy_id=plain_text(policy_id, name="policy_id", empty=False),
+            policy_toml=plain_text(policy_toml, name="policy_toml"),
+            policy_name=plain_text(policy_name, name="policy_name"),
+            budget=_amounts.read_budget(budget, delta_budget),
+            unit=unit,
+            further=further,
         )
-        return Account(self._store, opening=opening, who=self._who)
+        account = Account(self._store, terms=terms, who=self._who)
+
+        def look(view: View) -> None:
+            check_end(view)
+            account.look(view)
+
+        self._store.read(look)
+        return account
 
     def accounts(self) -> tuple[Account, ...]:
         """The accounts on record in the order of their opening, each with policy and budget."""
-        rows = self._store.read(lambda view: view.openings())
-        return tuple(Account(self._store, opening=row, who=self._who) for row in rows)
+
+        def look(view: View) -> tuple[Account, ...]:
+            found = []
+            for row in view.openings():
+                units = stated_units(view, row)
+                unit = next(iter(units)) if len(units) == 1 else None
+                account = Account(self._store, terms=terms_of(row, unit=unit), who=self._who)
+                account.look(view)
+                found.append(account)
+            return tuple(found)
+
+        return self._store.read(look)
 
     def balances(self) -> tuple[Balance, ...]:
-        """Every account's budget and spending at one moment, summed from the charges."""
-        return balances(self.entries())
+        """Every account's budget and spending at one moment.
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Every row in order. Not checked: use :meth:`check` for that."""
-        return self._store.read(lambda view: tuple(entry_of(row) for row in view.rows()))
+        By the totals that each account's last row states, after the same verification as
+        :meth:`account`; :meth:`check` sums the charges themselves, and so does
+        :func:`onesided.ledger.balances` of all entries.
+        """
+
+        def look(view: View) -> tuple[Balance, ...]:
+            check_end(view)
+            return tuple(
+                stated_balance(
+                    entry_of(row),
+                    entry_of(view.latest(policy_id=row.policy_id) or row),
+                    units=stated_units(view, row),
+                )
+                for row in view.openings()
+            )
+
+        return self._store.read(look)
+
+    def entries(
+        self,
+        *,
+        after: int = 0,
+        last: int | None = None,
+        policy_id: str | None = None,
+        kind: str | None = None,
+    ) -> tuple[Entry, ...]:
+        """The rows in order, decoded. Not checked: use :meth:`check` for that.
+
+        after: only those with a higher number. last: only so many, the latest. policy_id, kind:
+        only those of one account, or of one kind ("open", "spend" or "store").
+        """
+        most = None if last is None else whole(last, name="last", least=0)
+
+        def look(view: View) -> tuple[Entry, ...]:
+            found = view.rows(after=after, last=most, policy_id=policy_id, kind=kind)
+            return tuple(entry_of(row) for row in found)
+
+        return self._store.read(look)
+
+    def entry(self, number: int) -> Entry | None:
+        """The row of that number; None if there is none."""
+        row = self._store.read(lambda view: view.at(number))
+        return None if row is None else entry_of(row)
 
     def head(self) -> str:
         """The hash of the last row (64 zeros for an empty ledger); keep it elsewhere."""
@@ -174,54 +238,6 @@ class Ledger:
         return report
 
 
-def _mismatch(
-    held: tuple[Row, ...], *, same: Row | None, policy_id: str, policy_name: str, budget: Amounts
-) -> PolicyMismatchError:
-    """What is held and what was asked."""
-    first = same or held[0]
-    theirs = budget_of(first)
-    names = [_policy_name(row) for row in held if row is not first]
-    others = f" and accounts of {', '.join(map(repr, names))}" if names else ""
-    hint = (
-        "Open it with the policy and budget that it holds, or start another ledger. "
-        "A budget is never changed once it is on record."
-    )
-    if same is None:
-        hint += (
-            " To keep a further account under another policy here, open it with further=True: "
-            "what all releases protect together is then the intersection of the policies."
-        )
-    return PolicyMismatchError(
-        f"the ledger holds {_said(_policy_name(first), first.policy_id, theirs)}{others}; "
-        f"asked for {_said(policy_name, policy_id, budget)}.",
-        hint=hint,
-        held_policy_id=first.policy_id,
-        held_policy_ids=tuple(row.policy_id for row in held),
-        asked_policy_id=policy_id,
-        held_budget=dict(theirs.epsilon),
-        asked_budget=dict(budget.epsilon),
-        held_delta_budget=dict(theirs.delta),
-        asked_delta_budget=dict(budget.delta),
-    )
-
-
-def _policy_name(opening: Row) -> str:
-    return str(detail_of(opening)["policy_name"])
-
-
-def _said(name: str, identity: str, budget: Amounts) -> str:
-    edges = ", ".join(f"{edge!r}: {value}" for edge, value in budget.epsilon.items())
-    deltas = ", ".join(f"{edge!r}: {value}" for edge, value in budget.delta.items() if value)
-    extra = f" and δ budget {{{deltas}}}" if deltas else ""
-    return f"policy {name!r} ({identity[:12]}) with budget {{{edges}}}{extra}"
-
-
-def _memory() -> Store:
-    from onesided.ledger._sqlite import open_memory  # noqa: PLC0415 - SQLAlchemy loads on use
-
-    return open_memory()
-
-
 def _default_who() -> str:
     """The user and host of this process, as far as they can be told."""
     try:
@@ -232,19 +248,25 @@ def _default_who() -> str:
     return said.encode("utf-8", "replace").decode().replace("\x00", "")
 
 
+def _memory() -> Store:
+    from onesided.ledger._sqlite import MemoryPlace  # noqa: PLC0415 - SQLAlchemy loads on use
+
+    return _opened(MemoryPlace())
+
+
 def _from_path(path: str, *, timeout: float, create: bool) -> Store:
-    from onesided.ledger._sqlite import open_file  # noqa: PLC0415 - SQLAlchemy loads on use
+    from onesided.ledger._sqlite import FilePlace  # noqa: PLC0415 - SQLAlchemy loads on use
 
     if path in _MEMORY:
         return _memory()
-    return open_file(Path(path), timeout=timeout, create=create)
+    return _opened(FilePlace(Path(path), timeout=timeout, create=create))
 
 
 def _from_url(where: str, *, timeout: float, create: bool) -> Store:
     if DatabaseUrl.is_for(where):
-        from onesided.ledger._postgres import open_database  # noqa: PLC0415 - loads on use
+        from onesided.ledger._postgres import PostgresPlace  # noqa: PLC0415 - loads on use
 
-        return open_database(DatabaseUrl(where), timeout=timeout, create=create)
+        return _opened(PostgresPlace(DatabaseUrl(where), timeout=timeout, create=create))
     kind, _, path = where.partition("://")
     if kind.partition("+")[0] == "sqlite" and "?" not in path and path.startswith("/"):
         return _from_path(path[1:], timeout=timeout, create=create)
@@ -254,3 +276,16 @@ def _from_url(where: str, *, timeout: float, create: bool) -> Store:
         hint='Give a path, "sqlite:///file.db" without options, or '
         '"postgresql+psycopg://user@host/database?schema=public".',
     )
+
+
+def _opened(place: Place) -> Store:
+    """The store at ``place``; what is there already is looked at now."""
+    from onesided.ledger._store import Store  # noqa: PLC0415 - SQLAlchemy loads on use
+
+    store = Store(place)
+    try:
+        store.look()
+    except BaseException:
+        store.close()
+        raise
+    return store

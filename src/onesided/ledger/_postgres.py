@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection
 
 from onesided.errors import LedgerFormatError, LedgerUnavailableError
 from onesided.ledger import _schema
-from onesided.ledger._store import Store, version_table_found
+from onesided.ledger._store import ensure_current, version_table_found
 from onesided.store import DatabaseUrl, postgres
 from onesided.store.postgres import PostgresDatabase
 
@@ -26,17 +25,62 @@ _GUARDS_FOUND: Final = (
 )
 
 
-def open_database(url: DatabaseUrl, *, timeout: float, create: bool = True) -> Store:
-    """The ledger in the schema that ``url`` names; made if absent and ``create`` is true."""
-    database = postgres.open_database(url, kind=_schema.KIND, name=f"ledger {url}", timeout=timeout)
-    store = Store(database, damage=partial(_damage, database))
-    try:
-        _prepare(database, named=url.schema_named, create=create)
-        store.ensure_current()
-    except BaseException:
-        store.close()
-        raise
-    return store
+class PostgresPlace:
+    """The ledger in the schema that a URL names, or the schema of one to come.
+
+    Errors: LedgerUnavailableError if the server cannot be reached, or there is no ledger and
+    ``create`` is false; LedgerFormatError if the URL names no schema, "public" holds no ledger and
+    another one does: an empty one beside it would give its whole budget again.
+    """
+
+    def __init__(self, url: DatabaseUrl, *, timeout: float, create: bool = True) -> None:
+        self.name = f"ledger {url}"
+        self._named = url.schema_named
+        self._database = postgres.open_database(
+            url, kind=_schema.KIND, name=self.name, timeout=timeout
+        )
+        try:
+            self._refuse_absent(create=create)
+        except BaseException:
+            self.close()
+            raise
+
+    def _refuse_absent(self, *, create: bool) -> None:
+        if self.find() is None and not create:
+            raise LedgerUnavailableError(
+                f"there is no {self.name}: the schema holds none.",
+                hint="Check the URL; a ledger is made by its first charge.",
+                ledger=self.name,
+            )
+
+    def find(self) -> PostgresDatabase | None:
+        """The schema's ledger, identified."""
+        database = self._database
+        with database.translated(), database.transaction(write=False) as connection:
+            if not version_table_found(connection, schema=database.schema):
+                elsewhere = list(connection.exec_driver_sql(_ELSEWHERE).scalars())
+                if elsewhere and not self._named:
+                    raise _other_schema(database, elsewhere)
+                return None
+        ensure_current(database)
+        return database
+
+    def make(self) -> None:
+        """The tables and their guards; two processes may try at once."""
+        database = self._database
+        with database.translated(), database.transaction(write=True) as connection:
+            if not version_table_found(connection, schema=database.schema):
+                _schema.create(connection, guards=guards(database))
+
+    def damage(self, connection: Connection) -> str:
+        """The guards must be there and enabled; pages are the server's own care."""
+        enabled = connection.exec_driver_sql(_GUARDS_FOUND, (self._database.schema,)).scalar()
+        wanted = len(_schema.TABLES)
+        return "" if enabled == wanted else "its append-only triggers are missing or disabled"
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._database.close()
 
 
 def guards(database: PostgresDatabase) -> tuple[str, ...]:
@@ -53,38 +97,10 @@ def guards(database: PostgresDatabase) -> tuple[str, ...]:
     )
 
 
-def _prepare(database: PostgresDatabase, *, named: bool, create: bool) -> None:
-    """Make the tables where there are none; two processes may try at once.
-
-    Errors: LedgerUnavailableError if there are none and ``create`` is false; LedgerFormatError if
-    the URL names no schema and another one holds a ledger: a second, empty one beside it would
-    give its whole budget again.
-    """
-    with database.translated():
-        with database.transaction(write=False) as connection:
-            if version_table_found(connection, schema=database.schema):
-                return
-            elsewhere = list(connection.exec_driver_sql(_ELSEWHERE).scalars())
-        if elsewhere and not named:
-            raise LedgerFormatError(
-                f"schema {database.schema!r} holds no ledger, but {elsewhere[0]!r} does.",
-                hint=f"Name the schema in the URL: ?schema={elsewhere[0]}",
-                ledger=database.name,
-                schemas=tuple(elsewhere),
-            )
-        if not create:
-            raise LedgerUnavailableError(
-                f"there is no {database.name}: the schema holds none.",
-                hint="Check the URL; a ledger is made by the first publication.",
-                ledger=database.name,
-            )
-        with database.transaction(write=True) as connection:
-            if not version_table_found(connection, schema=database.schema):
-                _schema.create(connection, guards=guards(database))
-
-
-def _damage(database: PostgresDatabase, connection: Connection) -> str:
-    """The guards must be there and enabled; pages are the server's own care."""
-    enabled = connection.exec_driver_sql(_GUARDS_FOUND, (database.schema,)).scalar()
-    wanted = len(_schema.TABLES)
-    return "" if enabled == wanted else "its append-only triggers are missing or disabled"
+def _other_schema(database: PostgresDatabase, elsewhere: list[str]) -> LedgerFormatError:
+    return LedgerFormatError(
+        f"schema {database.schema!r} holds no ledger, but {elsewhere[0]!r} does.",
+        hint=f"Name the schema in the URL: ?schema={elsewhere[0]}",
+        ledger=database.name,
+        schemas=tuple(elsewhere),
+    )

@@ -15,19 +15,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from onesided.errors import ParameterError, TamperedLedgerError
-from onesided.store import canonical, now
+from onesided.errors import LedgerFormatError, ParameterError, TamperedLedgerError
+from onesided.store import canonical, now, read_json
 
 GENESIS: Final = "0" * 64
-FORMAT: Final = 1
+# Rows of format 2 say whom their account protects (UNIT); those of 0.1.0 have format 1 and do not.
+FORMAT: Final = 2
+FORMATS: Final = frozenset({1, FORMAT})
 
 OPEN: Final = "open"
 SPEND: Final = "spend"
 STORE: Final = "store"
 KINDS: Final = (OPEN, SPEND, STORE)
 
-# Reserved in every row's detail: who wrote the row, as the writing process said.
+# Reserved in every row's detail: who wrote the row, as the writing process said; whom the account
+# protects (null where its opener did not say); and what identifies the question that was charged.
 WHO: Final = "onesided.who"
+UNIT: Final = "onesided.unit"
+QUESTION: Final = "onesided.question"
+RESERVED: Final = (WHO, UNIT, QUESTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,7 @@ class Row:
 
 
 COLUMNS: Final = tuple(field.name for field in fields(Row))
+_SHOWN: Final = 200
 _HASHED: Final = tuple(name for name in COLUMNS if name not in {"previous", "hash"})
 _WHOLE: Final = frozenset({"number", "format", "releases"})
 
@@ -68,8 +75,20 @@ def digest(row: Row) -> str:
 
 
 def intact(row: Row) -> Row:
-    """``row`` itself; TamperedLedgerError when its hash is not the hash of its columns."""
+    """``row`` itself.
+
+    Errors: TamperedLedgerError when its hash is not the hash of its columns; LedgerFormatError
+    when a later release of this library wrote it, for its meaning is not known.
+    """
     if row.hash and digest(row) == row.hash:
+        if row.format not in FORMATS:
+            raise LedgerFormatError(
+                f"row {row.number} of the ledger has format {row.format}; this library knows "
+                f"formats up to {FORMAT}.",
+                hint="Install a newer release of onesided. Nothing was changed.",
+                format=row.format,
+                known=FORMAT,
+            )
         return row
     raise tampered(row.number, "its hash is not the hash of what it holds")
 
@@ -120,33 +139,41 @@ def next_row(
     return replace(row, hash=digest(row))
 
 
-def with_who(detail: Mapping[str, object], who: str) -> dict[str, object]:
-    """``detail`` and who wrote the row, where that is known."""
-    return {**detail, WHO: who} if who else dict(detail)
+def detail_text(detail: Mapping[str, object] | None, *, own: Mapping[str, object]) -> str:
+    """``detail`` as canonical JSON, with our ``own`` facts under their reserved keys.
 
-
-def detail_text(detail: Mapping[str, object] | None, *, who: str = "") -> str:
-    """``detail`` as canonical JSON, with ``who`` under its reserved key."""
+    Errors: ParameterError for what would not come back as it was given.
+    """
     given = {} if detail is None else detail
     try:
         # Sorting keys of several types fails; keys of one other type are caught after.
-        written = canonical(with_who(given, who))
+        written = canonical({**given, **own})
+        read_json(written)
     except (TypeError, ValueError, RecursionError):
         raise ParameterError(
-            f"detail must map text to JSON values, got {detail!r}.",
+            f"detail must map text to JSON values, and not too many, got {shortened(detail)}.",
             hint="Write numbers and dates as text.",
-            value=detail,
         ) from None
     _refuse_unfaithful(written, detail=detail, given=given)
     return written
 
 
+def shortened(value: object) -> str:
+    """The repr of ``value``, cut where nobody would read on."""
+    try:
+        said = repr(value)
+    except RecursionError:
+        return f"a {type(value).__name__} too deep to show"
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+
+
 def _refuse_unfaithful(written: str, *, detail: object, given: Mapping[str, object]) -> None:
     """Refuse detail that would not come back: keys that are no text, unpaired surrogates."""
-    if WHO in given:
+    reserved = [key for key in RESERVED if key in given]
+    if reserved:
         raise ParameterError(
-            f"detail must not use the reserved key {WHO!r}, got {detail!r}.",
-            hint="Say who is spending with Ledger.open(..., who=...).",
+            f"detail must not use the reserved key {reserved[0]!r}, got {shortened(detail)}.",
+            hint="The ledger writes it: see Ledger.open(who=...) and Ledger.account(unit=...).",
             value=detail,
         )
     if all(isinstance(key, str) for key in given):
@@ -154,7 +181,7 @@ def _refuse_unfaithful(written: str, *, detail: object, given: Mapping[str, obje
             json.dumps(json.loads(written), ensure_ascii=False).encode()
             return
     raise ParameterError(
-        f"detail must map ordinary text to JSON values, got {detail!r}.",
+        f"detail must map ordinary text to JSON values, got {shortened(detail)}.",
         hint="Use text as keys, without unpaired surrogates.",
         value=detail,
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
+import os
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from sqlalchemy import Connection
 
 from onesided.errors import LedgerFormatError, LedgerUnavailableError
 from onesided.ledger import _schema
-from onesided.ledger._store import Store, version_table_found
+from onesided.ledger._store import ensure_current, version_table_found
 from onesided.store import sqlite
 from onesided.store.sqlite import SqliteDatabase
 
@@ -34,48 +34,89 @@ GUARDS: Final = (
 )
 
 
-def open_memory() -> Store:
+class MemoryPlace:
     """A ledger that is gone when it is closed."""
-    database = sqlite.open_memory(_schema.KIND, name="the ledger in memory")
-    with database.transaction(write=True) as connection:
-        _fill(connection)
-    return _store(database)
+
+    name = "the ledger in memory"
+
+    def __init__(self) -> None:
+        self._database = sqlite.open_memory(_schema.KIND, name=self.name)
+        self.make()
+
+    def find(self) -> SqliteDatabase:
+        """The one database."""
+        return self._database
+
+    def make(self) -> None:
+        """Fill it."""
+        with self._database.transaction(write=True) as connection:
+            _fill(connection)
+
+    def damage(self, connection: Connection) -> str:
+        """As for a file."""
+        return _damage(self._database, connection)
+
+    def close(self) -> None:
+        """Nothing else is held."""
 
 
-def open_file(path: Path, *, timeout: float, create: bool = True) -> Store:
-    """The ledger at ``path``, made if there is no file yet and ``create`` allows it.
+class FilePlace:
+    """A ledger at a path, or the path of one to come.
 
     The path is looked at through SQLite only: opening and closing a file by hand would drop the
     locks that another connection of this process holds on it.
+    Errors: LedgerUnavailableError if no ledger can be there, or is not there and ``create`` is
+    false; LedgerFormatError for a file that is none.
     """
-    path = path.expanduser().resolve()
-    name = f"ledger {path}"
-    if not path.parent.is_dir():
-        raise LedgerUnavailableError(
-            f"the folder of {name} does not exist.", hint="Make it first.", ledger=str(path)
-        )
-    if not path.exists():
+
+    def __init__(self, path: Path, *, timeout: float, create: bool = True) -> None:
+        self._path = path.expanduser().resolve()
+        self._timeout = timeout
+        self.name = f"ledger {self._path}"
+        folder = self._path.parent
+        if not folder.is_dir():
+            self._refuse(f"the folder of {self.name} does not exist.", hint="Make it first.")
+        if self._path.exists():
+            return
         if not create:
-            raise LedgerUnavailableError(
-                f"there is no {name}.",
-                hint="Check the path; a ledger is made by the first publication.",
-                ledger=str(path),
-            )
-        sqlite.create_file(path, kind=_schema.KIND, name=name, timeout=timeout, fill=_fill)
-    _refuse_empty(path)
-    database = sqlite.open_file(path, kind=_schema.KIND, name=name, timeout=timeout)
-    store = _store(database)
-    try:
-        database.identify(version_table_found)
-        store.ensure_current()
-    except BaseException:
-        store.close()
-        raise
-    return store
+            hint = "Check the path; a ledger is made by its first charge."
+            self._refuse(f"there is no {self.name}.", hint=hint)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            hint = "Give a file in a folder that can be written."
+            self._refuse(f"{self.name} cannot be created.", hint=hint)
 
+    def find(self) -> SqliteDatabase | None:
+        """The file's ledger, identified."""
+        if not self._path.exists():
+            return None
+        _refuse_empty(self._path)
+        database = sqlite.open_file(
+            self._path, kind=_schema.KIND, name=self.name, timeout=self._timeout
+        )
+        try:
+            database.identify(version_table_found)
+            ensure_current(database)
+        except BaseException:
+            database.close()
+            raise
+        self._database = database
+        return database
 
-def _store(database: SqliteDatabase) -> Store:
-    return Store(database, damage=partial(_damage, database))
+    def make(self) -> None:
+        """A file for its owner alone."""
+        sqlite.create_file(
+            self._path, kind=_schema.KIND, name=self.name, timeout=self._timeout, fill=_fill
+        )
+
+    def damage(self, connection: Connection) -> str:
+        """SQLite's integrity check, then the guards."""
+        return _damage(self._database, connection)
+
+    def close(self) -> None:
+        """Nothing else is held."""
+
+    def _refuse(self, reason: str, *, hint: str) -> NoReturn:
+        raise LedgerUnavailableError(reason, hint=hint, ledger=str(self._path))
 
 
 def _fill(connection: Connection) -> None:

@@ -20,7 +20,7 @@ from onesided.errors import (
     ParameterError,
     PolicyMismatchError,
 )
-from onesided.ledger import Account, Ledger
+from onesided.ledger import Account, Ledger, Unit
 from onesided.monitor._answer import MonitorRelease
 from onesided.monitor._batch import Columns, OnUnknown, read_batch
 from onesided.monitor._guarantees import Guarantees
@@ -302,6 +302,7 @@ class Monitor:
             policy_toml=policy.to_toml(),
             policy_name=policy.name,
             budget=granted,
+            unit=Unit(self._columns.person),
         )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from onesided._numbers import Number, positive
 from onesided.engine._rowwise import require_rowwise
 from onesided.engine._table import Table
-from onesided.errors import ParameterError, PolicyError, PolicyMismatchError, called
-from onesided.ledger import Account, Ledger
+from onesided.errors import ParameterError, PolicyError, called
+from onesided.ledger import Account, Ledger, Unit
 from onesided.noise import Noise
 from onesided.policy import Policy
 from onesided.session._above import Above, AboveRelease
@@ -82,23 +82,9 @@ class Session:
             policy_name=policy.name,
             budget={edge.name: total * edge.weight for edge in policy.edges},
             delta_budget={edge.name: delta_budget for edge in policy.edges},
+            unit=Unit(unit),
             further=further,
         )
-        self._refuse_other_unit()
-
-    def _refuse_other_unit(self) -> None:
-        """Losses per person and losses per row have no sum, so one account holds only one kind."""
-        own = self._context().unit_name
-        entries = self.ledger.entries() if self._account.releases else ()
-        for entry in entries:
-            charged = entry.kind == "spend" and entry.policy_id == self.policy.identity
-            unit = entry.detail.get("unit", own)
-            if charged and unit != own:
-                raise PolicyMismatchError(
-                    f"This ledger's charges protect {unit!r}, the session protects "
-                    f"{own!r}: their losses have no sum.",
-                    hint="Use the same unit=, or another ledger.",
-                )
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
