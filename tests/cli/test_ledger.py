@@ -25,7 +25,7 @@ MINORS, PATIENTS = od.policy.sensitive("age < 18"), od.policy.sensitive("patient
 
 
 def account(ledger, policy, *, budget=1, delta=0):
-    return ledger.account(
+    opened = ledger.account(
         policy_id=policy.identity,
         policy_toml=policy.to_toml(),
         policy_name=policy.name,
@@ -33,6 +33,8 @@ def account(ledger, policy, *, budget=1, delta=0):
         delta_budget={edge.name: delta for edge in policy.edges},
         further=True,
     )
+    opened.open()
+    return opened
 
 
 def spend(ledger, policy, charge, **more):
@@ -162,8 +164,9 @@ def test_accounts_that_protect_nobody_together_say_so(tmp_path):
 
 def test_an_empty_ledger_and_an_account_without_charges(tmp_path):
     path = tmp_path / "ledger.db"
+    assert run("create", path).returncode == 0
+    assert "0 accounts, 0 charges" in shown(path)
     with od.Ledger.open(path) as ledger:
-        assert "0 accounts, 0 charges" in shown(path)
         account(ledger, MINORS)
     page = shown(path)
     assert "0 of 1 spent (0 %), 1 left" in page

@@ -123,7 +123,7 @@ def test_a_crash_between_charge_and_answer_loses_the_answer_not_the_charge(tmp_p
 
 
 def test_another_policy_or_budget_on_the_same_ledger_is_refused(tmp_path):
-    session(ledger=tmp_path / "l.db")
+    session(ledger=tmp_path / "l.db").count(**ASK, epsilon="1/2")
     with pytest.raises(errors.PolicyMismatchError, match="bounded"):
         session(ledger=tmp_path / "l.db", policy=od.policy.bounded())
     with pytest.raises(errors.PolicyMismatchError):

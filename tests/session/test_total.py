@@ -9,6 +9,7 @@ import pytest
 
 import onesided as od
 from onesided import errors, verify
+from onesided.ledger import Unit
 from onesided.policy import Guarantee, Record
 from onesided.session import Count
 from onesided.session._total import total_guarantee
@@ -35,15 +36,18 @@ def ledger():
 
 
 def account(ledger, policy, *, budget=4, delta=0):
-    """One of several accounts."""
-    return ledger.account(
+    """One of several accounts, on record."""
+    opened = ledger.account(
         policy_id=policy.identity,
         policy_toml=policy.to_toml(),
         policy_name=policy.name,
         budget={edge.name: budget * edge.weight for edge in policy.edges},
         delta_budget={edge.name: delta for edge in policy.edges},
+        unit=Unit(None),
         further=True,
     )
+    opened.open()
+    return opened
 
 
 def session(ledger, policy):
@@ -189,7 +193,7 @@ def test_deltas_add_and_budgets_bound_all_that_may_come(ledger):
 
 
 def test_the_statement_reads_as_a_sentence(ledger):
-    session(ledger, od.policy.presence(max_groups=2))
+    account(ledger, od.policy.presence(max_groups=2))
     assert str(total_guarantee(ledger)) == (
         "Under the policy 'presence' -- present -> not present: ε = 0 (pure, δ = 0). "
         "What was released under the policy 'presence'."
@@ -206,7 +210,7 @@ def test_what_cannot_be_stated_is_refused_with_the_way_out(ledger):
         total_guarantee(ledger, "bounded")
     ledger.account(
         policy_id="5e" * 32, policy_toml=MINORS.to_toml(), policy_name="other", budget={"a": 1}
-    )
+    ).open()
     with pytest.raises(errors.PolicyError, match="is not that of the policy"):
         total_guarantee(ledger)
 

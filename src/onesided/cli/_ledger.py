@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from onesided._numbers import round_down, round_up, shown, text
-from onesided.errors import ParameterError, PolicyError
-from onesided.ledger import Balance, Entry, Ledger, balances
+from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
+from onesided.ledger import Balance, Entry, Ledger
 from onesided.policy import Guarantee
 from onesided.session._total import total_guarantee
 
@@ -28,7 +28,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Location = Annotated[str, typer.Argument(help="A ledger file, or a database URL.")]
+Location = Annotated[
+    str, typer.Argument(help="A ledger file, or a database URL.", envvar="ONESIDED_LEDGER")
+]
 
 # Okabe and Ito's blue and vermilion, which colour-blind readers can tell apart; the words beside
 # each bar say the same without any colour.
@@ -58,16 +60,17 @@ def show(
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other.", hint="Choose one.")
     with Ledger.open(ledger, create=False) as opened:
-        entries = opened.entries()
-        accounts = {account.policy_id: account for account in balances(entries)}
-        joint = _together(opened) if len(accounts) > 1 else None
+        if as_json or as_csv:
+            entries = opened.entries()
+            accounts = {account.policy_id: account for account in opened.balances()}
+        else:
+            console = _console()
+            console.print(_page(opened, last=last, width=console.width))
+            return
     if as_json:
         _write(json.dumps([_plain(e, accounts) for e in entries], indent=2, ensure_ascii=False))
-    elif as_csv:
-        _write(_csv(entries, accounts), end="")
     else:
-        console = _console()
-        console.print(_page(ledger, entries, accounts, joint, last=last, width=console.width))
+        _write(_csv(entries, accounts), end="")
 
 
 @app.command()
@@ -106,6 +109,18 @@ def check(
 
 
 @app.command()
+def create(ledger: Location) -> None:
+    """Make an empty ledger; otherwise the first charge makes it.
+
+    The owner of a database does this once, so that those who charge need no
+    more than to read and add rows (see docs/ledger.md).
+    """
+    with Ledger.open(ledger) as opened:
+        opened.make()
+        typer.echo(f"{_clean(opened.name)} is there. It has no account and no budget yet.")
+
+
+@app.command()
 def head(ledger: Location) -> None:
     """Print the head hash. Keep it elsewhere: it shows later whether rows were removed.
 
@@ -129,7 +144,7 @@ def _together(opened: Ledger) -> Guarantee | str:
     """What all accounts promise together, or why that cannot be said."""
     try:
         return total_guarantee(opened)
-    except PolicyError as error:
+    except (PolicyError, PolicyMismatchError) as error:
         return error.reason
 
 
@@ -137,47 +152,46 @@ Accounts: TypeAlias = Mapping[str, Balance]
 Answered: TypeAlias = set[tuple[str, str]]
 
 
-def _page(
-    where: str,
-    entries: tuple[Entry, ...],
-    accounts: Accounts,
-    joint: Guarantee | str | None,
-    *,
-    last: int | None,
-    width: int,
-) -> RenderableType:
-    """The whole table, from the accounts to the single charges."""
-    charges = [entry for entry in entries if entry.kind == "spend"]
-    how_many = f"{_many(len(accounts), 'account')}, {_many(len(charges), 'charge')}"
+def _page(opened: Ledger, *, last: int | None, width: int) -> RenderableType:
+    """The whole table, from the accounts to the single charges.
+
+    Reads the rows that it shows and each account's totals; the charges first, so that no account
+    of theirs is missing.
+    """
+    charges = list(opened.entries(kind="spend", last=last))
+    stored = opened.entries(kind="store", after=charges[0].number) if charges else ()
+    accounts = {account.policy_id: account for account in opened.balances()}
+    count = sum(account.releases for account in accounts.values())
+    how_many = f"{_many(len(accounts), 'account')}, {_many(count, 'charge')}"
     parts: list[RenderableType] = [
-        Text.assemble(("Ledger ", "bold"), (_clean(where), "bold")),
+        Text.assemble((_clean(opened.name[:1].upper() + opened.name[1:]), "bold")),
         f"{how_many}. Not checked here; 'onesided ledger check' tells whether all rows hold.",
     ]
-    openings = {entry.number: entry for entry in entries if entry.kind == "open"}
     for place, account in enumerate(accounts.values(), start=1):
         title = f"Account {place}, policy " if len(accounts) > 1 else "Policy "
         parts += [
             "",
             Text.assemble((f"{title}{_clean(account.policy_name)}", "bold")),
-            _indented(_facts(account, openings[account.opened])),
+            _indented(_facts(account, opened.entry(account.opened))),
             _indented(_bars(account, width=width)),
         ]
-    if joint is not None:
-        parts += ["", Text("All accounts together", style="bold"), _indented(_joint(joint))]
-    if charges:
-        chosen = charges if last is None else charges[len(charges) - min(last, len(charges)) :]
-        answered = {
-            (entry.policy_id, entry.release_id) for entry in entries if entry.kind == "store"
-        }
+    if len(accounts) > 1:
+        joint = _indented(_joint(_together(opened)))
+        parts += ["", Text("All accounts together", style="bold"), joint]
+    if count:
+        answered = {(entry.policy_id, entry.release_id) for entry in stored}
         narrow = width < _NARROW
-        parts += ["", _charges(chosen, accounts, answered, of=len(charges), narrow=narrow)]
+        parts += ["", _charges(charges, accounts, answered, of=count, narrow=narrow)]
     return Group(*parts)
 
 
-def _facts(account: Balance, opening: Entry) -> Text:
-    """When and by whom it was opened, and what tells its policy from others of the family."""
-    by = f" by {_clean(opening.who)}" if opening.who else ""
-    lines = [f"opened {_when(opening)} UTC{by}; policy id {account.policy_id[:12]}"]
+def _facts(account: Balance, opening: Entry | None) -> Text:
+    """Whom it protects, who opened it when, and what tells its policy from others."""
+    units = " or ".join(sorted("not said whom" if u is None else str(u) for u in account.units))
+    lines = [f"protects {_clean(units)}; policy id {account.policy_id[:12]}"]
+    if opening is not None:
+        by = f" by {_clean(opening.who)}" if opening.who else ""
+        lines.append(f"opened {_when(opening)} UTC{by}")
     given = [line for line in account.policy_toml.splitlines() if " = " in line]
     given = [line for line in given if not line.startswith(("onesided_policy", "family"))]
     return Text("\n".join([*lines, *([shorten(_clean("; ".join(given)), 200)] if given else [])]))

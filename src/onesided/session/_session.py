@@ -149,7 +149,9 @@ class Session:
                 return prepared.result(prepared.decode(stored.payload), stored.number)
         charge, delta = prepared.plan.charge, prepared.plan.guarantee.delta
         if not any(charge.values()) and not any(delta.values()):
-            # No move of the policy can change this answer: it may be told as it is.
+            # No move of the policy can change this answer: it may be told as it is. Another
+            # policy's moves may, so the account goes on record, where totals find it.
+            self._account.open()
             return prepared.result(prepared.draw(prepared.read(), self._noise), None)
         self._account.require(charge, delta=delta)
         secret = prepared.read()

@@ -10,7 +10,7 @@ from operator import and_
 from typing import Literal, TypeAlias
 
 from onesided._numbers import INFINITE, Infinite, Loss
-from onesided.errors import ParameterError, PolicyError
+from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import Balance, Ledger
 from onesided.policy import Edge, Guarantee, Policy, from_toml, possible_pairs
 
@@ -55,11 +55,13 @@ def total_guarantee(
     gets the sum over the accounts of the worst edge that its moves can lie on.
 
     With charges chosen in the light of earlier answers, "spent" holds answer by answer when all
-    δ are 0, and "budget" always: each edge is a privacy filter. The accounts must be about the
-    same units (all per person, or all per row): the ledger cannot tell.
+    δ are 0, and "budget" always: each edge is a privacy filter. The accounts must protect the
+    same units (all the people of one column, or all each row); those of 0.1.0 that do not say
+    whom they protect are counted as if they did, and the statement says so.
     Errors: PolicyError if the accounts' policies have no move in common and none is asked about,
     if there is no account and none is asked about, or if a policy cannot be rebuilt from the
-    record; TamperedLedgerError if the rows cannot be summed.
+    record; PolicyMismatchError if the accounts protect different units;
+    TamperedLedgerError.
     """
     if of not in ("spent", "budget"):
         raise ParameterError(f"of={of!r} is unknown.", hint='Use "spent" or "budget".', value=of)
@@ -69,7 +71,9 @@ def total_guarantee(
             hint="Make one with onesided.policy, for example presence(max_groups=3).",
         )
     known = {one.identity: one for one in policies}
-    held = [(_policy_of(balance, known), balance) for balance in ledger.balances()]
+    balances = ledger.balances()
+    unknown = _refuse_other_units(balances)
+    held = [(_policy_of(balance, known), balance) for balance in balances]
     if policy is None and not held:
         raise PolicyError(
             "The ledger has no accounts, so there is no policy to state a promise for.",
@@ -87,8 +91,31 @@ def total_guarantee(
         delta[edge.name] = max(
             delta.get(edge.name, Fraction(0)), sum((loss for _, loss in losses), Fraction(0))
         )
-    about = _about([own for own, _ in held], epsilon, of=of)
+    about = _about([own for own, _ in held], epsilon, of=of) + unknown
     return Guarantee(asked.name, epsilon, delta, about, made_for=asked)
+
+
+def _refuse_other_units(balances: Iterable[Balance]) -> str:
+    """What must be said of accounts that do not say whom they protect; "" if all do.
+
+    Errors: PolicyMismatchError if they protect different units.
+    """
+    stated = {unit: one for one in balances for unit in one.units}
+    units = sorted((unit for unit in stated if unit is not None), key=str)
+    if len(units) > 1:
+        said = " and ".join(
+            f"the policy {stated[unit].policy_name!r} protects {unit}" for unit in units[:2]
+        )
+        raise PolicyMismatchError(
+            f"In this ledger {said}: their losses have no sum.",
+            hint="State each account's promise on its own, and keep accounts of different units "
+            "in different ledgers.",
+            units=tuple(units),
+        )
+    if None not in stated:
+        return ""
+    name = stated[None].policy_name
+    return f" Charges under {name!r} do not all say whom they protect; they are counted as if."
 
 
 def _policy_of(balance: Balance, known: Mapping[str, Policy]) -> Policy:
