@@ -88,12 +88,12 @@ def test_keys_that_would_wrap_around_are_refused(made, kind, key):
 def test_objects_are_looked_at_beyond_the_first_hundred():
     """The text "1" and the number 1 were one group, and a person in both was counted twice."""
     data = pd.DataFrame({"u": 7, "p": pd.Series(["a"] * 100 + ["1", 1], dtype=object)})
-    with pytest.raises(errors.KeysError, match="mixed"):
+    with pytest.raises(errors.DataError, match="mixed"):
         by_key(data, ["1"], policy=od.policy.presence(max_groups=1), unit="u")
     categories = pd.DataFrame({"u": 7, "p": pd.Categorical(["1", 1])})
-    with pytest.raises(errors.KeysError, match="mixed"):
+    with pytest.raises(errors.DataError, match="mixed"):
         by_key(categories, ["1"], policy=od.policy.presence(max_groups=1), unit="u")
-    assert by_key(pd.DataFrame({"p": pd.Categorical([1, 2])}), ["1", "None"]) == [1, 0]
+    assert by_key(pd.DataFrame({"p": pd.Categorical([1, 2])}), [1, 3]) == [1, 0]
 
 
 def test_a_column_without_a_name_of_text_is_refused():
@@ -121,8 +121,9 @@ def test_conditions_on_objects_of_several_types_are_refused(other):
     )
     assert where(alone, "x > 9") == 1
     for condition in ("x > '9'", "x > 9", nw.col("x") > 9):
-        with pytest.raises(errors.DataError, match="no one plain type"):
+        with pytest.raises(errors.DataError, match="x") as caught:
             where(mixed, condition)
+        assert "x holds Python objects" in caught.value.hint
     assert where(mixed, "y = 1") == 2
 
 
@@ -195,9 +196,8 @@ def test_arrays_of_rows_are_keys_of_several_columns():
 
 
 @pytest.mark.parametrize("bins", [[-10, 0, 10], [-(2**70), 0, 2**70]], ids=["large", "larger"])
-def test_numbers_that_an_engine_cannot_compare_are_refused_in_our_words(bins):
+def test_edges_that_no_column_can_hold_are_compared_all_the_same(bins):
     data = pa.table({"p": pa.array([2**64 - 1, 5], pa.uint64())})
     session = od.Session(data, policy=od.policy.addition_only(), budget=1)
-    with pytest.raises(errors.DataError, match="p_bin cannot be computed"):
-        session.histogram("p", bins=bins, epsilon=1)
-    assert not any(session.spent.values())
+    counts = session.histogram("p", bins=bins, epsilon=1).frame["upper"].to_pylist()
+    assert counts[-1] >= (2 if bins[-1] > 10 else 1)

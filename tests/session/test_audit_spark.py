@@ -26,7 +26,8 @@ def test_no_unit_becomes_another_on_its_way_into_a_sample(spark, free, secret):
     data = spark.sql(
         f"select {free} as person, 30 as age, {free} as v union all select {secret}, 3, {secret}"
     )
-    for unit in ("person", None):
+    # Nested columns ride along in samples; nobody is told apart by one.
+    for unit in (None,) if free.startswith("array") else ("person", None):
         frame = session(data, unit=unit).sample(epsilon=EXACT).frame
         assert read(frame.select("age"))["age"] == [30]
         assert frame.exceptAll(data.where("age = 30")).isEmpty()

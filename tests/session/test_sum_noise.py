@@ -12,7 +12,7 @@ import onesided as od
 from onesided.mechanism import StairSums, Sums
 from onesided.noise import NotPrivateSeededNoise
 from onesided.session import Sum as Asked
-from onesided.session import _sum_noise
+from onesided.session.values import _sum_noise
 
 TABLE = pl.DataFrame(
     {"person": [1, 1, 2, 3, 4], "place": list("abaab"), "pay": [10, 20, 35, 64, 80]}

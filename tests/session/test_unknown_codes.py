@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 import onesided as od
-from onesided.engine._key_codes import CODE, KeyCodes
-from onesided.engine._table import LENGTH
+from onesided.engine._first_groups import CODE
+from onesided.engine._key_codes import KeyCodes
+from onesided.engine._table import Table
 from onesided.policy import Record
 from onesided.verify import Universe
 
@@ -15,6 +16,7 @@ from .conftest import ENGINES
 from .test_contract import read
 
 EXACT = 1000
+SOME = Table(pl.DataFrame({"x": [1]})).engine
 MIXES = [
     (nw.Boolean,),
     (nw.Int32,),
@@ -54,63 +56,29 @@ def columns_of(types, count=200, seed=1):
 @pytest.mark.parametrize("mix", MIXES, ids=str)
 def test_keys_come_back_from_their_numbers_in_order(numbering, mix):
     types = types_of(mix)
-    codes = KeyCodes.of(types, nw.Implementation.POLARS)
+    codes = KeyCodes.of(types, SOME)
     columns = columns_of(types)
     rows = nw.from_native(numbering({n: c.tolist() for n, c in columns.items()})).lazy()
     numbers = codes.coded(rows, None).collect()[CODE].to_numpy().astype(np.int64)
     assert numbers.min() >= 0
     assert numbers.max() < 2**codes.bits
-    back = codes.columns(codes.keys(numbers))
+    back = codes.columns(numbers)
     wanted = set(zip(*(c.tolist() for c in columns.values()), strict=True))
     assert set(zip(*(c.tolist() for c in back.values()), strict=True)) == wanted
     assert len(set(numbers.tolist())) == len(wanted)
-    turned = codes.columns(np.sort(codes.keys(numbers)))
+    turned = codes.columns(np.sort(numbers))
     told = list(zip(*(c.tolist() for c in turned.values()), strict=True))
     assert told == sorted(told)
     assert [turned[n].dtype for n in types] == [columns[n].dtype for n in types]
 
 
-@pytest.mark.parametrize("half", [(nw.Int8, nw.Boolean), (nw.Boolean, nw.Int8)], ids=str)
-def test_every_number_is_of_one_key(half):
-    codes = KeyCodes(types_of(half), 1)
-    numbers = np.arange(2**codes.bits)
-    assert sorted(codes.keys(numbers).tolist()) == numbers.tolist()
-    assert codes.keys(numbers).tolist() != numbers.tolist()
-
-
 @pytest.mark.parametrize(
     "mix",
-    [(nw.Int64,), (nw.String,), (nw.Date,), (nw.Int32, nw.Int32), (nw.Int8, nw.Int32, nw.Int8)],
+    [(nw.Int64,), (nw.String,), (nw.Date,), (nw.Int32, nw.Int32)],
     ids=str,
 )
 def test_wide_keys_have_no_numbers(mix):
-    assert KeyCodes.of(types_of(mix), nw.Implementation.POLARS) is None
-
-
-@pytest.mark.parametrize("most", [1, 3, 50])
-@pytest.mark.parametrize("ends", [(0, 40), (-(2**63), 2**63 - 41)], ids=["near", "far"])
-def test_units_keep_the_same_groups_however_units_are_numbered(numbering, most, ends):
-    # Far units do not fit one number with their keys: another path, which must choose alike.
-    random = np.random.default_rng(3)
-    rows = {
-        "unit": [ends[u >= 20] + u for u in random.integers(0, 40, 600).tolist()],
-        "a": random.integers(0, 6, 600).tolist(),
-        "b": random.integers(0, 6, 600).tolist(),
-    }
-    types = {"a": nw.Int8(), "b": nw.UInt16()}
-    codes = KeyCodes.of(types, nw.Implementation.POLARS)
-    frame = nw.from_native(numbering(rows)).lazy()
-    told = codes.counts(frame, unit="unit", most=most)
-    counts = dict(zip(told[CODE].to_list(), told[LENGTH].to_list(), strict=True))
-    numbers = codes.coded(frame, "unit").collect()
-    own = {}
-    for unit, number in zip(numbers["unit"].to_list(), numbers[CODE].to_list(), strict=True):
-        own.setdefault(unit, set()).add(number)
-    wanted = {}
-    for groups in own.values():
-        for number in sorted(groups)[:most]:
-            wanted[number] = wanted.get(number, 0) + 1
-    assert counts == wanted
+    assert KeyCodes.of(types_of(mix), SOME) is None
 
 
 @pytest.mark.parametrize("unit", [pl.Int8, pl.UInt64, pl.String, pl.Boolean])
@@ -129,10 +97,10 @@ def test_units_of_any_type(unit):
 @pytest.mark.parametrize("large", [2**10, 2**61])
 @pytest.mark.parametrize("mix", [(nw.Int32, nw.Int16), (nw.Int8,)], ids=str)
 def test_large_counts_come_first_whether_or_not_they_fit_one_number(mix, large):
-    codes = KeyCodes.of(types_of(mix), nw.Implementation.POLARS)
+    codes = KeyCodes.of(types_of(mix), SOME)
     numbers = np.arange(50)
     lower = np.where(numbers % 2, large, 3)
-    told = codes.published(nw.from_native(pl.DataFrame({CODE: numbers})), lower)
+    told = codes.published({CODE: numbers}, lower)
     assert told["lower"].tolist() == [large] * 25 + [3] * 25
     keys = list(zip(*(told[name].tolist() for name in codes.types), strict=True))
     assert keys[:25] == sorted(keys[:25])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.cli._tables import reading
-from onesided.engine.duckdb._names import quoted
+from onesided.engine.duckdb._text import quoted
 from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.monitor._time import Scale
 

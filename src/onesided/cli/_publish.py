@@ -22,7 +22,7 @@ from onesided._numbers import positive, text, whole
 from onesided.cli._batches import position_columns
 from onesided.cli._policies import read_policy
 from onesided.cli._tables import reading
-from onesided.engine.duckdb._names import quoted
+from onesided.engine.duckdb._text import quoted
 from onesided.ledger import Entry, Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, check_target, write_folder

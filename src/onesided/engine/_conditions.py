@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import narwhals as nw
 
-from onesided.engine import _objects as objects
-from onesided.engine.spark import _table as _spark
+from onesided.engine.spark import _plan as _spark
 from onesided.errors import DataError, MissingDependencyError, PolicyError, first_line
 from onesided.policy import Predicate
 
@@ -18,13 +18,14 @@ Lazy: TypeAlias = nw.LazyFrame[Any]
 _FLOATS: Final = re.compile(r"\b(?:double|float|halffloat|variant)\b", re.IGNORECASE)
 
 
-def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
+def with_condition(
+    frame: Lazy, predicate: Predicate, name: str, refused: Mapping[str, str] | None = None
+) -> Lazy:
     """Add a three-valued column; NaN is treated as null, in whatever column it stands.
 
     Errors: DataError if the condition cannot be used on this table.
     """
     _refuse_floats_within(frame, predicate, name)
-    _refuse_mixed_objects(frame, predicate, name)
     try:
         known = _without_nan(frame)
         result = _evaluated(known, predicate, name)
@@ -36,7 +37,8 @@ def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
     except Exception as error:
         raise DataError(
             f"The condition {predicate.text!r} cannot be used on this table: {first_line(error)}",
-            hint=f"The columns are {', '.join(_callers(frame))}.{_of_quotes(predicate.text)}",
+            hint=f"The columns are {', '.join(_callers(frame))}."
+            f"{_of_quotes(predicate.text)}{_of_refused(refused or {})}",
         ) from error
     if dtype != nw.Boolean:
         raise DataError(
@@ -44,6 +46,11 @@ def with_condition(frame: Lazy, predicate: Predicate, name: str) -> Lazy:
             hint="Write a comparison, such as age < 18.",
         )
     return result
+
+
+def _of_refused(refused: Mapping[str, str]) -> str:
+    held = ", ".join(f"{name} holds {kind}" for name, kind in refused.items())
+    return f" {held}, of which nothing can be asked." if held else ""
 
 
 def _of_quotes(text: str) -> str:
@@ -69,23 +76,6 @@ def _refuse_floats_within(frame: Lazy, predicate: Predicate, name: str) -> None:
             f"The condition {predicate.text!r} looks into {', '.join(nested)}, where NaN would "
             "count as known.",
             hint="Put the number into a column of its own, and write the condition on that.",
-        )
-
-
-def _refuse_mixed_objects(frame: Lazy, predicate: Predicate, name: str) -> None:
-    """Refuse conditions on pandas columns of several types: one row would decide how all are read.
-
-    Errors: DataError if the condition cannot do without such a column.
-    """
-    if not frame.implementation.is_pandas_like():
-        return
-    kinds = objects.kinds(nw.to_native(frame))
-    mixed = [column for column, kind in kinds.items() if objects.is_mixed(kind)]
-    if mixed and not _works_without(mixed, frame, predicate, name):
-        raise DataError(
-            f"The condition {predicate.text!r} looks into {', '.join(mixed)}, which hold Python "
-            "objects of no one plain type.",
-            hint="Give the columns a type, such as text or numbers.",
         )
 
 
@@ -126,10 +116,6 @@ def _unknown_floats(frame: Lazy, schema: nw.Schema) -> list[str]:
         types = {name: native.schema[name].dataType.simpleString() for name in unknown}
     elif frame.implementation.is_duckdb():
         types = dict(zip(native.columns, map(str, native.types), strict=True))
-    elif frame.implementation.is_pyarrow():
-        types = {name: str(native.schema.field(name).type) for name in unknown}
-    elif frame.implementation.is_pandas_like():
-        types = {name: str(native.dtypes[name]) for name in unknown}
     else:
         return []
     return [name for name in unknown if _FLOATS.search(types[name])]
@@ -143,42 +129,13 @@ def _callers(frame: Lazy) -> list[str]:
 
 def _without_nan(frame: Lazy) -> Lazy:
     """Floats' NaN as null, so that comparing an unknown value gives unknown, not false."""
-    native = nw.to_native(frame)
-    if frame.implementation.is_pandas_like():
-        return nw.from_native(native.assign(**_nullable(native))).lazy()  # type: ignore[no-any-return]
     floats = [name for name, dtype in frame.collect_schema().items() if dtype.is_float()]
     known = [nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats]
     return frame.with_columns(*known) if known else frame
 
 
-def _nullable(native: Any) -> dict[str, Any]:
-    """The columns of a pandas table with three-valued types.
-
-    Its own null marks compare as false; its nullable types keep three values. Floats stay floats:
-    as whole numbers, which they become if all of them are whole, they would be written otherwise.
-    What Arrow backs has marks of its own, but for NaN, and some of it cannot be converted.
-    """
-    kinds = objects.kinds(native)
-
-    def converted(name: str) -> Any:
-        column = native[name]
-        if kinds.get(name) == "floating" or column.dtype.kind == "f":
-            return column.astype("Float32" if str(column.dtype) == "float32" else "Float64")
-        return column if _has_marks(column.dtype) else column.convert_dtypes()
-
-    return {name: converted(name) for name in native}
-
-
-def _has_marks(dtype: Any) -> bool:
-    """Whether the values are moments, or backed by Arrow and neither numbers nor text."""
-    text = str(dtype)
-    if type(dtype).__name__ != "ArrowDtype":
-        return text.startswith(("timestamp", "date", "time", "duration"))
-    return dtype.kind not in "biuf" and not text.startswith(("string", "large_string"))
-
-
 def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
-    """Add a column computed from SQL by the engine itself, or by DuckDB for pandas and PyArrow."""
+    """Add a column computed from SQL by the engine itself."""
     native = nw.to_native(frame)
     if frame.implementation.is_polars():
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
@@ -186,44 +143,7 @@ def _with_sql(frame: Lazy, text: str, name: str) -> Lazy:
         return nw.from_native(native.with_columns(pl.sql_expr(text).alias(name)))  # type: ignore[no-any-return]
     if frame.implementation.is_pyspark():
         return nw.from_native(_spark.with_sql(native, text, name))  # type: ignore[no-any-return]
-    try:
-        import duckdb  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError(
-            f"SQL text such as {text!r} needs DuckDB for this kind of table.",
-            hint="pip install 'onesided[duckdb]', or write a narwhals expression.",
-        ) from None
+    import duckdb  # noqa: PLC0415 - the caller's frame has loaded it already
+
     condition = duckdb.SQLExpression(text).alias(name)
-    if frame.implementation.is_duckdb():
-        return nw.from_native(native.select(duckdb.StarExpression(), condition))  # type: ignore[no-any-return]
-    with duckdb.connect() as connection:
-        pandas = frame.implementation.is_pandas_like()
-        try:
-            table = connection.from_df(native) if pandas else connection.from_arrow(native)
-        except duckdb.Error:
-            if not pandas:
-                raise
-            # DuckDB reads no column backwards, as frame[::-1] holds them; a copy runs forwards.
-            table = connection.from_df(native.copy())
-        answer = table.select(condition)
-        kind = nw.Boolean if str(answer.types[0]) == "BOOLEAN" else nw.String
-        values = [row[0] for row in answer.fetchall()]
-    return _with_values(frame, name, values, kind)
-
-
-def _with_values(frame: Lazy, name: str, values: list[Any], kind: Any) -> Lazy:
-    """Add a column of Python values in which None stays unknown."""
-    if frame.implementation.is_pandas_like():
-        import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        # A plain pandas column of booleans would turn None into False.
-        dtype = "boolean" if kind is nw.Boolean else "string"
-        added = nw.to_native(frame).assign(**{name: pd.array(values, dtype=dtype)})
-        return nw.from_native(added).lazy()  # type: ignore[no-any-return]
-    column = nw.new_series(
-        name,
-        [str(v) if kind is nw.String else v for v in values],
-        kind,
-        backend=frame.implementation,
-    )
-    return frame.collect().with_columns(column).lazy()
+    return nw.from_native(native.select(duckdb.StarExpression(), condition))  # type: ignore[no-any-return]

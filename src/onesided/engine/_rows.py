@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import narwhals as nw
-import numpy as np
 from numpy.typing import NDArray
 
+from onesided.engine._protocol import KIND, Lazy
 from onesided.engine._subject import Subject
-from onesided.engine._table import KIND, Lazy
 from onesided.errors import DataError
 from onesided.noise import BoolArray
 
@@ -58,10 +57,6 @@ class Rows(ABC):
         codes = {kind: place for place, kind in enumerate(kinds)}
         return table.with_kind(frame, None, policy.rules, policy.default_kind, codes=codes)
 
-
-class ScannedRows(Rows):
-    """Rows that pass by: their kinds are found on the way."""
-
     @abstractmethod
     def in_shells(self, aside: Mapping[str, str]) -> Any:
         """The table, and each of these columns once more as a struct of one field."""
@@ -88,17 +83,6 @@ class ScannedRows(Rows):
             for name in table.schema
         ]
         return frame.select(*columns, *([nw.col(KIND)] if len(kinds) > 1 else []))
-
-
-class HeldRows(Rows):
-    """Rows in memory: their kinds are found beside them."""
-
-    def all_kinds(self, kinds: Sequence[str]) -> Kinds:
-        """The place in ``kinds`` of every row's kind, for a table in memory, in its order."""
-        if not self.subject.policy.rules:
-            return None
-        frame = self.coded(self.subject.table.frame, kinds).select(KIND).collect()
-        return np.asarray(frame[KIND].to_numpy(), dtype=np.int8)
 
 
 def unclean(column: str, kind: str, other: str) -> DataError:

@@ -5,19 +5,16 @@ What is returned is held in memory: a lazy answer evaluated again gives the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
-from onesided.engine._row_engines import rows_of
-from onesided.engine._rows import Kinds
+from onesided.engine._reading import AFTER, reading
+from onesided.engine._rows import Kinds, Rows
 from onesided.engine._subject import Subject
-from onesided.engine.spark import _sample as _spark_sample
-from onesided.errors import DataError, OnesidedError, first_line
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
 
@@ -41,49 +38,47 @@ def look(subject: Subject, samples: Samples) -> Draw:
     Errors: DataError for rows of nobody, and for columns that cannot be cut cleanly.
     """
     subject.refuse_null_units()
-    if subject.table.frame.implementation.is_pyspark():
-        _spark_sample.check(subject)
-        return lambda noise: _cut_spark(subject, samples, noise)
-    rows_of(subject).check()
+    return subject.table.engine.sampler(subject, samples)
+
+
+def sampler(rows: Rows, samples: Samples) -> Draw:
+    """How rows that pass through this process are sampled; errors as :func:`look`."""
+    subject = rows.subject
+    rows.check()
     if subject.unit is None:
-        return lambda noise: _cut_rows(subject, samples, noise)
+        return lambda noise: _cut_rows(rows, samples, noise)
     unit = subject.unit
-    with _reading("Nothing was drawn and nothing was recorded."):
+    with reading():
         units = {kind: _open_units(subject, kind, unit) for kind in samples}
-    return lambda noise: _cut_units(subject, samples, units, noise)
-
-
-def _cut_spark(subject: Subject, samples: Samples, noise: Noise | None) -> Cut:
-    """Coins flipped by the executors, from a secret of this one release."""
-    with _reading("The charge stands, and nothing was published."):
-        return Cut(*_spark_sample.cut(subject, samples, noise))
+    return lambda noise: _cut_units(rows, samples, units, noise)
 
 
 def _open_units(subject: Subject, kind: str, unit: str) -> nw.DataFrame[Any]:
-    """The units of one open kind, once each."""
+    """The units of one open kind, once each, in their own order: no engine's threads decide it."""
     counted = frozenset({kind}) if subject.policy.rules else None
-    return subject.rows((), where=None, counted=counted).select(unit).unique().collect()
+    units = subject.rows((), where=None, counted=counted).select(unit)
+    return units.unique().sort(unit).collect()
 
 
 def _cut_units(
-    subject: Subject, samples: Samples, units: Mapping[str, nw.DataFrame[Any]], noise: Noise | None
+    rows: Rows, samples: Samples, units: Mapping[str, nw.DataFrame[Any]], noise: Noise | None
 ) -> Cut:
     """All rows of each unit whose coin says so."""
-    chosen, kept, rows = [], {}, rows_of(subject)
+    chosen, kept = [], {}
     for kind, frame in units.items():
         coins = samples[kind].choose(len(frame), noise=noise)
         kept[kind] = int(coins.sum())
         chosen.append(frame.filter(nw.new_series("coin", coins, backend=frame.implementation)))
     wanted = nw.concat(chosen)
-    with _reading("The charge stands, and nothing was published."):
+    with reading(AFTER):
         (name,) = wanted.columns
         return Cut(rows.finish([rows.of_units(name, wanted[name])]), kept)
 
 
-def _cut_rows(subject: Subject, samples: Samples, noise: Noise | None) -> Cut:
+def _cut_rows(rows: Rows, samples: Samples, noise: Noise | None) -> Cut:
     """Each row whose coin says so, where every row is a unit: one pass over the table."""
-    kept, parts, rows = dict.fromkeys(samples, 0), [], rows_of(subject)
-    with _reading("The charge stands, and nothing was published."):
+    kept, parts = dict.fromkeys(samples, 0), []
+    with reading(AFTER):
         for batch, height, kinds in rows.batches(tuple(samples)):
             mask = np.zeros(height, dtype=np.bool_)
             for place, (kind, sample) in enumerate(samples.items()):
@@ -100,19 +95,3 @@ def _flip(
     coins = sample.choose(mask[places].size, noise=noise)
     mask[places] = coins
     return int(coins.sum())
-
-
-@contextmanager
-def _reading(state: str) -> Iterator[None]:
-    """Errors of the engine as ours, with what became of the charge."""
-    try:
-        yield
-    except OnesidedError:
-        raise
-    except Exception as error:
-        if type(error).__name__ == "InterruptException":
-            raise KeyboardInterrupt from error  # DuckDB's word for Ctrl-C
-        raise DataError(
-            f"The table could not be read: {first_line(error)}",
-            hint=f"The file may be damaged, or may have changed. {state}",
-        ) from error

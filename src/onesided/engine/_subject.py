@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from onesided.engine._table import Lazy, Table
+from onesided.engine._protocol import Lazy
 from onesided.policy import Policy, Predicate
+
+if TYPE_CHECKING:
+    from onesided.engine._table import Table
 
 
 class Subject(Protocol):

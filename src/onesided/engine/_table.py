@@ -1,4 +1,4 @@
-"""The only place that touches a data frame: narwhals, and each engine's own SQL.
+"""A caller's table: relational algebra that is the same on every engine, spelt by narwhals.
 
 Grouping and counting run inside the caller's engine; what comes back is one number per group.
 """
@@ -7,53 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
-from onesided.engine import _objects as objects
 from onesided.engine._conditions import with_condition
+from onesided.engine._first_groups import CODE, code_counts
+from onesided.engine._gate import enter
 from onesided.engine._keys import PublicKeys
-from onesided.engine._literal_frame import literal_frame, whole_numbers
-from onesided.engine.spark import _table as _spark
+from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Lazy
+from onesided.engine._reading import reading
 from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
 
-Lazy: TypeAlias = nw.LazyFrame[Any]
+__all__ = ["KIND", "LENGTH", "ORDER", "Lazy", "Table"]
 
 _HOLDS: Final = "onesided_holds"
-KIND: Final = "onesided_kind"
-LENGTH: Final = "onesided_length"
-ORDER: Final = "onesided_order"
 
 
 class Table:
     """A caller's table behind a narwhals lazy frame; never holds rows of its own."""
 
     def __init__(self, data: object) -> None:
-        frame: Any = nw.from_native(data, pass_through=True)
-        if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
-            raise DataError(
-                f"Cannot read a {type(data).__name__} as a table.",
-                hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, or a Spark table; "
-                "read files with the library of your choice.",
-            )
-        if frame.implementation.is_spark_like():
-            _spark.refuse_unreadable(nw.to_native(frame), frame.implementation)
-        for name in frame.collect_schema().names():
-            if not isinstance(name, str) or name.startswith("onesided_"):
-                raise DataError(
-                    f"The column {name!r} is named like one of ours, or by no text.",
-                    hint="Rename it: names that begin with onesided_ are taken.",
-                    column=name,
-                )
-        self.was_lazy = isinstance(frame, nw.LazyFrame)
-        self._frame: Lazy = frame.lazy()
-        if frame.implementation.is_duckdb():
-            # A selection of columns lacks DuckDB's own: rowid tells how many rows come before.
-            self._frame = self._frame.select(nw.all())
+        self.engine = enter(data)
+        self._frame: Lazy = self.engine.frame
         self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
 
     @property
@@ -62,27 +42,44 @@ class Table:
         return self._frame
 
     def require(self, *columns: str) -> None:
-        """Refuse columns that the table does not have."""
+        """Refuse columns that the table does not have, or of types that nothing can be asked of.
+
+        Errors: UnknownColumnError; DataError naming the type.
+        """
         for name in columns:
-            if name not in self.schema:
+            kind = self.engine.refused.get(name)
+            if kind is None and name not in self.schema:
                 raise UnknownColumnError(
                     f"The table has no column {name!r}.",
                     hint=f"Its columns are {', '.join(self.schema)}.",
                     column=name,
                 )
+            if kind is not None or self.schema[name].is_nested():
+                raise DataError(
+                    f"Column {name!r} holds {kind or self.schema[name]}, of which nothing can be "
+                    "asked.",
+                    hint="Give the column a plain type: text, booleans, whole numbers, numbers, "
+                    "dates or moments.",
+                    column=name,
+                )
+
+    def refuse_collated(self, *names: str) -> None:
+        """Refuse text that the engine compares in another way than byte by byte.
+
+        Two units would count as one, and a row in every key that is spelt another way.
+        Errors: DataError.
+        """
+        self.engine.refuse_collated([name for name in names if name in self.schema])
 
     def require_conditions(self, rules: Sequence[Rule]) -> None:
         """Refuse rules that these columns cannot answer. Looks at no row.
 
         Found here, and not when a kind is first asked for, nothing was charged for a policy that
-        nobody meant. pandas alone can tell by rows only what its columns of objects hold.
-        Errors: as :func:`with_condition`.
+        nobody meant. Errors: as :func:`with_condition`.
         """
-        if self._frame.implementation.is_pandas_like():
-            return
         for rule in rules:
             for predicate in rule.predicates:
-                with_condition(self._frame.head(0), predicate, _HOLDS)
+                with_condition(self._frame.head(0), predicate, _HOLDS, self.engine.refused)
 
     def derive(self, columns: Mapping[str, nw.Expr]) -> Table:
         """The same table with columns computed row by row.
@@ -119,7 +116,7 @@ class Table:
             return 0
         frame, names = self._frame, [f"{_HOLDS}_{place}" for place in range(len(predicates))]
         for name, predicate in zip(names, predicates, strict=True):
-            frame = with_condition(frame, predicate, name)
+            frame = with_condition(frame, predicate, name, self.engine.refused)
         undecided = nw.any_horizontal(*(nw.col(n).is_null() for n in names), ignore_nulls=True)
         return int(self.scalar(frame.filter(undecided).select(nw.len().alias(LENGTH))))
 
@@ -143,7 +140,7 @@ class Table:
                 nw.col(KIND).is_in(sorted(counted))
             )
         if where is not None:
-            frame = with_condition(frame, where, _HOLDS).filter(nw.col(_HOLDS))
+            frame = with_condition(frame, where, _HOLDS, self.engine.refused).filter(nw.col(_HOLDS))
         names = [*([unit] if unit else []), *(name for name in by if name != unit)]
         return frame.select(*names) if names else frame
 
@@ -180,16 +177,11 @@ class Table:
     ) -> Lazy:
         """Add whether the condition is true or null for the row, or for any row of its unit."""
         rows = f"{name}_row"
-        frame = with_condition(frame, predicate, rows)
+        frame = with_condition(frame, predicate, rows, self.engine.refused)
         frame = frame.with_columns(nw.col(rows).fill_null(True))  # noqa: FBT003
         if unit is None:
             return frame.with_columns(nw.col(rows).alias(name))
-        units = distinct(frame.filter(nw.col(rows)).select(unit))
-        if frame.implementation.is_pyarrow() and any(d.is_nested() for d in self.schema.values()):
-            # PyArrow joins no table that has lists or structures in it.
-            kind = _joinable(self.schema[unit])
-            met = nw.col(unit).cast(kind).is_in(units.collect()[unit].cast(kind))
-            return frame.with_columns(met.alias(name))
+        units = self.engine.distinct(frame.filter(nw.col(rows)).select(unit))
         units = units.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
         joined = frame.join(units, on=unit, how="left")
         return joined.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
@@ -201,24 +193,29 @@ class Table:
 
     def pairs(self, rows: Lazy, *, unit: str | None, by: Sequence[str]) -> Lazy:
         """Each unit's groups, once each."""
-        return rows if unit is None else distinct(rows.select(unit, *by))
+        return rows if unit is None else self.engine.distinct(rows.select(unit, *by))
 
     def counts(
         self, rows: Lazy, keys: PublicKeys, *, unit: str | None, most: int | None = None
     ) -> IntArray:
         """Per public key, its number of distinct units (of rows if ``unit`` is None).
 
-        ``most``: each unit is cut down to its ``most`` groups of lowest public rank.
+        ``most``: each unit is cut down to that many of its groups, see ``_first_groups``.
         Groups are told apart by the engine alone, and answers come back by public rank: Python's
         equality is another one, and would merge or miss groups.
         """
-        pairs = self.join_keys(self.pairs(rows, unit=unit, by=keys.names), keys)
-        if most is not None and unit is not None:
-            pairs = ranked(pairs, unit).filter(nw.col(LENGTH) <= most)
-        grouped = pairs.group_by(ORDER).agg(nw.len().alias(LENGTH))
         by_rank = np.zeros(len(keys.rows), dtype=np.int64)
-        for rank, count in self.fetch(grouped, [ORDER, LENGTH]):
-            by_rank[int(rank)] = int(count)
+        if most is not None and unit is not None:
+            listed = self.join_keys(rows.select(unit, *keys.names), keys)
+            bits = max(len(keys.rows) - 1, 1).bit_length()
+            coded = listed.select(unit, nw.col(ORDER).cast(nw.Int64()).alias(CODE))
+            with reading():
+                ranks, counts = code_counts(self.engine, coded, unit, bits=bits, most=most)
+        else:
+            pairs = self.join_keys(self.pairs(rows, unit=unit, by=keys.names), keys)
+            found = self.arrays(pairs.group_by(ORDER).agg(nw.len().alias(LENGTH)))
+            ranks, counts = found[ORDER], found[LENGTH]
+        by_rank[ranks] = counts
         return by_rank[keys.order()]
 
     def outside(self, rows: Lazy, keys: PublicKeys, *, unit: str | None) -> int:
@@ -228,16 +225,6 @@ class Table:
         return whole_of(self.scalar(pairs.select(nw.len().alias(LENGTH)))) - whole_of(
             self.scalar(inside)
         )
-
-    def require_groupable(self, keys: PublicKeys) -> None:
-        """Refuse columns of Python objects unless all are of the keys' own plain type.
-
-        narwhals looks at the first hundred alone. Errors: KeysError naming the column and what it
-        holds.
-        """
-        native = nw.to_native(self._frame)
-        for place, name in enumerate(keys.names):
-            objects.require_keys(native, name, self.schema[name], [r[place] for r in keys.rows])
 
     def units_over(self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int) -> tuple[int, int]:
         """``(how many units are in more than most public groups, the most groups of any)``."""
@@ -250,56 +237,39 @@ class Table:
 
     def join_keys(self, pairs: Lazy, keys: PublicKeys) -> Lazy:
         """Pairs whose group is a public key, with the key's rank."""
-        columns: dict[str, list[Any]] = {**keys.columns(), ORDER: keys.order().tolist()}
-        small = self._small(columns, like=keys.names)
-        if self._frame.implementation.is_pyspark():
-            small = _spark.for_join(small)
-        pandas = self._frame.implementation.is_pandas_like()
-        same = [_join_key(name, self.schema[name], pandas=pandas) for name in keys.names]
+        columns: dict[str, Column] = {**keys.columns(), ORDER: keys.order()}
+        wide = [name for name in keys.names if _is_wide(self.schema[name])]
+        # Left to themselves some engines take a float for 1 beside 2^63, and keys become equal.
+        columns |= {name: [str(value) for value in columns[name]] for name in wide}
+        small = self.engine.small(columns, like=keys.names)
+        same = [nw.col(name).cast(_joinable(self.schema[name])) for name in keys.names]
         return pairs.with_columns(*same).join(small.with_columns(*same), on=list(keys.names))
 
-    def _small(self, columns: Mapping[str, list[Any]], *, like: Sequence[str] = ()) -> Lazy:
-        """A public table inside the caller's engine; columns in ``like`` take the data's types."""
-        native = nw.to_native(self._frame)
-        if self._frame.implementation.is_pyspark():
-            return nw.from_native(_spark.small(native, columns, like=like))  # type: ignore[no-any-return]
-        wholes = {name: whole_numbers(columns[name], self.schema[name]) for name in like}
-        made = literal_frame(native, {**columns, **wholes}, self._frame.implementation)
-        casts = [nw.col(name).cast(_joinable(self.schema[name])) for name in like]
-        return made.with_columns(*casts).lazy() if casts else made.lazy()
-
-    def result(self, columns: Mapping[str, list[Any]], *, like: Sequence[str]) -> Any:
+    def result(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Any:
         """A public table in the caller's own frame type, lazy if the caller's was."""
-        small = self._small(columns, like=[name for name in like if name in columns])
-        if self.was_lazy:
-            return nw.to_native(small)
-        return nw.to_native(small.collect())
+        types = {name: _joinable(self.schema[name]) for name in like if name in columns}
+        told = dict(columns)
+        for name, dtype in types.items():
+            if _is_wide(dtype):
+                told[name] = [str(value) for value in columns[name]]
+        return self.engine.answer(told, types)
 
     def scalar(self, frame: Lazy) -> Any:
         ((value,),) = self.fetch(frame, frame.collect_schema().names())
         return value
 
     def fetch(self, frame: Lazy, names: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Per-group numbers as Python tuples.
+        """Per-group numbers as Python tuples. Errors: as :meth:`arrays`."""
+        found = self.arrays(frame.select(*names))
+        return list(zip(*(found[name].tolist() for name in names), strict=True))
+
+    def arrays(self, frame: Lazy) -> dict[str, NDArray[Any]]:
+        """Per-group whole numbers by column; 0 where there is none.
 
         Errors: DataError if the engine cannot read the table, as with a damaged file.
         """
-        try:
-            native = nw.to_native(frame.select(*names))
-            if frame.implementation.is_duckdb():
-                return [tuple(row) for row in native.fetchall()]
-            if frame.implementation.is_pyspark():
-                return _spark.rows(native)
-            eager = frame.select(*names).collect()
-            return list(zip(*(eager[name].to_list() for name in names), strict=True))
-        except Exception as error:
-            if type(error).__name__ == "InterruptException":
-                raise KeyboardInterrupt from error  # DuckDB's word for Ctrl-C
-            raise DataError(
-                f"The table could not be read: {first_line(error)}",
-                hint="The file may be damaged, or a column may not hold what it should. Nothing "
-                "was drawn and nothing was recorded.",
-            ) from error
+        with reading():
+            return self.engine.fetch(frame)
 
 
 def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
@@ -308,46 +278,15 @@ def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
     return missing | nw.col(column).is_nan() if dtype.is_float() else missing
 
 
-def ranked(pairs: Lazy, unit: str) -> Lazy:
-    """Number each unit's groups 1, 2, ... by their public rank."""
-    if not pairs.implementation.is_pyarrow():
-        rank = nw.col(ORDER).rank("ordinal").over(unit)
-        return pairs.with_columns(rank.alias(LENGTH))
-    # PyArrow has no windows: sort, and count on from each unit's first row.
-    rows = pairs.collect().sort(unit, ORDER).with_row_index(LENGTH)
-    if rows.is_empty():
-        return rows.lazy()
-    first = (nw.col(unit) != nw.col(unit).shift(1)).fill_null(True)  # noqa: FBT003
-    start = nw.when(first).then(nw.col(LENGTH)).otherwise(0).cum_max()
-    return rows.with_columns((nw.col(LENGTH) - start + 1).alias(LENGTH)).lazy()
-
-
-def distinct(frame: Lazy) -> Lazy:
-    """Each row once."""
-    return _spark.distinct(frame) if frame.implementation.is_pyspark() else frame.unique()
-
-
 def whole_of(value: Any) -> int:
     """A count that an engine may give as None or NaN when there was nothing to count."""
     return 0 if value is None or value != value else int(value)  # noqa: PLR0124 - NaN
 
 
+def _is_wide(dtype: nw.dtypes.DType) -> bool:
+    return isinstance(dtype, nw.UInt64 | nw.UInt128 | nw.Int128)
+
+
 def _joinable(dtype: nw.dtypes.DType) -> nw.dtypes.DType:
     """A type in which both sides of a join can hold every key."""
-    if isinstance(dtype, nw.UInt64 | nw.UInt128 | nw.Int128):
-        return dtype
-    if dtype.is_integer():
-        return nw.Int64()
-    if isinstance(dtype, nw.Categorical | nw.Enum | nw.Object):
-        return nw.String()
-    return dtype
-
-
-def _join_key(name: str, dtype: nw.dtypes.DType, *, pandas: bool) -> nw.Expr:
-    """A key column as a type that its engine joins on.
-
-    Older pandas cannot join Arrow-backed moments, so there they become whole numbers.
-    """
-    if pandas and isinstance(dtype, nw.Datetime):
-        return nw.col(name).dt.timestamp("ns" if dtype.time_unit == "ns" else "us")
-    return nw.col(name).cast(_joinable(dtype))
+    return nw.Int64() if dtype.is_integer() and not _is_wide(dtype) else dtype

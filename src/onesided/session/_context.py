@@ -10,7 +10,6 @@ import narwhals as nw
 
 from onesided.engine._rowwise import require_rowwise
 from onesided.engine._table import Lazy, Table
-from onesided.engine.duckdb._names import refuse_collated
 from onesided.errors import DataError, PolicyError
 from onesided.policy import Policy, Predicate
 
@@ -44,9 +43,7 @@ class QueryContext:
 
         A row would be counted in every key that is spelt another way. Errors: DataError.
         """
-        native = nw.to_native(self.table.frame)
-        if self.table.frame.implementation.is_duckdb():
-            refuse_collated(native, [name for name in names if name in native.columns])
+        self.table.refuse_collated(*names)
 
     def rows(
         self,

@@ -190,7 +190,6 @@ class Groups:
         Errors: DataError for rows of nobody; ContributionError if ``on_excess="error"``.
         """
         context.refuse_null_units()
-        context.table.require_groupable(self.keys)
         rows, most = self.rows(context), self.query.max_groups
         self.refuse_excess(context, rows)
         if not self.by:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import narwhals as nw
 
 from onesided._numbers import Number, whole
-from onesided.engine._first_groups import has_windows
 from onesided.engine._table import LENGTH, Lazy, missing
 from onesided.errors import DataError, ParameterError
 from onesided.session._context import QueryContext, condition
 from onesided.session._groups import names_of, refuse_clashes
 from onesided.session._question import PreparedQuery
 from onesided.session._unknown import (
-    Found,
     KeysRelease,
+    Secret,
     counted_query,
     key_types,
     mechanism_for,
@@ -51,7 +50,7 @@ class Ngrams:
     threshold: int = 0
     id: str | None = None
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[Found, KeysRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Secret, KeysRelease]:
         """Check and price the question. Looks at no row."""
         unit = context.unit
         if unit is None:
@@ -92,33 +91,16 @@ class Ngrams:
 def windows(rows: Lazy, unit: str, by: str, order: Sequence[str], names: Sequence[str]) -> Lazy:
     """The n-grams of each unit, one row each, in key columns ``names``."""
     sequence = list(dict.fromkeys((*order, by)))
-    if has_windows(rows):
-        later = (
-            nw.col(by).shift(-place).over(unit, order_by=sequence).alias(name)
-            for place, name in enumerate(names[1:], start=1)
-        )
-        made = rows.select(unit, nw.col(by).alias(names[0]), *later)
-        return made.filter(*(~nw.col(name).is_null() for name in names))
-    eager = _nullable(rows.collect()).sort(unit, *sequence)
-    if len(eager) < len(names):
-        # Older versions of narwhals shift past the end of a short PyArrow table wrongly.
-        return eager.head(0).select(unit, *(nw.col(by).alias(name) for name in names)).lazy()
-    steps = [nw.col(by).shift(-place).alias(name) for place, name in enumerate(names)]
-    last = nw.col(unit).shift(1 - len(names)) if len(names) > 1 else nw.col(unit)
-    same = (nw.col(unit) == last).fill_null(False)  # noqa: FBT003
-    kept = eager.with_columns(*steps, same.alias(LENGTH)).filter(nw.col(LENGTH))
-    kept = kept.filter(*(~nw.col(name).is_null() for name in names))
-    return kept.select(unit, *names).lazy()
+    later = (
+        nw.col(by).shift(-place).over(unit, order_by=sequence).alias(name)
+        for place, name in enumerate(names[1:], start=1)
+    )
+    made = rows.select(unit, nw.col(by).alias(names[0]), *later)
+    return made.filter(*(~nw.col(name).is_null() for name in names))
 
 
 def _typed(rows: Lazy, by: str, kind: nw.dtypes.DType) -> Lazy:
     return rows if rows.collect_schema()[by] == kind else rows.with_columns(nw.col(by).cast(kind))
-
-
-def _nullable(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """Pandas turns whole numbers into floats where it shifts, unless they may be null."""
-    native = nw.to_native(frame)
-    return nw.from_native(native.convert_dtypes()) if hasattr(native, "iloc") else frame
 
 
 def _refuse_no_order(context: QueryContext, rows: Lazy, order: Sequence[str]) -> None:

@@ -74,6 +74,7 @@ class Session:
         self._table = Table(data)
         if unit is not None:
             self._table.require(unit)
+            self._table.refuse_collated(unit)
         self._table.require_conditions(policy.rules)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._account: Account = self.ledger.account(

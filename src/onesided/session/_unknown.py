@@ -7,18 +7,15 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from onesided._numbers import Number, text, whole
 from onesided.engine._first_groups import first_groups
 from onesided.engine._key_codes import LOWER, KeyCodes
-from onesided.engine._table import LENGTH, Lazy, distinct
-from onesided.engine.spark import _table as _spark
+from onesided.engine._protocol import LENGTH, Column, Lazy
 from onesided.errors import DataError, KeysError, ParameterError, first_line
 from onesided.mechanism import UnknownKeys
 from onesided.mechanism._record_sample import open_kinds
@@ -29,9 +26,9 @@ from onesided.session._groups import kinds_of, names_of, refuse_clashes
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
 
-Found = nw.DataFrame[Any]
+Secret = nw.DataFrame[Any] | Mapping[str, IntArray]
 KeyTypes = Mapping[str, nw.dtypes.DType]
-Column = NDArray[Any] | list[Any]
+Found = Mapping[str, Column]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +60,7 @@ class Discover:
     threshold: int = 0
     id: str | None = None
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[Found, KeysRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Secret, KeysRelease]:
         """Check and price the question. Looks at no row."""
         by = names_of(self.by, name="by")
         if not by:
@@ -103,30 +100,31 @@ class KeysRelease:
     guarantee: Guarantee
     entry: int | None
     _found: Found = field(repr=False, compare=False)
-    _make_frame: Callable[[Found], Any] = field(repr=False, compare=False)
+    _make_frame: Callable[[Mapping[str, Column]], Any] = field(repr=False, compare=False)
 
     @property
     def estimate(self) -> IntArray:
         """The lower bounds plus the noise's median; too small for groups just above the edge."""
         median = -int(self.mechanism.distribution.median())
-        return np.asarray(self.lower + median)
+        shifted: IntArray = self.lower + median
+        return shifted
 
     @property
     def frame(self) -> Any:
         """A table of the caller's own type: the keys, then estimate, lower, lower_certain."""
-        engine = self._found.implementation
-        columns = {"estimate": self.estimate, "lower_certain": np.ones(self.lower.size, dtype=bool)}
-        extra = [nw.new_series(name, part, backend=engine) for name, part in columns.items()]
-        keys = [name for name in self._found.columns if name != LOWER]
-        return self._make_frame(
-            self._found.with_columns(*extra).select(*keys, "estimate", LOWER, "lower_certain")
-        )
+        certain = np.ones(self.lower.size, dtype=bool)
+        told = {"estimate": self.estimate, LOWER: self.lower, "lower_certain": certain}
+        return self._make_frame({**self._keys, **told})
 
     def at_least(self, threshold: int) -> Any:
         """The groups that certainly have so many units, in a table of the caller's own type."""
         least = whole(threshold, name="threshold", least=1)
-        keys = [name for name in self._found.columns if name != LOWER]
-        return self._make_frame(self._found.filter(nw.col(LOWER) >= least).select(*keys))
+        enough = np.flatnonzero(self.lower >= least)
+        return self._make_frame({name: _taken(c, enough) for name, c in self._keys.items()})
+
+    @property
+    def _keys(self) -> Mapping[str, Column]:
+        return {name: column for name, column in self._found.items() if name != LOWER}
 
     def __len__(self) -> int:
         return int(self.lower.size)
@@ -157,30 +155,31 @@ def search(
     types: KeyTypes,
     rows: Callable[[], Lazy],
     what: Mapping[str, object],
-) -> PreparedQuery[Found, KeysRelease]:
+) -> PreparedQuery[Secret, KeysRelease]:
     """The question in its steps; ``rows`` gives the unit and the key columns."""
-    names, codes = list(types), KeyCodes.of(types, context.table.frame.implementation)
+    names, codes = list(types), KeyCodes.of(types, context.table.engine)
     plan = _plan(context, query, mechanism)
 
-    def read() -> Found:
+    def read() -> Secret:
         context.refuse_null_units()
-        count = partial(_counts, names=names) if codes is None else codes.counts
-        return count(rows(), unit=context.unit, most=query.max_groups or 1)
+        if codes is not None:
+            return codes.counts(rows(), unit=context.unit, most=query.max_groups or 1)
+        return _counts(context, rows(), names=names, most=query.max_groups or 1)
 
-    def draw(found: Found, noise: Noise | None) -> Answer:
-        told = mechanism.release(found[LENGTH].to_numpy().astype(np.int64), noise=noise)
+    def draw(found: Secret, noise: Noise | None) -> Answer:
+        told = mechanism.release(np.asarray(found[LENGTH], dtype=np.int64), noise=noise)
         kept = _published(found, names, told) if codes is None else codes.published(found, told)
-        return {"found": made_of(kept, types, context)}
+        return {"found": kept}
 
     def result(answer: Answer, entry: int | None) -> KeysRelease:
         found: Found = answer["found"]
         return KeysRelease(
-            lower=found[LOWER].to_numpy().astype(np.int64),
+            lower=np.asarray(found[LOWER], dtype=np.int64),
             mechanism=mechanism,
             guarantee=plan.guarantee,
             entry=entry,
             _found=found,
-            _make_frame=lambda eager: _as_callers(context, eager),
+            _make_frame=lambda columns: context.table.engine.answer(columns, types),
         )
 
     return _Keys(
@@ -196,8 +195,6 @@ def search(
         read=read,
         draw=draw,
         result=result,
-        types=types,
-        context=context,
     )
 
 
@@ -264,15 +261,19 @@ def as_keys(rows: Lazy, types: KeyTypes) -> Lazy:
     return kept.filter(*(~nw.col(name).is_null() for name in types))
 
 
-def _counts(rows: Lazy, *, names: Sequence[str], unit: str | None, most: int) -> Found:
+def _counts(
+    context: QueryContext, rows: Lazy, *, names: Sequence[str], most: int
+) -> nw.DataFrame[Any]:
     """Units per key that occurs. Secret, as are the keys."""
-    pairs = rows
+    engine, unit, pairs = context.table.engine, context.unit, rows
     if unit is not None:
-        pairs = first_groups(distinct(rows.select(unit, *names)), unit, names, most=most)
-    found = pairs.group_by(*names).agg(nw.len().alias(LENGTH)).collect()
+        pairs = engine.distinct(rows.select(unit, *names))
+        pairs = first_groups(engine, pairs, unit, names, most=most)
+    # In the keys' own order: no engine's threads decide which draw is whose.
+    found = pairs.group_by(*names).agg(nw.len().alias(LENGTH)).sort(*names).collect()
     if not found.implementation.is_pyarrow():
         return found
-    try:  # bytes that Arrow or Spark takes for text could not be told when all is paid
+    try:  # bytes that Spark takes for text could not be told when all is paid
         nw.to_native(found).validate(full=True)
     except ValueError as error:
         raise DataError(
@@ -296,41 +297,32 @@ def _plan(context: QueryContext, query: GroupCount, mechanism: UnknownKeys) -> P
     )
 
 
-def _as_callers(context: QueryContext, found: Found) -> Any:
-    """A public eager table in the caller's own frame type, lazy if the caller's was."""
-    native: Any = nw.to_native(context.table.frame)
-    if context.table.frame.implementation.is_duckdb():
-        onesided_found = nw.to_native(found)  # noqa: F841 - DuckDB finds it by its name
-        return native.query("onesided_rows", "SELECT * FROM onesided_found")
-    if context.table.frame.implementation.is_pyspark():
-        return _spark.from_arrow(native, nw.to_native(found))
-    return nw.to_native(found.lazy() if context.table.was_lazy else found)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Keys(PreparedQuery[Found, KeysRelease]):
+class _Keys(PreparedQuery[Secret, KeysRelease]):
     """Keeps the answer by columns, packed: there may be millions of keys."""
-
-    types: KeyTypes
-    context: QueryContext
 
     def encode(self, answer: Answer) -> bytes:
         found: Found = answer["found"]
-        return PreparedQuery.encode(self, {name: _packed(found[name]) for name in found.columns})
+        return PreparedQuery.encode(self, {name: _packed(c) for name, c in found.items()})
 
     def decode(self, payload: bytes) -> Answer:
-        parts = PreparedQuery.decode(self, payload)
-        columns = {name: _unpacked(part) for name, part in parts.items()}
-        return {"found": made_of(columns, self.types, self.context)}
+        found = PreparedQuery.decode(self, payload)
+        return {"found": {name: _unpacked(part) for name, part in found.items()}}
 
 
-def _published(found: Found, names: Sequence[str], told: IntArray) -> Mapping[str, Column]:
+def _taken(column: Column, places: IntArray) -> Column:
+    if isinstance(column, np.ndarray):
+        return column[places]
+    return [column[place] for place in places.tolist()]
+
+
+def _published(found: Any, names: Sequence[str], told: IntArray) -> Found:
     """The keys whose noisy count is told, with it: largest first, then by key."""
     lower = nw.new_series(LOWER, told, backend=found.implementation)
     return ordered(found.select(*names).with_columns(lower).filter(nw.col(LOWER) > 0), names)
 
 
-def ordered(kept: Found, names: Sequence[str]) -> Mapping[str, Column]:
+def ordered(kept: nw.DataFrame[Any], names: Sequence[str]) -> Found:
     """Largest first, then by key, in columns of its own.
 
     The data's order would tell what was not published, and so would an index, or a buffer of text.
@@ -346,10 +338,11 @@ def ordered(kept: Found, names: Sequence[str]) -> Mapping[str, Column]:
 
 def _packed_keys(columns: Sequence[Column]) -> IntArray | None:
     """One number per row that sorts like the columns, the first one falling; None if too large."""
-    if any(isinstance(c, list) or c.dtype.kind not in "ib" or not c.size for c in columns):
+    arrays = [column for column in columns if isinstance(column, np.ndarray)]
+    if len(arrays) < len(columns) or any(c.dtype.kind not in "ib" or not c.size for c in arrays):
         return None
     packed, width = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for place, column in enumerate(columns):
+    for place, column in enumerate(arrays):
         values = np.asarray(column, dtype=np.int64)
         least, most = int(values.min()), int(values.max())
         width *= most - least + 1
@@ -361,29 +354,20 @@ def _packed_keys(columns: Sequence[Column]) -> IntArray | None:
 
 
 def plain(series: nw.Series[Any]) -> Column:
-    """A column as an array of numbers, or a list of text."""
+    """A column as an array of numbers, or a list of text; moments keep their unit."""
     if series.dtype == nw.String:
         return series.to_list()
-    if series.dtype == nw.Date:
-        series = series.cast(nw.Datetime("us"))
     values = series.to_numpy()
-    return values if values.dtype.kind in "iub" else values.astype("datetime64[us]")
+    if values.dtype.kind in "iub":
+        return values
+    unit = getattr(series.dtype, "time_unit", "D")
+    return values.astype(f"datetime64[{unit}]")
 
 
-def made_of(columns: Mapping[str, Column], types: KeyTypes, context: QueryContext) -> Found:
-    """An eager table of the caller's engine (PyArrow for DuckDB and Spark) with these key types."""
-    engine = context.table.frame.implementation
-    arrow = engine.is_duckdb() or engine.is_pyspark()
-    made = nw.from_dict(dict(columns), backend="pyarrow" if arrow else engine)
-    casts = [nw.col(name).cast(t) for name, t in types.items() if made.schema[name] != t]
-    return made.with_columns(*casts) if casts else made
-
-
-def _packed(series: nw.Series[Any]) -> list[str]:
+def _packed(column: Column) -> list[str]:
     """A column as its type and its compressed bytes."""
-    column = plain(series)
-    if isinstance(column, list):
-        return ["text", _squeezed(json.dumps(column).encode())]
+    if not isinstance(column, np.ndarray):
+        return ["text", _squeezed(json.dumps(list(column)).encode())]
     return [column.dtype.str, _squeezed(np.ascontiguousarray(column).tobytes())]
 
 

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._rows import BATCH, Kinds, ScannedRows, unclean
-from onesided.engine._table import KIND
-from onesided.engine.duckdb._names import quoted
+from onesided.engine._protocol import KIND
+from onesided.engine._rows import BATCH, Kinds, Rows, unclean
+from onesided.engine._subject import Subject
+from onesided.engine.duckdb._callers import Caller
+from onesided.engine.duckdb._text import quoted
 from onesided.noise import BoolArray
 
 # A byte for each number up to so many times the units takes less memory than their rows.
 _DENSE: Final = 64
 _PLACE: Final = "onesided_place"
+_CHOSEN: Final = "onesided_chosen"
 
 
-class DuckDBRows(ScannedRows):
+class DuckDBRows(Rows):
     """A DuckDB relation: rows pass by in Arrow batches, and the kept ones are held in memory.
 
-    An ENUM becomes text: DuckDB makes such types of pandas' categories, with all their words.
+    beside: makes a relation of an Arrow table on the same connection.
     """
 
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        caller: Caller,
+        beside: Callable[[Any], Any],
+        refused: Mapping[str, str],
+    ) -> None:
+        super().__init__(subject)
+        self._caller, self._beside, self._refused = caller, beside, refused
+
     def check(self) -> None:
+        for name, kind in self._refused.items():
+            if name not in self.native.columns:
+                raise unclean(name, kind, "a plain type")
         for name, dtype in zip(self.native.columns, self.native.types, strict=True):
             kind = str(dtype)
             # Arrow has no times with a zone: people told apart by it would become one.
@@ -85,25 +102,42 @@ class DuckDBRows(ScannedRows):
         """
         import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
 
-        onesided_chosen = pa.table({unit: chosen})  # noqa: F841 - found by its name
-        rows = self.native.query(
-            "onesided_rows",
-            f"SELECT * EXCLUDE ({_PLACE}) FROM (SELECT *, row_number() OVER () AS {_PLACE} "  # noqa: S608
-            f"FROM onesided_rows) SEMI JOIN onesided_chosen USING ({quoted(unit)}) "
-            f"ORDER BY {_PLACE}",
+        numbered = self.native.project(f"*, row_number() OVER () AS {_PLACE}").set_alias(
+            "onesided_all"
         )
-        return _reader(rows).read_all()
+        wanted = self._beside(pa.table({_CHOSEN: chosen})).set_alias(_CHOSEN)
+        rows = numbered.join(wanted, f"{quoted(unit)} = {_CHOSEN}", how="semi").order(_PLACE)
+        return _reader(rows.project(", ".join(map(quoted, self.native.columns)))).read_all()
 
     def finish(self, parts: Sequence[Any]) -> Any:
         import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
 
         empty = _reader(self.native.limit(0)).read_all()
-        onesided_sample = pa.concat_tables([empty, *parts]).combine_chunks()  # noqa: F841
-        kinds = ("VARCHAR" if t.id == "enum" else t for t in self.native.types)
-        columns = zip(self.native.columns, kinds, strict=True)
-        wanted = ", ".join(f"CAST({quoted(c)} AS {kind}) AS {quoted(c)}" for c, kind in columns)
-        text = f"SELECT {wanted} FROM onesided_sample"  # noqa: S608 - quoted, and of its own schema
-        return self.native.query("onesided_rows", text)
+        return self._caller.sample(_anew(pa.concat_tables([empty, *parts])))
+
+
+def _anew(table: Any) -> Any:
+    """The table from what it shows and no more: written to Parquet and read back.
+
+    A filtered column may still hold bits beyond its end, and values under its nulls.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
+    from pyarrow import parquet  # noqa: PLC0415
+
+    # Parquet has no such type: those few columns are made of Python's own values.
+    aside = [
+        name for name in table.column_names if "interval" in str(table.schema.field(name).type)
+    ]
+    store, written = pa.BufferOutputStream(), table.drop_columns(aside)
+    parquet.write_table(written, store, compression="none", write_statistics=False)
+    read = parquet.read_table(pa.BufferReader(store.getvalue())).combine_chunks()
+    columns = {
+        field.name: pa.array(table[field.name].to_pylist(), field.type)
+        if field.name in aside
+        else read[field.name].cast(field.type)
+        for field in table.schema
+    }
+    return pa.table(columns)
 
 
 def _wrapped(column: Any) -> NDArray[np.uint64]:

@@ -24,7 +24,7 @@ of the driver and the executors while the sample is drawn. They hold the table i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -32,8 +32,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.engine._protocol import KIND
+from onesided.engine._reading import AFTER, reading
+from onesided.engine._sampling import Cut, Draw, Samples
 from onesided.engine._subject import Subject
-from onesided.engine._table import KIND, distinct
 from onesided.errors import DataError, NoiseError
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
@@ -43,8 +45,18 @@ _PART: Final = "onesided_part"
 _COIN: Final = "onesided_coin"
 _NUMBER: Final = "onesided_number"
 _WHICH: Final = "onesided_which"
-Samples = Mapping[str, RecordSample]
 Numbers = NDArray[Any]
+
+
+def sampler(subject: Subject, samples: Samples) -> Draw:
+    """As :func:`onesided.engine._sampling.look`; the coins are flipped by the executors."""
+    check(subject)
+
+    def draw(noise: Noise | None) -> Cut:
+        with reading(AFTER):
+            return Cut(*cut(subject, samples, noise))
+
+    return draw
 
 
 def check(subject: Subject) -> None:
@@ -99,7 +111,7 @@ def _open_units(subject: Subject, unit: str, samples: Samples) -> Any:
     table, policy = subject.table, subject.policy
     rows = table.with_kind(table.frame, unit, policy.rules, policy.default_kind)
     rows = rows.filter(nw.col(KIND).is_in(list(samples))).select(unit, KIND)
-    return _numbered(nw.to_native(distinct(rows)), samples).select(unit, _NUMBER)
+    return _numbered(nw.to_native(rows).distinct(), samples).select(unit, _NUMBER)
 
 
 def _open_rows(subject: Subject, samples: Samples) -> Any:

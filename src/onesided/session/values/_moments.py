@@ -8,7 +8,8 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from onesided.engine._table import LENGTH, ORDER, Lazy, missing, ranked, whole_of
+from onesided.engine._first_groups import first_groups
+from onesided.engine._table import LENGTH, ORDER, Lazy, missing, whole_of
 from onesided.errors import DataError, OnesidedError
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext
@@ -41,7 +42,6 @@ def moments(
     ContributionError if ``on_excess="error"``.
     """
     context.refuse_null_units()
-    context.table.require_groupable(groups.keys)
     rows = context.rows(
         (*groups.by, value.column), where=groups.where, counted=groups.query.counted
     )
@@ -79,7 +79,8 @@ def _added(
         return Moments(*(np.array([whole_of(part)], dtype=np.int64) for part in found[0]))
     pairs = context.table.join_keys(parts, groups.keys)
     if groups.excess == "truncate" and context.unit is not None:
-        pairs = ranked(pairs, context.unit).filter(nw.col(LENGTH) <= groups.query.max_groups)
+        most = groups.query.max_groups or 1
+        pairs = first_groups(context.table.engine, pairs, context.unit, [ORDER], most=most)
     grouped = pairs.group_by(ORDER).agg(*adds)
     return _in_order(context.table.fetch(grouped, (ORDER, *_NAMES)), groups)
 

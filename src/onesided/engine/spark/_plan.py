@@ -6,11 +6,7 @@ pyspark is imported inside functions: whoever has a Spark table has loaded it al
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
-
-import narwhals as nw
-import numpy as np
 
 from onesided.engine._rowwise import sql_suspect
 from onesided.errors import DataError, PolicyError
@@ -23,17 +19,11 @@ _COLLATED: Final = " collate "
 _TOKENS: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`")
 
 
-def refuse_unreadable(native: Any, kind: nw.Implementation) -> None:
+def refuse_unreadable(native: Any) -> None:
     """Refuse tables that would be read differently each time, or whose columns clash.
 
     Errors: DataError with the reason.
     """
-    if not kind.is_pyspark():
-        raise DataError(
-            f"Tables of {kind.value} cannot be read.",
-            hint="Use a session of Spark itself (not Spark Connect): "
-            "SparkSession.builder.master(...).",
-        )
     if native.isStreaming:
         raise DataError(
             "This table is a stream: it has no end, so nothing can be counted in it.",
@@ -100,16 +90,6 @@ def _plan(native: Any) -> Any:
     return native._jdf.queryExecution().analyzed()  # noqa: SLF001 - there is no public way
 
 
-def distinct(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Each row once; narwhals would number them in a window, which cannot be added up early."""
-    return nw.from_native(nw.to_native(frame).distinct())  # type: ignore[no-any-return]
-
-
-def rows(native: Any) -> list[tuple[Any, ...]]:
-    """All rows of a table of aggregates."""
-    return [tuple(row) for row in native.collect()]
-
-
 def with_sql(native: Any, text: str, name: str) -> Any:
     """Add a column computed by Spark's own SQL. Errors: PolicyError if it may see other rows."""
     from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
@@ -167,52 +147,3 @@ def _beyond_the_row(text: str, word: str) -> PolicyError:
         "without comments.",
         word=word,
     )
-
-
-def small(native: Any, columns: Mapping[str, Sequence[Any]], *, like: Sequence[str]) -> Any:
-    """A public table in the session of ``native``; columns in ``like`` take the data's types."""
-    from pyspark.sql import types  # noqa: PLC0415 - loaded already
-
-    fields = []
-    for name, values in columns.items():
-        kind = native.schema[name].dataType if name in like else _type_of(values)
-        wide = types.LongType() if isinstance(kind, types.IntegralType) else kind
-        fields.append(types.StructField(name, wide))
-    plain = ([_plain(value) for value in values] for values in columns.values())
-    return native.sparkSession.createDataFrame(
-        list(zip(*plain, strict=True)), types.StructType(fields)
-    )
-
-
-def for_join(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """A small public table that every executor gets whole: nobody's rows travel to meet it."""
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
-    return nw.from_native(sql.broadcast(nw.to_native(frame)))  # type: ignore[no-any-return]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _type_of(values: Sequence[Any]) -> Any:
-    from pyspark.sql import types  # noqa: PLC0415 - loaded already
-
-    first = _plain(values[0]) if len(values) else 0
-    kinds = {bool: types.BooleanType, int: types.LongType, float: types.DoubleType}
-    return kinds.get(type(first), types.StringType)()
-
-
-def with_hash(native: Any, names: Sequence[str], hashed: str) -> Any:
-    """Add a hash of some columns that is the same for equal values, whoever else is there."""
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
-    return native.withColumn(hashed, sql.xxhash64(*names))
-
-
-def from_arrow(native: Any, found: Any) -> Any:
-    """A public PyArrow table in the session of ``native``; its moments have no time zone."""
-    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - loaded already
-
-    schema = from_arrow_schema(found.schema, prefer_timestamp_ntz=True)
-    return native.sparkSession.createDataFrame(found, schema)

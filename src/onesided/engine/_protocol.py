@@ -1,0 +1,72 @@
+"""What a room must be able to do.
+
+All else is relational algebra, which narwhals spells alike for every engine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+import narwhals as nw
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from onesided.engine._sampling import Draw, Samples
+    from onesided.engine._subject import Subject
+
+Lazy: TypeAlias = nw.LazyFrame[Any]
+Column: TypeAlias = NDArray[Any] | Sequence[Any]
+
+# Columns of our own beside the caller's.
+KIND: Final = "onesided_kind"
+LENGTH: Final = "onesided_length"
+ORDER: Final = "onesided_order"
+
+
+class Engine(ABC):
+    """One table in its engine.
+
+    frame: the rows, every column of a type that the gate knows; categories are decoded to their
+    values. refused: columns that may not be used, with what they hold. packs: whether whole
+    numbers packed into one are faster than columns of them.
+    """
+
+    packs: ClassVar[bool] = True
+
+    frame: Lazy
+    refused: Mapping[str, str]
+
+    def refuse_collated(self, names: Sequence[str]) -> None:  # noqa: B027 - few have collations
+        """Refuse columns of text not compared byte by byte. Errors: DataError."""
+
+    def distinct(self, frame: Lazy) -> Lazy:
+        """Each row once."""
+        return frame.unique()
+
+    @abstractmethod
+    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
+        """A public table in the same engine; columns in ``like`` are to have the data's types."""
+
+    def cast(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Lazy:
+        """A public table in the same engine, with columns of these types."""
+        small = self.small(columns, like=list(types))
+        casts = [nw.col(name).cast(dtype) for name, dtype in types.items()]
+        return small.with_columns(*casts) if casts else small
+
+    @abstractmethod
+    def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
+        """Aggregates, whole numbers in every column, as arrays."""
+
+    @abstractmethod
+    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
+        """A public table of the caller's own type; ``types`` are those of the key columns."""
+
+    @abstractmethod
+    def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
+        """Add whole numbers of 64 bits, the same wherever the values of ``names`` are."""
+
+    @abstractmethod
+    def sampler(self, subject: Subject, samples: Samples) -> Draw:
+        """Check the rows; what is returned flips the coins and cuts. Errors: DataError."""

@@ -1,0 +1,153 @@
+"""Arrow columns as DuckDB reads them: a closed list of types, each mapped to one that it keeps.
+
+What no mapping keeps exactly is refused by name: rounded or merged, two values could become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_WIDEST: Final = 38
+
+
+def mapped(table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
+    """The table with every column of a type that DuckDB keeps, and what was left out, by name."""
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+
+    kept, refused = {}, {}
+    for field, column in zip(table.schema, table.columns, strict=True):
+        try:
+            kept[field.name] = _mapped(column)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
+            refused[field.name] = str(field.type)
+    return pa.table(kept) if kept else table.select([]), refused
+
+
+def _mapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """One column. Errors: TypeError for a type of no list; ArrowInvalid if values would be lost."""
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    types, kind = pa.types, column.type
+    if types.is_dictionary(kind):
+        # To values, and byte by byte: a dictionary may hold one word in two places.
+        return _mapped(column.cast(kind.value_type))
+    if types.is_run_end_encoded(kind):
+        return _mapped(pa.chunked_array([pc.run_end_decode(c) for c in column.chunks]))
+    plain = _as(kind)
+    if plain is None:
+        raise TypeError(str(kind))
+    made = column if plain == kind else column.cast(plain)
+    return _readable(made) if types.is_string(plain) or types.is_large_string(plain) else made
+
+
+def _as(kind: pa.DataType) -> pa.DataType | None:
+    """The type that a type is read as; None for one of no list."""
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+
+    types = pa.types
+    if any(known(kind) for known in _plain()) or _rides_along(kind):
+        return kind
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz) if kind.tz else kind
+    if types.is_decimal(kind) and kind.precision <= _WIDEST:
+        return pa.decimal128(kind.precision, kind.scale)
+    mapping = (
+        (types.is_float16, pa.float32()),
+        (types.is_duration, pa.int64()),
+        (types.is_date64, pa.date32()),
+        (types.is_time, pa.time64("us")),
+        (types.is_null, pa.string()),
+        (types.is_string_view, pa.large_string()),
+        (types.is_binary_view, pa.large_binary()),
+    )
+    return next((made for known, made in mapping if known(kind)), None)
+
+
+def _plain() -> list[Any]:
+    """The types that stay as they are."""
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+
+    types = pa.types
+    return [
+        types.is_boolean,
+        types.is_integer,
+        types.is_float32,
+        types.is_float64,
+        types.is_string,
+        types.is_large_string,
+        types.is_binary,
+        types.is_large_binary,
+        types.is_fixed_size_binary,
+        types.is_date32,
+    ]
+
+
+def _rides_along(kind: pa.DataType) -> bool:
+    """Whether a nested type holds nothing that had to be mapped."""
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+
+    types = pa.types
+    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    if types.is_map(kind):
+        inner = [kind.key_type, kind.item_type]
+    elif types.is_struct(kind):
+        inner = [kind.field(place).type for place in range(kind.num_fields)]
+    else:
+        inner = [kind.value_type] if lists else []
+    return bool(inner) and all(_as(part) == part for part in inner)
+
+
+def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text, in which bytes that are no UTF-8 are unknown."""
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        binary = pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()
+        chunks = [_decoded(chunk.view(binary), column.type) for chunk in column.chunks]
+        return pa.chunked_array(chunks, type=column.type)
+    return column
+
+
+def _decoded(chunk: pa.Array, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+
+    def text(value: bytes | None) -> str | None:
+        try:
+            return None if value is None else value.decode()
+        except UnicodeDecodeError:
+            return None
+
+    return pa.array([text(value) for value in chunk.to_pylist()], kind)
+
+
+def restored(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
+    """What DuckDB gave back, each column of its type in ``types``; the others as they are."""
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+
+    columns = {
+        name: _restored(column, types[name]) if name in types else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    return pa.table(columns)
+
+
+def _restored(column: Any, kind: pa.DataType) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if pa.types.is_dictionary(kind):
+        # A new list of words, in the order in which these rows have them.
+        words = column.cast(kind.value_type).combine_chunks().dictionary_encode()
+        words = words if isinstance(words, pa.DictionaryArray) else words.chunk(0)
+        index = words.indices.cast(kind.index_type)
+        return pa.DictionaryArray.from_arrays(index, words.dictionary)
+    if pa.types.is_run_end_encoded(kind):
+        return pc.run_end_encode(column.cast(kind.value_type), run_end_type=kind.run_end_type)
+    return pa.nulls(len(column)) if pa.types.is_null(kind) else column.cast(kind)

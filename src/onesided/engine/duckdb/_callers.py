@@ -1,0 +1,82 @@
+"""Whose table DuckDB reads: answers and samples go back in the form in which the table came."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from onesided.engine.duckdb._arrow import restored
+from onesided.engine.duckdb._pandas import as_pandas
+from onesided.engine.duckdb._text import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Caller(ABC):
+    """The form of the caller's own table."""
+
+    @abstractmethod
+    def answer(self, lazy: Any) -> Any:
+        """A small public relation in the caller's form."""
+
+    @abstractmethod
+    def sample(self, table: pa.Table) -> Any:
+        """Rows of the caller's own table, as DuckDB gave them back, in the caller's form."""
+
+
+class RelationCaller(Caller):
+    """A DuckDB relation. An ENUM becomes text: its list would name values of suppressed rows."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    def answer(self, lazy: Any) -> Any:
+        return lazy
+
+    def sample(self, table: pa.Table) -> Any:
+        onesided_sample = table  # noqa: F841 - DuckDB finds it by its name
+        kinds = ("VARCHAR" if kind.id == "enum" else kind for kind in self._native.types)
+        columns = zip(self._native.columns, kinds, strict=True)
+        wanted = ", ".join(f"CAST({quoted(c)} AS {kind}) AS {quoted(c)}" for c, kind in columns)
+        text = f"SELECT {wanted} FROM onesided_sample"  # noqa: S608 - quoted, and of its own schema
+        return self._native.query("onesided_rows", text)
+
+
+class ArrowCaller(Caller):
+    """A PyArrow table. The sample has no metadata: pandas' notes in it would count the rows."""
+
+    def __init__(self, native: pa.Table) -> None:
+        self._types = {field.name: field.type for field in native.schema}
+
+    def answer(self, lazy: Any) -> Any:
+        return _read(lazy)
+
+    def sample(self, table: pa.Table) -> Any:
+        return restored(table, self._types)
+
+
+class PandasCaller(Caller):
+    """A pandas frame. Samples have a fresh index: the old one would number the gaps."""
+
+    def __init__(self, native: Any) -> None:
+        self._types: Mapping[str, Any] = dict(native.dtypes)
+        self._backed = any(type(kind).__name__ == "ArrowDtype" for kind in native.dtypes)
+
+    def answer(self, lazy: Any) -> Any:
+        if self._backed:
+            import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
+
+            return _read(lazy).to_pandas(types_mapper=pd.ArrowDtype)
+        return _read(lazy).to_pandas()
+
+    def sample(self, table: pa.Table) -> Any:
+        return as_pandas(table, self._types)
+
+
+def _read(lazy: Any) -> pa.Table:
+    table: pa.Table = nw.to_native(nw.from_native(lazy).collect())
+    return table

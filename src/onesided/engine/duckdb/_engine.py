@@ -1,0 +1,143 @@
+"""A table in DuckDB: a caller's relation, or a pandas or PyArrow table on a connection of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.engine._protocol import Column, Engine, Lazy
+from onesided.engine._sampling import Draw, Samples, sampler
+from onesided.engine.duckdb._arrow import mapped
+from onesided.engine.duckdb._callers import ArrowCaller, Caller, PandasCaller, RelationCaller
+from onesided.engine.duckdb._pandas import as_arrow
+from onesided.engine.duckdb._plan import refuse_unrepeatable
+from onesided.engine.duckdb._rows import DuckDBRows
+from onesided.engine.duckdb._text import quoted, refuse_collated
+from onesided.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from onesided.engine._subject import Subject
+
+# Types in which values that differ count as equal, or that no other engine has.
+_REFUSED: Final = ("bit", "interval", "time with time zone", "variant", "geometry", "union")
+# A connection of ours reads no file and finds no variable: tables are handed to it.
+_CLOSED: Final = {"enable_external_access": "false", "python_enable_replacements": "false"}
+
+
+def relation_engine(native: Any) -> DuckDBEngine:
+    """A caller's relation, on the caller's connection. Errors: DataError for one that changes."""
+    refuse_unrepeatable(native)
+    texts = {
+        name: "VARCHAR"
+        for name, kind in zip(native.columns, native.types, strict=True)
+        if kind.id in ("enum", "uuid")
+    }
+    refused = {
+        name: str(kind)
+        for name, kind in zip(native.columns, native.types, strict=True)
+        if kind.id in _REFUSED
+    }
+    return DuckDBEngine(native, caller=RelationCaller(native), texts=texts, refused=refused)
+
+
+def arrow_engine(native: Any) -> DuckDBEngine:
+    """A PyArrow table, read where it is."""
+    table, refused = mapped(native)
+    return _on_our_own(table, refused, ArrowCaller(native))
+
+
+def pandas_engine(native: Any) -> DuckDBEngine:
+    """A pandas table; what is no Arrow column is made into one."""
+    table, refused = as_arrow(native)
+    return _on_our_own(table, refused, PandasCaller(native))
+
+
+def _on_our_own(table: Any, refused: Mapping[str, str], caller: Caller) -> DuckDBEngine:
+    try:
+        import duckdb  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError(
+            "pandas and PyArrow tables are read by DuckDB, which is not installed.",
+            hint="pip install 'onesided[pandas]' or 'onesided[pyarrow]'.",
+        ) from None
+    connection = duckdb.connect(config=dict(_CLOSED))
+    native = connection.from_arrow(table)
+    return DuckDBEngine(native, caller=caller, connection=connection, refused=refused)
+
+
+class DuckDBEngine(Engine):
+    """A relation. connection: our own; None where the caller's is not to be had."""
+
+    def __init__(
+        self,
+        native: Any,
+        *,
+        caller: Caller,
+        connection: Any = None,
+        texts: Mapping[str, str] | None = None,
+        refused: Mapping[str, str] | None = None,
+    ) -> None:
+        self.native, self.caller, self._connection = native, caller, connection
+        self.refused = dict(refused or {})
+        # A selection of columns lacks DuckDB's own: rowid tells how many rows come before.
+        wanted = ", ".join(
+            f"CAST({quoted(name)} AS {texts[name]}) AS {quoted(name)}"
+            if texts and name in texts
+            else quoted(name)
+            for name in native.columns
+        )
+        self.frame = nw.from_native(native.project(wanted))
+
+    def refuse_collated(self, names: Sequence[str]) -> None:
+        refuse_collated(self.native, names)
+
+    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
+        del like  # the join casts both sides
+        return nw.from_native(self.relation({name: _array(c) for name, c in columns.items()}))  # type: ignore[no-any-return]
+
+    def relation(self, arrays: Any) -> Any:
+        """Public arrays, or an Arrow table, as a relation on the same connection."""
+        if self._connection is None:
+            onesided_small = arrays  # noqa: F841 - DuckDB finds it by its name
+            return self.native.query("onesided_data", "SELECT * FROM onesided_small").select("*")
+        import pyarrow as pa  # noqa: PLC0415 - the caller's table came by it
+
+        table = pa.table(arrays) if isinstance(arrays, dict) else arrays
+        return self._connection.from_arrow(table)
+
+    def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
+        names = frame.collect_schema().names()
+        # Sums are wider than 64 bits, and would be told as floats.
+        wide = ", ".join(f"CAST({quoted(name)} AS BIGINT) AS {quoted(name)}" for name in names)
+        native: Any = nw.to_native(frame)
+        return {
+            name: np.ma.filled(column, 0)
+            for name, column in native.project(wide).fetchnumpy().items()
+        }
+
+    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
+        return self.caller.answer(nw.to_native(self.cast(columns, types)))
+
+    def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
+        # DuckDB's hash of several columns is far from even; hashed once more it is.
+        mixed = f"hash(hash({', '.join(map(quoted, names))}))"
+        text = f"SELECT *, {mixed} AS {hashed} FROM onesided_rows"  # noqa: S608 - quoted names
+        native: Any = nw.to_native(frame)
+        return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
+
+    def sampler(self, subject: Subject, samples: Samples) -> Draw:
+        rows = DuckDBRows(subject, caller=self.caller, beside=self.relation, refused=self.refused)
+        return sampler(rows, samples)
+
+
+def _array(column: Column) -> NDArray[Any]:
+    """Numbers as they are; all else as objects, which DuckDB reads one by one."""
+    if isinstance(column, np.ndarray) and column.dtype.kind != "U":
+        days = column.dtype == np.dtype("datetime64[D]")
+        return column.astype("datetime64[us]") if days else column
+    plain = len(column) > 0 and isinstance(column[0], int | float | bool | np.generic)
+    return np.asarray(column) if plain else np.array(column, dtype=object)

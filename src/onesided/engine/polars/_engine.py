@@ -1,0 +1,59 @@
+"""A table in Polars, eager or lazy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+from numpy.typing import NDArray
+
+from onesided.engine._protocol import Column, Engine, Lazy
+from onesided.engine._sampling import Draw, Samples, sampler
+from onesided.engine.polars._plan import refuse_unrepeatable
+from onesided.engine.polars._rows import PolarsRows
+
+if TYPE_CHECKING:
+    from onesided.engine._subject import Subject
+
+
+class PolarsEngine(Engine):
+    """native: a DataFrame or a LazyFrame; answers are of the same."""
+
+    def __init__(self, native: Any) -> None:
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        self.native = native
+        self.lazy = isinstance(native, pl.LazyFrame)
+        if self.lazy:
+            refuse_unrepeatable(native)
+        self.types = native.collect_schema()
+        listed = pl.selectors.categorical() | pl.selectors.enum()
+        self.frame = nw.from_native(native.lazy().with_columns(listed.cast(pl.String)))
+        schema = self.frame.collect_schema()
+        self.refused = {name: str(kind) for name, kind in schema.items() if _is_unknown(kind)}
+
+    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
+        del like  # the join casts both sides
+        return nw.from_dict(dict(columns), backend="polars").lazy()
+
+    def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
+        found = nw.to_native(frame).collect(engine="streaming")
+        return {name: found[name].fill_null(0).to_numpy() for name in found.columns}
+
+    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
+        made = nw.to_native(self.cast(columns, types)).collect()
+        return made.lazy() if self.lazy else made
+
+    def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        native = nw.to_native(frame).with_columns(pl.struct(*names).hash(0).alias(hashed))
+        return nw.from_native(native)  # type: ignore[no-any-return]
+
+    def sampler(self, subject: Subject, samples: Samples) -> Draw:
+        return sampler(PolarsRows(subject, callers=self.types, lazy=self.lazy), samples)
+
+
+def _is_unknown(kind: nw.dtypes.DType) -> bool:
+    return isinstance(kind, nw.Object | nw.Unknown)

@@ -1,0 +1,58 @@
+"""What a lazy table's own plan says: whether it gives the same rows when it is read again.
+
+A question reads its table more than once. So a plan may hold only steps and functions of a list,
+as Polars prints them: those that go by the rows alone, not by chance or by where rows stand.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from onesided.errors import DataError
+
+_STEPS: Final = re.compile(
+    r"DF \[|(?:Parquet|Csv|NDJson|Ndjson|Ipc|IPC|Delta|Iceberg) SCAN|PROJECT |ESTIMATED ROWS|"
+    r"SELECTION:|SELECT|WITH_COLUMNS|FILTER|FROM$|SORT BY|UNIQUE\[[^]]*\] BY None$|CACHE|"
+    r"UNION|PLAN \d+:$|(?:INNER|LEFT|RIGHT|FULL|CROSS|SEMI|ANTI|IEJOIN) JOIN|(?:LEFT|RIGHT) PLAN|"
+    r"END |EXPLODE|UNNEST|UNPIVOT|RENAME|DROP|hint\.sorted|AGGREGATE|HCONCAT|simple π|\[|\]"
+)
+_CALLS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    abs add alias all all_horizontal any any_horizontal arctan2 by_dtype cast ceil clip coalesce
+    col collect_schema concat_list concat_str contains count cos date datetime day div dt_year
+    eq eq_missing ends_with exp explode fill_nan fill_null floor ge get gt hash hour if_else
+    implode is_between is_duplicated is_finite is_in is_infinite is_leap_year is_nan is_not_nan
+    is_not_null is_null le len len_bytes len_chars literal lit log log1p lower lt max
+    max_horizontal mean median microsecond millisecond min min_horizontal minute mod month mul
+    n_unique nanosecond ne ne_missing neg negate not null_count offset_by or and ordinal_day
+    otherwise over pow quantile quarter replace replace_all replace_strict replace_time_zone
+    convert_time_zone reverse round round_sig_figs second sign sin slice split sqrt starts_with
+    std strict_cast strip_chars strip_chars_end strip_chars_start strip_prefix strip_suffix
+    strptime struct sub sum sum_horizontal tan then ternary_expr time timestamp to_date
+    to_datetime to_lowercase to_titlecase to_uppercase total_days total_hours total_minutes
+    total_seconds truncate unique upper var week weekday when xor year zfill
+    """,
+    )
+)
+_QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_CALL: Final = re.compile(r"([A-Za-z_]\w*)\(")
+
+
+def refuse_unrepeatable(native: Any) -> None:
+    """Errors: DataError for a lazy table that may give other rows when it is read again."""
+    text = native.explain(optimized=False)
+    bare = _QUOTED.sub(" ", text)
+    for line in map(str.strip, bare.splitlines()):
+        unknown = [call for call in _CALL.findall(line) if call not in _CALLS]
+        if line and not _STEPS.match(line):
+            unknown = [line.split("[")[0].strip()]
+        if unknown:
+            raise DataError(
+                f"This lazy table is computed by {unknown[0]}, which is not known to give the same "
+                "rows each time.",
+                hint="A question reads the table more than once. Give it collected, "
+                "table.collect(), or write it to files first.",
+            )

@@ -1,0 +1,100 @@
+"""A table in Spark: everything runs in the caller's own session."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.engine._protocol import Column, Engine, Lazy
+from onesided.engine._sampling import Draw, Samples
+from onesided.engine.spark._plan import refuse_unreadable
+from onesided.engine.spark._sample import sampler
+
+if TYPE_CHECKING:
+    from onesided.engine._subject import Subject
+
+
+class SparkEngine(Engine):
+    """A DataFrame of a classic session."""
+
+    packs = False
+
+    def __init__(self, native: Any) -> None:
+        refuse_unreadable(native)
+        self.native = native
+        self.frame = nw.from_native(native)
+        schema = self.frame.collect_schema()
+        self.refused = {
+            name: native.schema[name].dataType.simpleString()
+            for name, kind in schema.items()
+            if isinstance(kind, nw.Unknown)
+        }
+
+    def distinct(self, frame: Lazy) -> Lazy:
+        """Narwhals would number the rows in a window, which cannot be added up early."""
+        return nw.from_native(nw.to_native(frame).distinct())  # type: ignore[no-any-return]
+
+    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
+        """A table that every executor gets whole: nobody's rows travel to meet it."""
+        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
+
+        return nw.from_native(sql.broadcast(self._small(columns, like)))  # type: ignore[no-any-return]
+
+    def _small(self, columns: Mapping[str, Column], like: Sequence[str]) -> Any:
+        from pyspark.sql import types  # noqa: PLC0415 - loaded already
+
+        fields = []
+        for name, values in columns.items():
+            known = name in like and name in self.native.columns
+            kind = self.native.schema[name].dataType if known else _type_of(values)
+            wide = types.LongType() if isinstance(kind, types.IntegralType) else kind
+            fields.append(types.StructField(name, wide))
+        plain = (
+            column.tolist() if isinstance(column, np.ndarray) else list(map(_plain, column))
+            for column in columns.values()
+        )
+        rows = list(zip(*plain, strict=True))
+        return self.native.sparkSession.createDataFrame(rows, types.StructType(fields))
+
+    def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
+        native: Any = nw.to_native(frame)
+        rows = native.collect()
+        return {
+            name: np.array([row[place] or 0 for row in rows], dtype=np.int64)
+            for place, name in enumerate(native.columns)
+        }
+
+    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
+        return self._small(columns, list(types))
+
+    def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
+        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
+
+        native = nw.to_native(frame).withColumn(hashed, sql.xxhash64(*names))
+        return nw.from_native(native)  # type: ignore[no-any-return]
+
+    def sampler(self, subject: Subject, samples: Samples) -> Draw:
+        return sampler(subject, samples)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _type_of(values: Column) -> Any:
+    from pyspark.sql import types  # noqa: PLC0415 - loaded already
+
+    first = _plain(values[0]) if len(values) else 0
+    kinds = {
+        bool: types.BooleanType,
+        int: types.LongType,
+        float: types.DoubleType,
+        dt.date: types.DateType,
+        dt.datetime: types.TimestampNTZType,
+    }
+    return kinds.get(type(first), types.StringType)()
