@@ -1,5 +1,6 @@
 """A small city on disk, and the command as users call it."""
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,12 @@ PUBLISH = [
     ]  # fmt: skip
 
 
+def environment(folder):
+    """What a command sees of ours: a wide terminal, a home of its own, and this source tree."""
+    ours = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    return {"PATH": "/usr/bin:/bin", "COLUMNS": "200", "HOME": str(folder), **ours}
+
+
 @dataclass
 class World:
     """A folder with visits and places, where commands are run."""
@@ -22,13 +29,17 @@ class World:
     folder: Path
     words = PUBLISH
 
-    def run(self, *words, **more):
+    @property
+    def environment(self):
+        return environment(self.folder)
+
+    def run(self, *words, env_more=None, **more):
         return subprocess.run(
             [sys.executable, "-m", "onesided", *map(str, words)],
             cwd=self.folder,
             capture_output=True,
             text=True,
-            env={"PATH": "/usr/bin:/bin", "COLUMNS": "200", "HOME": str(self.folder)},
+            env=environment(self.folder) | (env_more or {}),
             check=False,
             **more,
         )

@@ -51,7 +51,7 @@ PLACES = [
 
 
 def charges(world):
-    ledger = world.folder / "visits.ledger.db"
+    ledger = world.folder / "onesided.ledger.db"
     if not ledger.exists():
         return []
     from onesided import Ledger
@@ -61,15 +61,11 @@ def charges(world):
         return [entry for entry in opened.entries() if entry.kind == "spend"]
 
 
-def environment(world):
-    return {"PATH": "/usr/bin:/bin", "HOME": str(world.folder)}
-
-
 @pytest.mark.parametrize("where", PLACES)
 def test_killed_at_every_step_no_output_is_without_its_charge(world, where):
     command = [sys.executable, "-c", STEPS, where, *world.words, "--id", "x"]
     done = subprocess.run(
-        command, cwd=world.folder, capture_output=True, env=environment(world), check=False
+        command, cwd=world.folder, capture_output=True, env=world.environment, check=False
     )
     assert done.returncode == -signal.SIGKILL
     assert not (world.folder / "out").exists()
@@ -97,7 +93,7 @@ def test_killed_at_random_no_output_is_without_its_charge(world, long_form):
             cwd=world.folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=environment(world),
+            env=world.environment,
         )
         # Most of the time goes into imports; aim at the second half, where things happen.
         time.sleep(whole * dice.uniform(0.3, 0.95))
@@ -109,10 +105,10 @@ def test_killed_at_random_no_output_is_without_its_charge(world, long_form):
             stated = json.loads((world.folder / "out" / "guarantee.json").read_text())
             assert [entry.number for entry in recorded] == [stated["ledger"]["entry"]]
             assert len(list((world.folder / "out").iterdir())) == 5
-        for name in ("out", "visits.ledger.db"):
+        for name in ("out", "onesided.ledger.db"):
             target = world.folder / name
             shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
-        for left in world.folder.glob("visits.ledger.db-*"):
+        for left in world.folder.glob("onesided.ledger.db-*"):
             left.unlink()
     sys.stdout.write(f"{kills} kills, {published} had published\n")
 
@@ -125,7 +121,7 @@ def test_interrupting_publishes_nothing_and_says_so(world):
         cwd=world.folder,
         capture_output=True,
         text=True,
-        env=environment(world),
+        env=world.environment,
         check=False,
     )
     assert done.returncode == 130
@@ -144,7 +140,7 @@ def test_no_partial_folder_is_left_when_writing_fails(world):
         cwd=world.folder,
         capture_output=True,
         text=True,
-        env=environment(world),
+        env=world.environment,
         check=False,
     )
     assert done.returncode == 5
@@ -154,13 +150,64 @@ def test_no_partial_folder_is_left_when_writing_fails(world):
     assert world.publish("--id", "x").returncode == 0
 
 
-def test_a_disk_that_is_full_while_recording_publishes_nothing(world):
-    def limit():
-        # Files may not grow beyond a few pages: the ledger's commit fails as on a full disk.
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, 6_000))
+def limited(size):
+    """Files may not grow beyond this: writing more fails as on a full disk."""
 
-    done = world.publish(preexec_fn=limit)
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def test_a_disk_that_is_full_is_found_before_the_charge(world):
+    before = sorted(path.name for path in world.folder.iterdir())
+    done = world.publish(preexec_fn=limited(6_000))
+    assert done.returncode == 5, done.stderr
+    assert "Nothing was charged" in done.stderr
+    assert sorted(path.name for path in world.folder.iterdir()) == before
+
+
+def test_a_disk_that_is_full_while_recording_publishes_nothing(world):
+    script = STEPS.replace(
+        "from onesided.cli import main",
+        "from onesided.report import NewFolder\nNewFolder.reserve = lambda self, size: None\n"
+        "from onesided.cli import main",
+    )
+    command = [sys.executable, "-c", script, "nowhere", *world.words]
+    done = subprocess.run(
+        command,
+        cwd=world.folder,
+        capture_output=True,
+        text=True,
+        env=world.environment,
+        check=False,
+        preexec_fn=limited(6_000),
+    )
     assert done.returncode == 4, done.stderr
     assert not (world.folder / "out").exists()
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_any_instant_ends_in_its_code_and_leaves_no_draft(world, number, long_form):
+    start = time.monotonic()
+    assert world.publish("--out", "warm", "--ledger", "warm.db").returncode == 0
+    whole, times = time.monotonic() - start, 40 if long_form else 4
+    for turn in range(times):
+        child = subprocess.Popen(
+            [sys.executable, "-m", "onesided", *world.words, "--budget", "1000", "--out", "o"],
+            cwd=world.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=world.environment,
+        )
+        time.sleep(whole * (turn + 0.5) / times)
+        child.send_signal(number)
+        _, told = child.communicate()
+        if child.returncode:  # it had not ended before; before our handlers the system's code
+            assert child.returncode in (128 + number, -number), told
+            assert b"Exception" not in told or child.returncode < 0
+        assert not list(world.folder.glob(".o.*"))
+        shutil.rmtree(world.folder / "o", ignore_errors=True)
+    charges(world)  # checks the chain

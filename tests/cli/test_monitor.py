@@ -1,6 +1,7 @@
 """The command that follows a folder: outputs, resuming, stopping, and what it refuses."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -54,7 +55,7 @@ class Stream:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            env={"PATH": "/usr/bin:/bin", "COLUMNS": "300", "HOME": str(self.folder)},
+            env={**os.environ, "COLUMNS": "300", "HOME": str(self.folder)},
             check=False,
         )
 
@@ -133,7 +134,7 @@ def test_it_stops_cleanly_and_goes_on(stream, number):
     wait_for(lambda: stream.status["step"] == 2, process)
     process.send_signal(number)
     _, told = process.communicate(timeout=30)
-    assert process.returncode == 0
+    assert process.returncode == 128 + number
     assert "Stopped after step 2" in told
     stream.hour(10)  # at 11:00 the batch of 08:00 has expired: the rest is over
     assert stream.once().returncode == 0
@@ -209,7 +210,8 @@ def test_whole_numbers_as_times(stream):
 def test_bad_input_is_one_sentence_and_writes_nothing(stream, monkeypatch, words, code, names):
     from typer.testing import CliRunner
 
-    from onesided.cli._app import app, exit_code
+    from onesided.cli._app import app
+    from onesided.cli._exits import exit_code
 
     stream.hour(7, people=1)
     monkeypatch.chdir(stream.folder)

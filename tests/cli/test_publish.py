@@ -53,15 +53,15 @@ def test_the_guarantee_is_machine_readable(world):
 
 def test_the_charge_is_in_the_ledger_and_the_ledger_is_intact(world):
     assert world.publish().returncode == 0
-    shown = world.run("ledger", "show", "visits.ledger.db", "--json")
+    shown = world.run("ledger", "show", "onesided.ledger.db", "--json")
     charges = [e for e in json.loads(shown.stdout) if e["kind"] == "spend"]
     assert [c["epsilon"] for c in charges] == [{"present -> not present": "1"}]
-    assert "count of units by place" in world.run("ledger", "show", "visits.ledger.db").stdout
-    checked = world.run("ledger", "check", "visits.ledger.db")
+    assert "count of units by place" in world.run("ledger", "show", "onesided.ledger.db").stdout
+    checked = world.run("ledger", "check", "onesided.ledger.db")
     assert checked.returncode == 0
-    head = world.run("ledger", "head", "visits.ledger.db").stdout.strip()
+    head = world.run("ledger", "head", "onesided.ledger.db").stdout.strip()
     assert head in checked.stdout
-    assert world.run("ledger", "check", "visits.ledger.db", "--head", head).returncode == 0
+    assert world.run("ledger", "check", "onesided.ledger.db", "--head", head).returncode == 0
 
 
 def test_a_spent_budget_is_refused_and_nothing_is_published(world):
@@ -80,6 +80,9 @@ def test_the_same_id_re_reads_the_same_answer_at_no_charge(world):
     shutil.rmtree(world.folder / "out")
     again = world.publish("--id", "week 1")
     assert again.returncode == 0, again.stderr
+    assert again.stdout.startswith("Told again: drawn on 20")
+    assert "the data were not read" in (world.folder / "out" / "report.html").read_text()
+    assert json.loads((world.folder / "out" / "guarantee.json").read_text())["told_again"]
     assert (world.folder / "out" / "release.csv").read_text() == first
 
 
@@ -151,26 +154,26 @@ BAD = {
     "bad sql": (change(where="hour >"), 2, "hour >"),
     "negative threshold": (["--at-most=-1"], 2, "threshold"),
     "bad excess": (change(on_excess="hope"), 2, "hope"),
-    "no such folder": (change(out="deep/er/out"), 5, "no folder"),
+    "no folder is possible": (change(out="places.parquet/out"), 5, "could not be written"),
 }
 
 
 @pytest.mark.parametrize(("words", "code", "says"), BAD.values(), ids=BAD)
 def test_bad_input_is_refused_and_costs_nothing(world, words, code, says):
+    before = sorted(path.name for path in world.folder.iterdir())
     done = world.publish(*words)
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert "Hint" in done.stderr
     assert "Traceback" not in done.stderr
-    assert not (world.folder / "out").exists()
-    assert not spent(world)
+    assert sorted(path.name for path in world.folder.iterdir()) == before
 
 
 def spent(world):
-    ledger = world.folder / "visits.ledger.db"
+    ledger = world.folder / "onesided.ledger.db"
     if not ledger.exists():
         return []
-    shown = world.run("ledger", "show", "visits.ledger.db", "--json")
+    shown = world.run("ledger", "show", "onesided.ledger.db", "--json")
     assert shown.returncode == 0, shown.stderr
     return [entry for entry in json.loads(shown.stdout) if entry["kind"] == "spend"]
 
@@ -218,14 +221,14 @@ def test_truncated_files_are_refused(world, name):
 
 def test_a_file_that_turns_bad_half_way_is_refused(world):
     lines = [f"{i},place 1,{i % 24}" for i in range(60_000)]
-    text = "\n".join(["person,place,hour", *lines, "7,place 1,x7"])
+    text = "\n".join(["person,place,hour", *lines, "7,place 1,7,7"])
     (world.folder / "visits.csv").write_text(text)
     words = ["--unit", "person", "--by", "place", "--policy", "sensitive"]
-    words += ["--sensitive", "hour < 5", "--keys", "places.parquet", "--epsilon", "1"]
+    words += ["--sensitive", "hour = '5'", "--keys", "places.parquet", "--epsilon", "1"]
     done = world.run("publish", "visits.csv", *words, "--max-groups", "1", "--out", "out")
     assert done.returncode == 2, done.stderr
     assert not (world.folder / "out").exists()
-    assert "could not be read" in done.stderr
+    assert "how many columns they have (line 60,002)" in done.stderr
     assert "Traceback" not in done.stderr
     assert not spent(world)
 
@@ -259,10 +262,10 @@ def test_a_ledger_of_another_policy_is_refused(world):
 
 
 def test_a_file_that_is_no_ledger_is_refused(world):
-    (world.folder / "visits.ledger.db").write_text("shopping list")
+    (world.folder / "onesided.ledger.db").write_text("shopping list")
     done = world.publish()
     assert done.returncode == 4
-    assert (world.folder / "visits.ledger.db").read_text() == "shopping list"
+    assert (world.folder / "onesided.ledger.db").read_text() == "shopping list"
     assert not (world.folder / "out").exists()
 
 

@@ -412,7 +412,16 @@ PUBLIC = {
         "MonitorRelease",
         "rules_for",
     ],
-    "onesided.report": ["Page", "Publication", "check_target", "write", "write_folder"],
+    "onesided.report": [
+        "NewFolder",
+        "Page",
+        "Publication",
+        "csv_text",
+        "new_folder",
+        "stated",
+        "write",
+        "write_folder",
+    ],
     "onesided.verify": [
         "Agreement",
         "AuditReport",

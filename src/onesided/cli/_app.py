@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
-import sys
+import traceback
 from importlib.metadata import version
-from typing import Annotated, NoReturn
+from pathlib import Path
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from onesided.cli import _demo, _explain, _ledger, _monitor, _publish, _verify
+from onesided.cli._exits import FAILED, MISTAKE, exit_code, told
+from onesided.cli._options import command
 from onesided.cli._plugins import Commands
-from onesided.errors import (
-    BudgetExceededError,
-    LedgerError,
-    OnesidedError,
-    OutputError,
-)
+from onesided.cli._terminal import Terminal
+from onesided.errors import OnesidedError
 
-_EPILOG = (
-    "Exit codes: 0 done; 1 a check failed; 2 bad input, nothing was spent; 3 over budget, nothing "
-    "was spent; 4 the ledger could not be used; 5 the output could not be written; 130 interrupted."
-)
+_EPILOG = told()
 
 app = typer.Typer(
     name="onesided",
@@ -36,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo", epilog=_EPILOG)(_demo.demo)
-app.command("publish", epilog=_EPILOG)(_publish.publish)
+app.command("publish", epilog=_EPILOG)(command(_publish.Publish, _publish.publish))
 app.command("explain", epilog=_EPILOG)(_explain.explain)
 app.command("verify", epilog=_EPILOG)(_verify.verify)
 app.command("monitor", epilog=_EPILOG)(_monitor.monitor)
@@ -54,7 +50,7 @@ def main(
     *,
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_say_version, is_eager=True, help="Say which it is."),
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Publish statistics about people with differential privacy that has a direction."""
@@ -76,23 +72,26 @@ def as_options(hint: str) -> str:
     return re.sub(r"(?<![\w(])(max_groups|on_excess)\b(?! ?=)()", option, told)
 
 
-def run() -> NoReturn:
+def run() -> int:
     """Run the command line; turn our errors into one readable message and an exit code."""
-    errors = Console(stderr=True, soft_wrap=True)
+    errors = Terminal(stderr=True)
     try:
         app(standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else FAILED
     except OnesidedError as error:
-        errors.print(f"[bold red]Error:[/] {escape(error.reason)}")
+        errors.print(Text("Error: ", style="bold red"), error.reason, sep="")
         if error.hint:
-            errors.print(f"[bold]Hint:[/] {escape(as_options(error.hint))}")
-        sys.exit(exit_code(error))
-    sys.exit(0)
-
-
-def exit_code(error: OnesidedError) -> int:
-    """The exit code that stands for ``error``."""
-    if isinstance(error, BudgetExceededError):
-        return 3
-    if isinstance(error, LedgerError):
-        return 4
-    return 5 if isinstance(error, OutputError) else 2
+            errors.print(Text("Hint: ", style="bold"), as_options(error.hint), sep="")
+        return exit_code(error)
+    except Exception as error:
+        if "ONESIDED_DEBUG" in os.environ:
+            raise
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        errors.print(
+            f"A mistake in onesided: {type(error).__name__} in {Path(where.filename).name}, line "
+            f"{where.lineno}. Its text may tell of rows and is not shown.\n"
+            "Hint: run it again with ONESIDED_DEBUG=1 to see it, and report it (SECURITY.md)."
+        )
+        return MISTAKE
+    return 0

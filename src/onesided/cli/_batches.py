@@ -105,7 +105,7 @@ class Layout:
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
         picked = [f"CAST({quoted(name)} AS VARCHAR)" for name in wanted[:2]]
         picked += [self._moment(name, types[name]) for name in wanted[2:]]
-        rows = _fetched(relation, picked, file.path)
+        rows = fetched(relation, picked, file.path)
         names = ("person", "place", "time")[: len(wanted)]
         return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
@@ -191,7 +191,7 @@ def _places(relation: duckdb.DuckDBPyRelation, path: Path, column: str) -> Place
     picked = [f"CAST({quoted(column)} AS VARCHAR)"]
     sides = position_columns(relation.columns)
     picked += [f"TRY_CAST({quoted(side)} AS DOUBLE)" for side in sides or ()]
-    rows = _fetched(relation, picked, path)
+    rows = fetched(relation, picked, path)
     names = tuple(row[0] for row in rows)
     if sides is None:
         return Places(names=names, latitude=None, longitude=None)
@@ -209,9 +209,10 @@ def position_columns(names: Sequence[str]) -> tuple[str, str] | None:
     return None if latitude is None or longitude is None else (latitude, longitude)
 
 
-def _fetched(
+def fetched(
     relation: duckdb.DuckDBPyRelation, picked: Sequence[str], path: Path
 ) -> list[tuple[Any, ...]]:
+    """The picked columns of every row. Errors: DataError."""
     try:
         return relation.project(", ".join(picked)).fetchall()
     except duckdb.Error as error:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from onesided.cli._city import write_city
-from onesided.cli._publish import Job, perform
-from onesided.report import check_target
+from onesided.cli._publish import Publish, perform
+from onesided.cli._result import say
+from onesided.cli._terminal import Terminal
+from onesided.errors import OutputError
+from onesided.store import scratch
 
 
 def demo(
@@ -23,17 +27,19 @@ def demo(
     Each day a person is in few places; the demo publishes one day, and covers any three places
     of a person by ε = 1.
     """
-    check_target(out)
-    console = Console()
-    with tempfile.TemporaryDirectory(prefix=".onesided-city-", dir=out.absolute().parent) as made:
-        folder = Path(made)
+    if os.path.lexists(out):
+        raise OutputError(
+            f"The output folder {str(out)!r} exists already.", hint="Choose a new name."
+        )
+    console = Terminal()
+    with scratch() as folder:
         visits, places = write_city(folder)
         console.print("Made a city with a week of visits; publishing its Wednesday.")
-        perform(
-            Job(
+        result = perform(
+            Publish(
                 data=visits,
                 unit="person",
-                by=("place",),
+                by=["place"],
                 policy="presence",
                 max_groups=3,
                 epsilon="1",
@@ -46,12 +52,11 @@ def demo(
             )
         )
         for path in (visits, places, folder / "ledger.db"):
-            path.rename(out / path.name)
+            shutil.move(path, out / path.name)
+    say(replace(result, ledger=f"ledger {out / 'ledger.db'}"), as_json=False, quiet=False)
     console.print(
         f"Open {out / 'report.html'} in a browser. The city's data and the ledger are beside it:\n"
         f"  onesided ledger show {out / 'ledger.db'}\n"
         f"  onesided publish {out / 'visits.parquet'} --unit person --by place --policy presence "
         f"--max-groups 3 --keys {out / 'places.parquet'} --epsilon 1 --at-most 5 --out mine/",
-        highlight=False,
-        soft_wrap=True,
     )

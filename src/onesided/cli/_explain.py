@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from onesided.cli._policies import read_policy
+from onesided.cli._terminal import Terminal
 from onesided.errors import OutputError
 from onesided.policy import Policy
 
@@ -33,13 +33,13 @@ def explain(
         typer.echo(chosen.to_toml(), nl=False)
         return
     sentences = chosen.explain(epsilon=epsilon).splitlines()
-    console = Console()
-    console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold", highlight=False)
+    console = Terminal()
+    console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold")
     for sentence in sentences:
-        console.print(f"• {sentence}", markup=False, highlight=False)
+        console.print(f"• {sentence}")
     if out is not None:
         _draw(chosen, out)
-        console.print(f"Drawn into {out}.", highlight=False)
+        console.print(f"Drawn into {out}.")
 
 
 def _draw(policy: Policy, out: Path) -> None:

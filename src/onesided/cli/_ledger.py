@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from textwrap import shorten
 from typing import Annotated, Final, TypeAlias
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from onesided._numbers import round_down, round_up, shown, text
+from onesided.cli._terminal import Terminal, clean
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import Balance, Entry, Ledger
 from onesided.policy import Guarantee
+from onesided.report import csv_text
 from onesided.session._total import total_guarantee
 
 app = typer.Typer(
@@ -64,7 +64,7 @@ def show(
             entries = opened.entries()
             accounts = {account.policy_id: account for account in opened.balances()}
         else:
-            console = _console()
+            console = Terminal()
             console.print(_page(opened, last=last, width=console.width))
             return
     if as_json:
@@ -101,7 +101,7 @@ def check(
         )
     kept = "not given, so rows cut from the end would not show" if head is None else "in the chain"
     table.add_row("kept head", kept)
-    console = _console()
+    console = Terminal()
     console.print(Text("Intact: every row, sum and stored answer holds.", style="bold"))
     console.print(_indented(table))
     # On a line of its own, so that 64 digits are copied whole from a narrow window.
@@ -117,7 +117,7 @@ def create(ledger: Location) -> None:
     """
     with Ledger.open(ledger) as opened:
         opened.make()
-        typer.echo(f"{_clean(opened.name)} is there. It has no account and no budget yet.")
+        typer.echo(f"{clean(opened.name)} is there. It has no account and no budget yet.")
 
 
 @app.command()
@@ -128,11 +128,6 @@ def head(ledger: Location) -> None:
     """
     with Ledger.open(ledger, create=False) as opened:
         typer.echo(opened.head())
-
-
-def _console() -> Console:
-    """Words from the ledger are never taken for mark-up."""
-    return Console(markup=False, emoji=False, highlight=False)
 
 
 def _write(words: str, end: str = "\n") -> None:
@@ -164,14 +159,14 @@ def _page(opened: Ledger, *, last: int | None, width: int) -> RenderableType:
     count = sum(account.releases for account in accounts.values())
     how_many = f"{_many(len(accounts), 'account')}, {_many(count, 'charge')}"
     parts: list[RenderableType] = [
-        Text.assemble((_clean(opened.name[:1].upper() + opened.name[1:]), "bold")),
+        Text.assemble((clean(opened.name[:1].upper() + opened.name[1:]), "bold")),
         f"{how_many}. Not checked here; 'onesided ledger check' tells whether all rows hold.",
     ]
     for place, account in enumerate(accounts.values(), start=1):
         title = f"Account {place}, policy " if len(accounts) > 1 else "Policy "
         parts += [
             "",
-            Text.assemble((f"{title}{_clean(account.policy_name)}", "bold")),
+            Text.assemble((f"{title}{clean(account.policy_name)}", "bold")),
             _indented(_facts(account, opened.entry(account.opened))),
             _indented(_bars(account, width=width)),
         ]
@@ -188,13 +183,13 @@ def _page(opened: Ledger, *, last: int | None, width: int) -> RenderableType:
 def _facts(account: Balance, opening: Entry | None) -> Text:
     """Whom it protects, who opened it when, and what tells its policy from others."""
     units = " or ".join(sorted("not said whom" if u is None else str(u) for u in account.units))
-    lines = [f"protects {_clean(units)}; policy id {account.policy_id[:12]}"]
+    lines = [f"protects {clean(units)}; policy id {account.policy_id[:12]}"]
     if opening is not None:
-        by = f" by {_clean(opening.who)}" if opening.who else ""
+        by = f" by {clean(opening.who)}" if opening.who else ""
         lines.append(f"opened {_when(opening)} UTC{by}")
     given = [line for line in account.policy_toml.splitlines() if " = " in line]
     given = [line for line in given if not line.startswith(("onesided_policy", "family"))]
-    return Text("\n".join([*lines, *([shorten(_clean("; ".join(given)), 200)] if given else [])]))
+    return Text("\n".join([*lines, *([shorten(clean("; ".join(given)), 200)] if given else [])]))
 
 
 def _bars(account: Balance, *, width: int) -> Table:
@@ -215,7 +210,7 @@ def _bars(account: Balance, *, width: int) -> Table:
         rows = rows[: hidden - 1 : -1]
     for name, spent, limit in rows:
         table.add_row(
-            _clean(name), _bar(spent, limit, 12 if width < _NARROW else 30), _state(spent, limit)
+            clean(name), _bar(spent, limit, 12 if width < _NARROW else 30), _state(spent, limit)
         )
     if hidden > 0:
         table.add_row(f"and {_many(hidden, 'edge')}", "", "less used than these; see --csv")
@@ -242,14 +237,14 @@ def _state(spent: Fraction, limit: Fraction) -> str:
 
 def _joint(joint: Guarantee | str) -> RenderableType:
     if isinstance(joint, str):
-        return f"Nothing can be promised for all of them: {_clean(joint)}"
+        return f"Nothing can be promised for all of them: {clean(joint)}"
     table = Table.grid(padding=(0, 2))
     edges = sorted(joint.epsilon, key=lambda edge: joint.epsilon[edge], reverse=True)
     for edge in edges[:_MOST_EDGES]:
         loss, delta = joint.epsilon[edge], joint.delta[edge]
         extra = f", δ = {shown(delta, up=True)}" if delta else ""
         said = shown(loss, up=True) if isinstance(loss, Fraction) else "unlimited"
-        table.add_row(_clean(edge), f"ε = {said}{extra}")
+        table.add_row(clean(edge), f"ε = {said}{extra}")
     if len(edges) > _MOST_EDGES:
         table.add_row(f"and {_many(len(edges) - _MOST_EDGES, 'edge')}", "of no larger ε")
     words = "Along moves that every policy protects, all charges together lose at most:"
@@ -277,7 +272,7 @@ def _charges(
         there = (entry.policy_id, entry.release_id) in answered
         table.add_row(
             *(str(entry.number), *account),
-            f"{_when(entry)}\n{_clean(entry.who) or 'not recorded'}",
+            f"{_when(entry)}\n{clean(entry.who) or 'not recorded'}",
             _what(entry) + ("" if there else "\n(no answer stored)"),
             "\n".join(_charged(entry, accounts[entry.policy_id], narrow=narrow)),
         )
@@ -288,7 +283,7 @@ def _what(entry: Entry) -> str:
     """The label, and the release's id where a person chose it."""
     name = entry.release_id
     drawn = len(name) == 32 and not set(name) - set("0123456789abcdef")
-    return _clean(entry.label) + ("" if drawn else f"\nid {_clean(name)}")
+    return clean(entry.label) + ("" if drawn else f"\nid {clean(name)}")
 
 
 def _charged(entry: Entry, account: Balance, *, narrow: bool) -> list[str]:
@@ -303,7 +298,7 @@ def _charged(entry: Entry, account: Balance, *, narrow: bool) -> list[str]:
     if len(found) == len(said) > 2 and len(set(found.values())) == 1:
         return [f"each of {len(found)} edges: {next(iter(found.values()))}"]
     gap = "\n  " if narrow else " "
-    lines = [f"{_clean(edge)}:{gap}{words}" for edge, words in found.items()]
+    lines = [f"{clean(edge)}:{gap}{words}" for edge, words in found.items()]
     more = len(lines) - _MOST_LINES
     return lines if more <= 0 else [*lines[:_MOST_LINES], f"and {more:,} more; see --csv"]
 
@@ -342,28 +337,19 @@ _CSV: Final = (
 
 def _csv(entries: tuple[Entry, ...], accounts: Accounts) -> str:
     """A line per entry and edge; decimals are rounded toward caution, exact fractions beside."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(_CSV)
-    for entry in entries:
-        account = accounts[entry.policy_id]
-        words = (entry.who, entry.kind, account.policy_name, entry.policy_id)
-        more = (entry.release_id, entry.label)
-        for edge in account.budget:
-            writer.writerow(
-                (
-                    entry.number,
-                    *(_cell(word) for word in (entry.time, *words, *more, edge)),
-                    *_decimals(
-                        entry.epsilon[edge], entry.total_epsilon[edge], account.budget[edge]
-                    ),
-                    *_decimals(
-                        entry.delta[edge], entry.total_delta[edge], account.delta_budget[edge]
-                    ),
-                    _cell(entry.hash),
-                )
-            )
-    return out.getvalue()
+    return csv_text(_CSV, (row for entry in entries for row in _rows(entry, accounts)))
+
+
+def _rows(entry: Entry, accounts: Accounts) -> Iterator[tuple[object, ...]]:
+    account = accounts[entry.policy_id]
+    words = (entry.time, entry.who, entry.kind, account.policy_name, entry.policy_id)
+    for edge, limit in account.budget.items():
+        yield (
+            *(entry.number, *words, entry.release_id, entry.label, edge),
+            *_decimals(entry.epsilon[edge], entry.total_epsilon[edge], limit),
+            *_decimals(entry.delta[edge], entry.total_delta[edge], account.delta_budget[edge]),
+            entry.hash,
+        )
 
 
 def _decimals(charged: Fraction, total: Fraction, limit: Fraction) -> tuple[float | str, ...]:
@@ -371,22 +357,12 @@ def _decimals(charged: Fraction, total: Fraction, limit: Fraction) -> tuple[floa
     return round_up(charged), round_up(total), round_down(limit), left, text(charged)
 
 
-def _cell(word: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{word}" if word.startswith(("=", "+", "-", "@", "\t", "\r")) else word
-
-
-def _clean(word: str) -> str:
-    """Text that cannot steer the reader's terminal or hide what it says."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in word)
-
-
 def _indented(part: RenderableType) -> Padding:
     return Padding(part, (0, 2), expand=False)
 
 
 def _when(entry: Entry) -> str:
-    return _clean(entry.time[:16].replace("T", " "))
+    return clean(entry.time[:16].replace("T", " "))
 
 
 def _many(count: int, noun: str) -> str:

@@ -14,12 +14,12 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from onesided.cli._batches import BatchFile, BatchTime, Layout, read_places
 from onesided.cli._policies import read_policy
 from onesided.cli._tables import SUFFIXES
+from onesided.cli._terminal import Terminal, clean
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor._publish import Folder, Look
@@ -121,8 +121,7 @@ def monitor(
     )
     with opened:
         job = Job(input=input, out=out, every=wait, once=once, layout=layout, look=look)
-        if Follower(job, opened).run() and once:
-            raise typer.Exit(2)
+        raise typer.Exit(Follower(job, opened).run())
 
 
 def _refuse_no_folder(path: Path) -> None:
@@ -139,11 +138,11 @@ class Follower:
     _folder: Folder = field(init=False)
     _done: dict[str, tuple[int, int]] = field(default_factory=dict)
     _complained: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _console: Console = field(default_factory=lambda: Console(highlight=False, soft_wrap=True))
-    _notices: Console = field(default_factory=lambda: Console(stderr=True, soft_wrap=True))
+    _console: Terminal = field(default_factory=Terminal)
+    _notices: Terminal = field(default_factory=lambda: Terminal(stderr=True))
 
     def run(self) -> int:
-        """Follow until told to stop; returns how many files were refused in the last round."""
+        """Follow until told to stop; returns the exit code: of the signal, or 2 for refusals."""
         monitor = self.monitor
         self._folder = Folder(
             path=self.job.out, look=self.job.look, guarantees=monitor.guarantees()
@@ -171,9 +170,10 @@ class Follower:
                 f"Stopped after step {last.number if last else 0:,}. The same command goes on "
                 "from there."
             )
-        return refused
+            return stop.code
+        return 2 if refused and self.job.once else 0
 
-    def _round(self, stop: threading.Event) -> int:
+    def _round(self, stop: Stop) -> int:
         """Take in what is new; publish if anything was."""
         refused, releases = 0, deque[MonitorRelease](maxlen=self._folder.frames.maxlen)
         for file in self._waiting():
@@ -228,8 +228,8 @@ class Follower:
         """Once for each version of a file, to the curator only; it is tried again each round."""
         if self._complained.get(file.name) != file.stamp:
             self._complained[file.name] = file.stamp
-            self._notices.print(f"[bold yellow]Not taken in:[/] {escape(file.name)}: ", end="")
-            self._notices.print(f"{error.reason} {error.hint}", markup=False, highlight=False)
+            self._notices.print(Text("Not taken in: ", style="bold yellow"), end="")
+            self._notices.print(f"{clean(file.name)}: {error.reason} {error.hint}")
 
 
 def _said(release: MonitorRelease) -> str:
@@ -241,12 +241,19 @@ def _said(release: MonitorRelease) -> str:
     )
 
 
+class Stop(threading.Event):
+    """Set once a signal asks to stop; ``code`` is what the command then ends with."""
+
+    code = 0
+
+
 @contextmanager
-def _stoppable() -> Iterator[threading.Event]:
+def _stoppable() -> Iterator[Stop]:
     """Ctrl-C and SIGTERM end the round after the current batch, which is stored and published."""
-    stop = threading.Event()
+    stop = Stop()
 
     def ask(number: int, frame: object) -> None:  # noqa: ARG001 - what the system hands over
+        stop.code = 128 + number
         stop.set()
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}

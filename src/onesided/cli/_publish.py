@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,86 +9,132 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
+import duckdb
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from onesided._numbers import positive, text, whole
-from onesided.cli._batches import position_columns
+from onesided._numbers import positive, whole
+from onesided.cli._batches import fetched, position_columns
+from onesided.cli._options import Config
 from onesided.cli._policies import read_policy
-from onesided.cli._tables import reading
+from onesided.cli._result import Result, say, say_to_curator
+from onesided.cli._tables import expanded, reading
+from onesided.cli._terminal import Terminal
 from onesided.engine.duckdb._text import quoted
-from onesided.ledger import Entry, Ledger
+from onesided.errors import LedgerUnavailableError, ParameterError
+from onesided.ledger import Ledger
 from onesided.policy import Policy
-from onesided.report import Publication, check_target, write_folder
+from onesided.report import NewFolder, Publication, new_folder, write_folder
 from onesided.session import Count, Diagnostics, Plan, Release, Session
 
+_LEDGER = "onesided.ledger.db"
+_EMPTY = "0" * 64  # the head of a ledger without rows
 _STEPS = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
+_BYTES_PER_KEY = 1024  # in the files of a release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """Everything that one publication needs; the command line's options as a value."""
+class Publish:
+    """What one publication is asked to be. Command line, configuration and demo all fill this."""
 
-    data: Path
-    unit: str | None
-    by: tuple[str, ...]
-    policy: str
-    epsilon: str
-    keys: Path | None
-    out: Path
-    at_most: int | None = None
-    max_groups: int | None = None
-    on_excess: str | None = None
-    where: str | None = None
-    sensitive: str | None = None
-    count: str | None = None
-    budget: str | None = None
-    ledger: str | None = None
-    further: bool = False
-    id: str | None = None
-    title: str | None = None
-    plan: bool = False
-
-
-def publish(
-    data: Annotated[Path, typer.Argument(help="A .parquet or .csv file, one row per visit.")],
-    *,
-    by: Annotated[list[str], typer.Option(help="Grouping column; repeat for several.")],
-    policy: Annotated[str, typer.Option(help="Policy name or TOML file; see 'explain'.")],
-    epsilon: Annotated[str, typer.Option(help="Privacy loss of this release, such as 1 or 1/2.")],
-    out: Annotated[Path, typer.Option(help="Folder to make for the results.")],
-    unit: Annotated[str | None, typer.Option(help="Column that says whose row it is.")] = None,
-    keys: Annotated[Path | None, typer.Option(help="File of the public groups.")] = None,
-    at_most: Annotated[int | None, typer.Option(help="Certify groups with at most this.")] = None,
-    max_groups: Annotated[int | None, typer.Option(help="Groups of one unit covered by ε.")] = None,
+    data: Annotated[
+        Path | None, typer.Argument(help="A .parquet or .csv file, one row per visit.")
+    ] = None
+    by: Annotated[list[str], typer.Option(help="Grouping column; repeat for several.")]
+    policy: Annotated[str, typer.Option(help="Policy name or TOML file; see 'explain'.")]
+    epsilon: Annotated[str, typer.Option(help="Privacy loss of this release, such as 1 or 1/2.")]
+    out: Annotated[Path | None, typer.Option(help="Folder to make for the results.")] = None
+    input: Annotated[
+        str | None,
+        typer.Option(help="Instead of DATA: a folder, or a pattern such as 'visits/*.parquet'."),
+    ] = None
+    unit: Annotated[str | None, typer.Option(help="Column that says whose row it is.")] = None
+    keys: Annotated[Path | None, typer.Option(help="File of the public groups.")] = None
+    at_most: Annotated[int | None, typer.Option(help="Certify groups with at most this.")] = None
+    max_groups: Annotated[int | None, typer.Option(help="Groups of one unit covered by ε.")] = None
     on_excess: Annotated[
         str | None, typer.Option(help="Units in more groups: keep, truncate or error.")
-    ] = None,
-    where: Annotated[str | None, typer.Option(help="SQL that picks rows.")] = None,
-    sensitive: Annotated[str | None, typer.Option(help="SQL, for the sensitive policy.")] = None,
-    count: Annotated[str | None, typer.Option(help="Kind of unit to count, such as open.")] = None,
+    ] = None
+    where: Annotated[str | None, typer.Option(help="Condition that picks rows.")] = None
+    sensitive: Annotated[str | None, typer.Option(help="Condition for the sensitive policy.")] = (
+        None
+    )
+    count: Annotated[str | None, typer.Option(help="Kind of unit to count, such as open.")] = None
     budget: Annotated[
         str | None, typer.Option(help="Most that may ever be spent; by default this epsilon.")
-    ] = None,
+    ] = None
     ledger: Annotated[
-        str | None, typer.Option(help="Ledger file or URL; by default <data name>.ledger.db here.")
-    ] = None,
+        str | None,
+        typer.Option(
+            envvar="ONESIDED_LEDGER",
+            help=f"Ledger file or URL; by default {_LEDGER} beside the data.",
+        ),
+    ] = None
     further: Annotated[
         bool, typer.Option("--further", help="Open a further policy in a ledger that has others.")
-    ] = False,
-    id: Annotated[  # noqa: A002 - the option's name
-        str | None, typer.Option(help="Name of this release; asking again re-reads it, free.")
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    ] = False
+    id: Annotated[
+        str | None, typer.Option(help="Name of this release; its answer is drawn once.")
+    ] = None
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what it would cost and give, and stop.")
-    ] = False,
-) -> None:
+    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False
+    config: Config = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the table. Errors: ParameterError unless one way names them; DataError."""
+        if (self.data is None) == (self.input is None):
+            raise ParameterError(
+                "The data are named twice." if self.data else "No data are named.",
+                hint="Name one file as DATA, or a folder or pattern with --input.",
+            )
+        return (self.data,) if self.data is not None else expanded(str(self.input))
+
+    @property
+    def target(self) -> Path:
+        """Where the results go. Errors: ParameterError."""
+        if self.out is None:
+            raise ParameterError("Missing --out.", hint="Name a folder to make for the results.")
+        return self.out
+
+    def ledger_place(self, files: tuple[Path, ...]) -> str:
+        """The ledger: as named, or beside the configuration or the data, links resolved.
+
+        One for all files of a folder, wherever the command is run. Errors: ParameterError.
+        """
+        if self.ledger is not None:
+            return self.ledger
+        if self.config is not None:
+            return str(self.config.resolve().parent / _LEDGER)
+        folders = {path.resolve().parent for path in files}
+        if len(folders) != 1:
+            raise ParameterError(
+                "The data are in several folders, so no ledger stands beside them.",
+                hint="Name one with --ledger.",
+            )
+        return str(folders.pop() / _LEDGER)
+
+    def question(self, keys: Any) -> Count:
+        """The question that it asks."""
+        return Count(
+            by=tuple(self.by),
+            keys=keys,
+            epsilon=self.epsilon,
+            max_groups=None if self.policy == "presence" else self.max_groups,
+            on_excess=self.on_excess,  # type: ignore[arg-type]
+            counted=self.count,
+            where=self.where,
+            id=self.id,
+        )
+
+
+def publish(asked: Publish) -> None:
     """Publish how many units are in each group, with bounds that are never wrong on one side.
 
     The charge is recorded in the ledger before any noise is drawn; the output folder appears
@@ -98,156 +143,149 @@ def publish(
     Example: onesided publish visits.parquet --unit person --by place --policy presence
     --max-groups 3 --keys places.parquet --epsilon 1 --at-most 5 --out out/
     """
-    perform(
-        Job(
-            data=data,
-            unit=unit,
-            by=tuple(by),
-            policy=policy,
-            epsilon=epsilon,
-            keys=keys,
-            out=out,
-            at_most=at_most,
-            max_groups=max_groups,
-            on_excess=on_excess,
-            where=where,
-            sensitive=sensitive,
-            count=count,
-            budget=budget,
-            ledger=ledger,
-            further=further,
-            id=id,
-            title=title,
-            plan=plan,
-        )
-    )
+    if asked.plan:
+        Terminal(quiet=asked.quiet).print(str(_planned(asked)))
+    else:
+        say(perform(asked), as_json=asked.as_json, quiet=asked.quiet)
 
 
-def perform(job: Job) -> None:
-    """Do the job, showing progress on the error stream and a summary at the end."""
-    if job.plan:
-        Console().print(str(_planned(job)), markup=False, highlight=False, soft_wrap=True)
-        return
-    console, notices = Console(), Console(stderr=True)
+def perform(asked: Publish) -> Result:
+    """Make the publication, showing progress and the curator's facts on the error stream."""
+    notices = Terminal(stderr=True, quiet=asked.quiet)
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with _interruptible(notices), Progress(*columns, console=notices, transient=True) as progress:
+    with (
+        new_folder(asked.target) as folder,
+        _saying_what_is_kept(folder),
+        Progress(
+            *columns, console=notices, transient=True, disable=not notices.is_terminal
+        ) as progress,
+    ):
         task = progress.add_task(_STEPS[0], total=len(_STEPS))
 
         def step(number: int) -> None:
             progress.update(task, completed=number, description=_STEPS[number])
 
-        publication, diagnostics, place = _run(job, step)
-    _say_to_curator(notices, job, diagnostics)
-    unit = f"each {job.unit}" if job.unit else "each row on its own (--unit protects people)"
-    console.print(_summary(publication, place, unit=escape(unit)))
+        result, facts = _published(asked, folder, step)
+    if facts is not None:
+        say_to_curator(notices, facts, epsilon=asked.epsilon)
+    return result
 
 
-def _run(job: Job, step: Callable[[int], None]) -> tuple[Publication, Diagnostics, Path]:
-    """Check, charge, draw and write."""
-    check_target(job.out)
-    if job.at_most is not None:
-        whole(job.at_most, name="threshold")
-    positive(job.epsilon, name="epsilon")
-    policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
-    with _files(job) as (data, keys):
-        return _recorded(job, policy, data, keys, step)
-
-
-def _recorded(
-    job: Job, policy: Policy, data: Any, keys: Any, step: Callable[[int], None]
-) -> tuple[Publication, Diagnostics, Path]:
-    question = _question(job, keys)
-    step(1)
-    diagnostics = _tried_out(job, data, policy, question)
-    with Ledger.open(job.ledger or f"{job.data.stem}.ledger.db") as ledger:
-        budget = job.budget or _stated_budget(ledger, policy) or job.epsilon
-        session = Session(
-            data, unit=job.unit, policy=policy, budget=budget, ledger=ledger, further=job.further
-        )
+def _published(
+    asked: Publish, folder: NewFolder, step: Callable[[int], None]
+) -> tuple[Result, Diagnostics | None]:
+    """Parse, check, charge, write."""
+    if asked.at_most is not None:
+        whole(asked.at_most, name="threshold")
+    positive(asked.epsilon, name="epsilon")
+    policy, files = _policy(asked), asked.files
+    with _tables(asked, files) as (data, keys), _ledger_of(asked, files) as ledger:
+        question, new = asked.question(keys), ledger.head() == _EMPTY
+        session = _session(asked, data, policy, ledger)
+        told_again = _drawn(ledger, policy, asked.id)
+        step(1)
+        # What is told again is about the data of then, and those of today are not read.
+        looks = told_again is None and session.plan(question).affordable
+        facts = session.inspect(question) if looks else None
+        positions = _positions(keys, asked)
+        folder.reserve(_room(keys))
         step(2)
         release = session.ask(question)
         step(3)
-        publication = _publication(job, session, release, keys)
-        return publication, diagnostics, write_folder(publication, job.out)
+        publication = _publication(asked, session, release, positions, told_again)
+        written = write_folder(publication, folder)
+        result = Result(
+            publication=publication,
+            ledger=ledger.name,
+            new=new,
+            unit=asked.unit,
+            files=files,
+            written=written,
+        )
+    return result, facts
 
 
-def _tried_out(job: Job, data: Any, policy: Policy, question: Count) -> Diagnostics:
-    """Facts for the curator; finds mistakes while the ledger has no account that they would bind.
-
-    An account's policy and budget are for ever, so a misspelt column must not leave one behind.
-    """
-    with Ledger.open(None) as blank:
-        budget = job.budget or job.epsilon
-        trial = Session(data, unit=job.unit, policy=policy, budget=budget, ledger=blank)
-        trial.plan(question)
-        return trial.inspect(question)
-
-
-def _planned(job: Job) -> Plan:
-    """What the publication would cost and give. Looks at no row; writes and records nothing."""
-    policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
-    with _files(job) as (data, keys):
-        return _priced(job, policy, data, keys)
+def _policy(asked: Publish) -> Policy:
+    return read_policy(asked.policy, max_groups=asked.max_groups, sensitive=asked.sensitive)
 
 
 @contextmanager
-def _files(job: Job) -> Iterator[tuple[Any, Any]]:
-    with reading([job.data], *([] if job.keys is None else [[job.keys]])) as (data, *keys):
+def _tables(asked: Publish, files: tuple[Path, ...]) -> Iterator[tuple[Any, Any]]:
+    """The data and the keys, if there are any."""
+    with reading(files, *([] if asked.keys is None else [[asked.keys]])) as (data, *keys):
         yield data, keys[0] if keys else None
 
 
-def _priced(job: Job, policy: Policy, data: Any, keys: Any) -> Plan:
-    place = job.ledger or f"{job.data.stem}.ledger.db"
-    # A ledger that is not there yet is not made for the sake of a plan.
-    known = place if "://" in place or Path(place).exists() else None
-    with Ledger.open(known) as ledger:
-        budget = job.budget or _stated_budget(ledger, policy) or job.epsilon
-        held = any(account.policy_id == policy.identity for account in ledger.accounts())
-        with Ledger.open(None) as blank:
-            session = Session(
-                data,
-                unit=job.unit,
-                policy=policy,
-                budget=budget,
-                ledger=ledger if held else blank,
-                further=held,
-            )
-            return session.plan(_question(job, keys))
+@contextmanager
+def _ledger_of(asked: Publish, files: tuple[Path, ...]) -> Iterator[Ledger]:
+    """The ledger. Errors: LedgerUnavailableError that names --ledger where nobody chose a place."""
+    try:
+        with Ledger.open(asked.ledger_place(files)) as ledger:
+            yield ledger
+    except LedgerUnavailableError as error:
+        if asked.ledger is not None:
+            raise
+        raise LedgerUnavailableError(
+            f"{error.reason} It stands beside the data because no other place was named.",
+            hint="Name a ledger that you may write to with --ledger or ONESIDED_LEDGER, and the "
+            f"same one each time. {error.hint}",
+            **error.values,
+        ) from error
 
 
-def _question(job: Job, keys: Any) -> Count:
-    return Count(
-        by=job.by,
-        keys=keys,
-        epsilon=job.epsilon,
-        max_groups=None if job.policy == "presence" else job.max_groups,
-        on_excess=job.on_excess,  # type: ignore[arg-type]
-        counted=job.count,
-        where=job.where,
-        id=job.id,
+def _session(asked: Publish, data: Any, policy: Policy, ledger: Ledger) -> Session:
+    budget = asked.budget or _stated_budget(ledger, policy) or asked.epsilon
+    return Session(
+        data,
+        unit=asked.unit,
+        policy=policy,
+        budget=budget,
+        ledger=ledger,
+        further=asked.further,
     )
 
 
-def _publication(job: Job, session: Session, release: Release, keys: Any) -> Publication:
-    latitude, longitude = _positions(keys, job.by)
+def _planned(asked: Publish) -> Plan:
+    """What the publication would cost and give. Looks at no row; writes and records nothing."""
+    policy, files = _policy(asked), asked.files
+    with _tables(asked, files) as (data, keys), _ledger_of(asked, files) as ledger:
+        return _session(asked, data, policy, ledger).plan(asked.question(keys))
+
+
+Positions = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]
+
+
+def _publication(
+    asked: Publish,
+    session: Session,
+    release: Release,
+    positions: Positions,
+    told_again: str | None,
+) -> Publication:
+    own = session.policy.identity
+    # What was asked under other policies is not ours to publish.
+    entries = tuple(entry for entry in session.ledger.entries() if entry.policy_id == own)
     return Publication(
         release=release,
         policy=session.policy,
-        entries=_own_entries(session)[-20:],
+        entries=entries[-20:],
         head=session.ledger.head(),
         remaining=session.remaining,
-        title=job.title or f"Counts by {', '.join(job.by)}",
-        noun=job.by[0],
-        threshold=job.at_most,
-        latitude=latitude,
-        longitude=longitude,
+        title=asked.title or f"Counts by {', '.join(asked.by)}",
+        noun=asked.by[0],
+        threshold=asked.at_most,
+        latitude=positions[0],
+        longitude=positions[1],
+        told_again=told_again,
     )
 
 
-def _own_entries(session: Session) -> tuple[Entry, ...]:
-    """The rows of this policy; what was asked under other policies is not ours to publish."""
-    own = session.policy.identity
-    return tuple(entry for entry in session.ledger.entries() if entry.policy_id == own)
+def _drawn(ledger: Ledger, policy: Policy, name: str | None) -> str | None:
+    """When the answer of that id was drawn, if it is on record."""
+    accounts = [one for one in ledger.accounts() if one.policy_id == policy.identity]
+    stored = next((one.recall(name) for one in accounts), None) if name else None
+    entry = None if stored is None else ledger.entry(stored.number)
+    return None if entry is None else f"{entry.time[:16].replace('T', ' ')} UTC"
 
 
 def _stated_budget(ledger: Ledger, policy: Policy) -> Fraction | None:
@@ -259,72 +297,33 @@ def _stated_budget(ledger: Ledger, policy: Policy) -> Fraction | None:
     return None
 
 
-Degrees = NDArray[np.float64] | None
-
-
-def _positions(keys: Any, by: tuple[str, ...]) -> tuple[Degrees, Degrees]:
+def _positions(keys: duckdb.DuckDBPyRelation | None, asked: Publish) -> Positions:
     """Coordinates of the keys, in their order, where the file has them."""
-    names = [] if keys is None else [name for name in keys.columns if name not in by]
+    names = [] if keys is None else [name for name in keys.columns if name not in asked.by]
     found = position_columns(names)
-    if found is None:
+    if keys is None or found is None or asked.keys is None:
         return None, None
-    quotes = ", ".join(f"TRY_CAST({quoted(name)} AS DOUBLE)" for name in found)
-    table = np.array(keys.project(quotes).fetchall(), dtype=np.float64).reshape(-1, 2)
+    picked = [f"TRY_CAST({quoted(name)} AS DOUBLE)" for name in found]
+    table = np.array(fetched(keys, picked, asked.keys), dtype=np.float64).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 
+def _room(keys: duckdb.DuckDBPyRelation | None) -> int:
+    """How much of the disk the results may take."""
+    ((count,),) = [(0,)] if keys is None else keys.aggregate("count(*)").fetchall()
+    return 2**24 + _BYTES_PER_KEY * int(count)
+
+
 @contextmanager
-def _interruptible(notices: Console) -> Iterator[None]:
-    """On Ctrl-C or a polite termination, remove partial output and say what was kept."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _saying_what_is_kept(folder: NewFolder) -> Iterator[None]:
+    """When it is interrupted, say what there is now."""
     try:
         yield
     except KeyboardInterrupt:
-        notices.print("Interrupted. Nothing was published; what was charged stays charged.")
-        raise typer.Exit(130) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _say_to_curator(notices: Console, job: Job, diagnostics: Diagnostics) -> None:
-    """What only the curator may know; printed to the error stream and written nowhere."""
-    facts = (
-        (diagnostics.counted_outside_keys, "counted in groups that are not in the keys (left out)"),
-        (diagnostics.rows_of_undecided_kind, "rows of undecided kind (counted as protected)"),
-        (
-            diagnostics.units_over_bound,
-            f"units in more groups than covered by ε = {job.epsilon} "
-            f"(up to {diagnostics.most_groups_of_a_unit} groups)",
-        ),
-    )
-    lines = [f"  {number:,} {words}" for number, words in facts if number]
-    if lines:
-        notices.print("For you, not for publication:", style="bold yellow")
-        notices.print("\n".join(lines), markup=False, highlight=False)
-
-
-def _summary(publication: Publication, place: Path, *, unit: str) -> Table:
-    """What was published, about whom, and what it cost."""
-    release, certified = publication.release, publication.certified
-    table = Table(title=publication.title, show_header=False, title_justify="left")
-    table.add_column(style="bold")
-    table.add_column()
-    table.add_row("protected", unit)
-    table.add_row("groups", f"{len(release.keys.rows):,}")
-    if certified is not None:
-        table.add_row(f"certified at most {publication.threshold}", f"{int(certified.sum()):,}")
-        table.add_row("unknown", f"{int((~certified).sum()):,}")
-    elif publication.threshold is not None:
-        table.add_row("certified", "none: this policy allows no certain upper bound")
-    table.add_row("upper bound", _side(certain=release.interval.upper_certain))
-    table.add_row("lower bound", _side(certain=release.interval.lower_certain))
-    for edge, loss in release.guarantee.epsilon.items():
-        left = text(publication.remaining[edge])
-        table.add_row(f"charged on {edge}", f"ε = {text(loss)}, {left} left")
-    table.add_row("ledger entry", f"{release.entry}, head {publication.head[:16]}")
-    table.add_row("written to", f"{place}/ (open report.html)")
-    return table
-
-
-def _side(*, certain: bool) -> str:
-    return "certain, never wrong" if certain else "holds with 95 % per group"
+        kept = (
+            f"It was published in {folder.target}."
+            if folder.published
+            else "Nothing was published; what was charged stays charged."
+        )
+        Terminal(stderr=True).print(f"Interrupted. {kept}")
+        raise

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from onesided.cli._terminal import Terminal
 from onesided.verify import CheckResult, Verdict, markdown, own_checks, update, verdicts
 
 
@@ -37,8 +37,8 @@ def verify(
 
     Sound mechanisms must lose no more than they claim; deliberately broken ones must be caught.
     """
-    console = Console()
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Terminal()
+    with Progress(console=Terminal(stderr=True), transient=True) as bar:
         task = bar.add_task("Checking every path", total=None)
         found = verdicts(
             source=only,
@@ -58,7 +58,7 @@ def verify(
     _conclude(console, found, checks)
 
 
-def _conclude(console: Console, found: list[Verdict], checks: list[CheckResult]) -> None:
+def _conclude(console: Terminal, found: list[Verdict], checks: list[CheckResult]) -> None:
     """One line, and the exit code."""
     wrong = sum(not one.right for one in found) + sum(not one.right for one in checks)
     paths = sum(verdict.report.noise_paths for verdict in found)

@@ -3,8 +3,19 @@
 Nothing here sees secret data: a report is made of released values and words.
 """
 
-from onesided.report._folder import Publication, check_target, write_folder
+from onesided.report._folder import Publication, stated, write_folder
 from onesided.report._page import Page
 from onesided.report._render import write
+from onesided.report._spreadsheet import csv_text
+from onesided.report._target import NewFolder, new_folder
 
-__all__ = ["Page", "Publication", "check_target", "write", "write_folder"]
+__all__ = [
+    "NewFolder",
+    "Page",
+    "Publication",
+    "csv_text",
+    "new_folder",
+    "stated",
+    "write",
+    "write_folder",
+]

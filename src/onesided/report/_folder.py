@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import round_up, shown, text
-from onesided.errors import MissingDependencyError, OutputError
+from onesided.errors import MissingDependencyError
 from onesided.ledger import Entry
 from onesided.policy import Policy
 from onesided.report._page import Page
 from onesided.report._render import write
+from onesided.report._spreadsheet import csv_text
+from onesided.report._target import NewFolder, unwritable
 from onesided.session import Release
 
 
@@ -31,6 +30,7 @@ class Publication:
 
     threshold: T of "at most T", or None. latitude, longitude: degrees per key, or None.
     entries: the ledger extract. noun: what a group is, in the singular.
+    told_again: when the answer was drawn, if it was told from the ledger and no data were read.
     """
 
     release: Release
@@ -44,6 +44,20 @@ class Publication:
     latitude: NDArray[np.float64] | None = None
     longitude: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
+    told_again: str | None = None
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """What must be said before anything else."""
+        again, cut = self.told_again, self.release.guarantee.scope
+        words = (
+            f"Told again: drawn on {again}; the data were not read." if again else "",
+            "Units may have been cut. Every bound is a bound on "
+            f"{cut}, not on the data as they are."
+            if cut
+            else "",
+        )
+        return tuple(filter(None, words))
 
     @property
     def certified(self) -> NDArray[np.bool_] | None:
@@ -53,86 +67,31 @@ class Publication:
         return self.release.certified(self.threshold)
 
 
-def check_target(out: str | Path) -> Path:
-    """``out`` as a path that can be made; to be asked before anything is charged.
-
-    Errors: OutputError if it exists, if its parent does not, or if nothing can be put there.
-    """
-    target = _free(out)
-    try:
-        _beside(target).rmdir()
-    except OSError as error:
-        raise OutputError(
-            f"The output {str(target)!r} could not be written: {error.strerror or error}.",
-            hint="Choose another place, or ask for the right to write there.",
-            path=str(target),
-        ) from error
-    return target
-
-
-def _beside(target: Path) -> Path:
-    """A new hidden folder next to ``target``."""
-    return Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
-
-
-def _free(out: str | Path) -> Path:
-    """``out`` as a path that does not exist in a folder that does. Errors: OutputError."""
-    target = Path(out)
-    if target.exists():
-        raise OutputError(
-            f"The output folder {str(target)!r} exists already.",
-            hint="Choose a new name, or remove it: published results are never overwritten.",
-            path=str(target),
-        )
-    if not target.absolute().parent.is_dir():
-        raise OutputError(
-            f"There is no folder {str(target.absolute().parent)!r} to put the output in.",
-            hint="Create it first.",
-            path=str(target),
-        )
-    return target
-
-
-def write_folder(publication: Publication, out: str | Path) -> Path:
+def write_folder(publication: Publication, folder: NewFolder) -> Path:
     """Write release.parquet, release.csv, guarantee.json, policy.toml and report.html.
 
     The folder appears under its name only once everything is in it. Errors: OutputError.
     """
-    target = _free(out)
+    partial = folder.partial
     try:
-        partial = _beside(target)
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    try:
+        folder.release()
         _write_tables(publication, partial)
-        (partial / "guarantee.json").write_text(_guarantee(publication), encoding="utf-8")
+        document = json.dumps(stated(publication), indent=2, ensure_ascii=False)
+        (partial / "guarantee.json").write_text(document + "\n", encoding="utf-8")
         (partial / "policy.toml").write_text(publication.policy.to_toml(), encoding="utf-8")
         write(page(publication), partial / "report.html")
-        partial.chmod(0o755)
-        partial.rename(target)
+        return folder.publish()
     except OSError as error:
-        raise _unwritable(target, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(partial)
-    return target
-
-
-def _unwritable(target: Path, error: OSError) -> OutputError:
-    return OutputError(
-        f"The output {str(target)!r} could not be written: {error.strerror or error}.",
-        hint="The charge is in the ledger and the release is stored there: make room and ask "
-        "again with the same --id to get the same answer at no charge; without one it is lost.",
-        path=str(target),
-    )
+        raise unwritable(folder.target, error, charged=True) from error
 
 
 def _write_tables(publication: Publication, folder: Path) -> None:
+    """The release as Parquet, exactly, and as CSV, in which no text is a formula."""
     try:
         import duckdb  # noqa: PLC0415 - optional
     except ImportError:
         raise MissingDependencyError(
-            "Writing Parquet and CSV needs DuckDB.", hint="pip install 'onesided[cli]'"
+            "Writing Parquet needs DuckDB.", hint="pip install 'onesided[cli]'"
         ) from None
     columns = publication.release.columns()
     if publication.certified is not None:
@@ -142,8 +101,9 @@ def _write_tables(publication: Publication, folder: Path) -> None:
     with duckdb.connect() as connection:
         table = connection.sql("SELECT * FROM onesided_release")
         table.write_parquet(os.fspath(folder / "release.parquet"))
-        table.write_csv(os.fspath(folder / "release.csv"))
     del onesided_release
+    text = csv_text(tuple(columns), zip(*columns.values(), strict=True))
+    (folder / "release.csv").write_text(text, encoding="utf-8")
 
 
 def _array(values: list[Any]) -> NDArray[Any]:
@@ -151,13 +111,15 @@ def _array(values: list[Any]) -> NDArray[Any]:
     return np.array(values) if plain else np.array(values, dtype=object)
 
 
-def _guarantee(publication: Publication) -> str:
-    """The machine-readable guarantee."""
+def stated(publication: Publication) -> dict[str, Any]:
+    """The guarantee for programs. What a reader must know first stands first."""
     from onesided import __version__  # noqa: PLC0415 - the package's top knows its version
 
     release = publication.release
     certified = publication.certified
-    document = {
+    return {
+        "told_again": publication.told_again,
+        "cut_data": release.guarantee.scope or None,
         "onesided": __version__,
         "guarantee": release.guarantee.as_dict(),
         "policy_identity": publication.policy.identity,
@@ -181,7 +143,6 @@ def _guarantee(publication: Publication) -> str:
         },
         "in_words": publication.policy.explain(epsilon=_epsilon(publication)).splitlines(),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _epsilon(publication: Publication) -> Fraction:
@@ -205,6 +166,7 @@ def page(publication: Publication) -> Page:
         upper=release.interval.upper,
         lower_certain=release.interval.lower_certain,
         upper_certain=release.interval.upper_certain,
+        first=publication.first,
         scope=release.guarantee.scope,
         confidence=f"{float(Fraction(str(release.confidence))) * 100:g} %",
         threshold=publication.threshold if certified is not None else None,

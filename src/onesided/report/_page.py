@@ -31,6 +31,7 @@ class Page:
         upper: upper bound per row; not finite means that there is none.
         lower_certain: whether ``lower`` is never wrong (else it holds with ``confidence``).
         upper_certain: whether ``upper`` is never wrong (else it holds with ``confidence``).
+        first: what must be said before anything else, such as that units may have been cut.
         scope: what a certain bound is about where that is not the data as they are, as it stands
             after "about": "the bounded data (at most 3 places per person)".
         confidence: of the sides that are not certain, as text: "95 %".
@@ -58,6 +59,7 @@ class Page:
     upper: NDArray[Any]
     lower_certain: bool
     upper_certain: bool
+    first: tuple[str, ...] = ()
     scope: str = ""
     confidence: str = "95 %"
     threshold: int | None = None

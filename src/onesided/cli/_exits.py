@@ -1,0 +1,62 @@
+"""How a command ends: one table of exit codes, and signals that end it in 130 or 143."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType, TracebackType
+from typing import Final, Self
+
+from onesided.errors import BudgetExceededError, LedgerError, OnesidedError, OutputError
+
+FAILED, MISTAKE = 1, 70
+EXITS: Final = {
+    0: "done",
+    FAILED: "a check failed",
+    2: "bad input, nothing was spent",
+    3: "over budget, nothing was spent",
+    4: "the ledger could not be used",
+    5: "the output could not be written",
+    MISTAKE: "a mistake in onesided itself",
+    130: "interrupted (Ctrl-C)",
+    143: "terminated",
+}
+_ERRORS: Final = ((BudgetExceededError, 3), (LedgerError, 4), (OutputError, 5))
+
+
+def told() -> str:
+    """The table as a sentence for the help."""
+    return "Exit codes: " + "; ".join(f"{code} {words}" for code, words in EXITS.items()) + "."
+
+
+def exit_code(error: OnesidedError) -> int:
+    """The exit code that stands for ``error``."""
+    return next((code for kind, code in _ERRORS if isinstance(error, kind)), 2)
+
+
+class Signals:
+    """While it is open, Ctrl-C and a polite termination raise KeyboardInterrupt at any instant.
+
+    code: what the command then ends with, also where a library swallowed the exception; else 0.
+    """
+
+    def __init__(self) -> None:
+        self.code = 0
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # From here on a signal ends the process as it ends any other.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the system's
+        self.code = self.code or 128 + number
+        raise KeyboardInterrupt

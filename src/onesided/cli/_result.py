@@ -1,0 +1,117 @@
+"""What is said of a publication: to everybody, and to the curator alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from onesided._numbers import text
+from onesided.cli._terminal import Terminal, clean, print_json
+from onesided.report import Publication, stated
+from onesided.session import Diagnostics
+
+_MOST_FILES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A publication, where it went, and the ledger that was charged for it, without password."""
+
+    publication: Publication
+    ledger: str
+    new: bool
+    unit: str | None
+    files: tuple[Path, ...]
+    written: Path
+
+    @property
+    def first(self) -> str:
+        """The ledger, whether it is new, and what is left."""
+        left = "; ".join(
+            f"{text(left)} left on {edge}" for edge, left in self.publication.remaining.items()
+        )
+        name = self.ledger[:1].upper() + self.ledger[1:]
+        return f"{name} ({'new' if self.new else 'it was there'}): {left}."
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The same for programs."""
+        found = stated(self.publication)
+        found["ledger"] |= {"where": self.ledger, "new": self.new}
+        return {**found, "written": str(self.written)}
+
+
+def say(result: Result, *, as_json: bool, quiet: bool) -> None:
+    """Print the result: first its ledger, then what else must be known first, then the rest."""
+    if quiet:
+        return
+    if as_json:
+        print_json(result.document)
+        return
+    terminal, publication = Terminal(), result.publication
+    first = publication.first
+    told = first[0] + " " if publication.told_again else ""
+    terminal.print(told + result.first, style="bold")
+    for words in first[1:] if told else first:
+        terminal.print(words, style="bold yellow")
+    if len(result.files) > 1:
+        names = [clean(str(path)) for path in result.files[:_MOST_FILES]]
+        more = len(result.files) - len(names)
+        rest = f" and {more:,} more" if more else ""
+        terminal.print(f"Read {len(result.files):,} files: {', '.join(names)}{rest}")
+    terminal.print(_table(result))
+
+
+def _table(result: Result) -> Table:
+    """What was published, about whom, and what it cost."""
+    publication = result.publication
+    release, certified = publication.release, publication.certified
+    unit = f"each {result.unit}" if result.unit else "each row on its own (--unit protects people)"
+    table = Table(title=clean(publication.title), show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("protected", clean(unit))
+    table.add_row("groups", f"{len(release.keys.rows):,}")
+    if certified is not None:
+        table.add_row(f"certified at most {publication.threshold}", f"{int(certified.sum()):,}")
+        table.add_row("unknown", f"{int((~certified).sum()):,}")
+    elif publication.threshold is not None:
+        table.add_row("certified", "none: this policy allows no certain upper bound")
+    cut = bool(release.guarantee.scope)
+    table.add_row("upper bound", _side(certain=release.interval.upper_certain, cut=cut))
+    table.add_row("lower bound", _side(certain=release.interval.lower_certain, cut=cut))
+    for edge, loss in release.guarantee.epsilon.items():
+        charged = "nothing, it was told again" if publication.told_again else f"ε = {text(loss)}"
+        table.add_row(f"charged on {clean(edge)}", charged)
+    table.add_row("ledger entry", f"{release.entry}, head {publication.head[:16]}")
+    table.add_row("written to", f"{clean(str(result.written))}/ (open report.html)")
+    return table
+
+
+def _side(*, certain: bool, cut: bool) -> str:
+    if cut:
+        return f"{'certain' if certain else 'holds with 95 % per group'}, on cut data"
+    return "certain, never wrong" if certain else "holds with 95 % per group"
+
+
+def say_to_curator(notices: Terminal, facts: Diagnostics, *, epsilon: str) -> None:
+    """What only the curator may know; printed to the error stream and written nowhere."""
+    lines = [
+        f"  {number:,} {words}"
+        for number, words in (
+            (facts.counted_outside_keys, "counted in groups that are not in the keys (left out)"),
+            (facts.rows_of_undecided_kind, "rows of undecided kind (counted as protected)"),
+            (
+                facts.units_over_bound,
+                f"units in more groups than covered by ε = {epsilon} "
+                f"(up to {facts.most_groups_of_a_unit} groups)",
+            ),
+        )
+        if number
+    ]
+    if lines:
+        notices.print("For you, not for publication:", style="bold yellow")
+        notices.print("\n".join(lines))

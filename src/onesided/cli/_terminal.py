@@ -1,0 +1,37 @@
+"""What the terminal shows: words, never mark-up or control characters of the data's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+
+class Terminal(Console):
+    """A console on which text is text: brackets, emoji codes and escape sequences mean nothing."""
+
+    def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
+        super().__init__(stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Sentences are left to the terminal to wrap, so that a path or a hash is copied whole."""
+        sentences = all(isinstance(one, str | Text) for one in objects)
+        super().print(*objects, **{"soft_wrap": sentences, **options})
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Rich calls this for every plain text, also in tables and titles."""
+        lines = (clean(line) for line in text.split("\n"))
+        return super().render_str("\n".join(lines), **options)
+
+
+def clean(word: str) -> str:
+    """A text on one line that cannot steer the reader's terminal or hide what it says."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in word)
+
+
+def print_json(document: object) -> None:
+    """A document for programs; in ASCII, so that no name in it can steer a terminal."""
+    typer.echo(json.dumps(document, indent=2))
