@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import round_up, shown, text
+from onesided._numbers import shown, text
 from onesided.errors import MissingDependencyError
 from onesided.ledger import Entry
 from onesided.policy import Policy
@@ -192,7 +192,7 @@ def _question(publication: Publication) -> str:
 
 
 def _facts(publication: Publication) -> tuple[tuple[str, str], ...]:
-    left = ", ".join(f"{round_up(value):g}" for value in publication.remaining.values())
+    left = ", ".join(shown(value, up=False) for value in publication.remaining.values())
     return (
         ("privacy loss ε", text(publication.release.guarantee.headline)),
         ("budget left", left),
