@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Final, Protocol, TypeVar
 
 from sqlalchemy import Connection, insert
@@ -19,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
 from onesided.ledger import _schema
-from onesided.ledger._rows import Row
+from onesided.ledger._rows import COLUMNS, Row
 from onesided.ledger._schema import entries, payloads, versions
 from onesided.ledger._view import View
 from onesided.store.database import Database, framed_out
@@ -145,7 +144,7 @@ class Store:
             with database.transaction(write=True) as connection:
                 rows = decide(View(connection, seen=seen))
                 if rows:
-                    connection.execute(insert(entries), [asdict(row) for row in rows])
+                    connection.execute(insert(entries), [_values(row) for row in rows])
                 if payload is not None:
                     _insert_payload(connection, *payload)
                 pending = rows
@@ -221,6 +220,10 @@ def version_table_found(connection: Connection, *, schema: str | None = None) ->
             missing=tuple(missing),
         )
     return versions.name in found
+
+
+def _values(row: Row) -> dict[str, object]:
+    return {name: getattr(row, name) for name in COLUMNS}
 
 
 def _insert_payload(connection: Connection, charge: int, content: bytes) -> None:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sqlalchemy import Connection, Executable, func, select
+from sqlalchemy import Connection, Executable, bindparam, func, select
 
 from onesided.ledger._rows import COLUMNS, OPEN, Row, intact, tampered
 from onesided.ledger._schema import entries, payloads
 from onesided.store.sqlite import wide
 
+# Made once: building a statement costs more than running it.
 _LAST: Final = select(entries).order_by(entries.c.number.desc()).limit(1)
+_AT: Final = select(entries).where(entries.c.number == bindparam("at"))
+_LATEST: Final = _LAST.where(entries.c.policy_id == bindparam("policy"))
+_FIND: Final = select(entries).where(
+    entries.c.policy_id == bindparam("policy"),
+    entries.c.kind == bindparam("of_kind"),
+    entries.c.release_id == bindparam("release"),
+)
 _PAGE_ROWS: Final = 1000
 _PAGE_BYTES: Final = 2**24
 
@@ -41,7 +49,7 @@ class View:
 
     def at(self, number: int) -> Row | None:
         """The row of that number, unchecked."""
-        return self._one(select(entries).where(entries.c.number == number))
+        return self._one(_AT, at=number)
 
     def openings(self) -> tuple[Row, ...]:
         """The rows that opened accounts, in order, checked. Looks at no other rows."""
@@ -54,20 +62,12 @@ class View:
 
     def latest(self, *, policy_id: str) -> Row | None:
         """The last row of that policy, checked."""
-        order = entries.c.number.desc()
-        query = select(entries).where(entries.c.policy_id == policy_id).order_by(order).limit(1)
-        found = self._one(query)
+        found = self._one(_LATEST, policy=policy_id)
         return intact(found) if found else None
 
     def find(self, *, policy_id: str, kind: str, release_id: str) -> Row | None:
         """The one row of that policy, kind and release, checked."""
-        found = self._one(
-            select(entries).where(
-                entries.c.policy_id == policy_id,
-                entries.c.kind == kind,
-                entries.c.release_id == release_id,
-            )
-        )
+        found = self._one(_FIND, policy=policy_id, of_kind=kind, release=release_id)
         return intact(found) if found else None
 
     def rows(
@@ -137,13 +137,17 @@ class View:
         found = list(self._all(query if after is None else query.where(policy > after)))
         return found[0][0] if found else None
 
-    def _one(self, query: Executable) -> Row | None:
-        for values in self._all(query):
+    def _one(self, query: Executable, **values_of: object) -> Row | None:
+        for values in self._all(query, values_of):
             return _row(values)
         return None
 
-    def _all(self, query: Executable) -> Iterator[Any]:
-        return iter(()) if self._connection is None else iter(self._connection.execute(query))
+    def _all(
+        self, query: Executable, values_of: Mapping[str, object] | None = None
+    ) -> Iterator[Any]:
+        if self._connection is None:
+            return iter(())
+        return iter(self._connection.execute(query, values_of or {}))
 
 
 def _row(values: Any) -> Row:

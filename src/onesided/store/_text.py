@@ -10,6 +10,9 @@ from onesided.errors import ParameterError
 
 _MOST_BYTES: Final = 2**25
 _MOST_PARTS: Final = 10**6
+_ENCODER: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+)
 
 
 def read_json(written: str | bytes) -> object:
@@ -36,9 +39,7 @@ def canonical(value: object) -> str:
     >>> canonical({"b": 1, "a": "x"})
     '{"a":"x","b":1}'
     """
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    )
+    return _ENCODER.encode(value)
 
 
 def now() -> str:
