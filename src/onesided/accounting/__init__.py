@@ -1,6 +1,7 @@
 """What promises imply and how they add up: conversions, composition, tight totals."""
 
 from onesided.accounting._bound import Bound, along_path, reverse
+from onesided.accounting._charges import NOTE, Total, charge_loss, noise_note, total_of
 from onesided.accounting._compose import added, compose, compose_under, parallel
 from onesided.accounting._convert import by_way_of_absence, extended_to_osdp, from_dp, two_sided
 from onesided.accounting._guarantees import bounds_of, guarantee
@@ -26,9 +27,11 @@ from onesided.accounting._subsample import (
 from onesided.accounting._tight import tight_guarantee, total_loss
 
 __all__ = [
+    "NOTE",
     "Bound",
     "LossDistribution",
     "SampleAndNoise",
+    "Total",
     "added",
     "along_path",
     "amplify_addition",
@@ -38,12 +41,14 @@ __all__ = [
     "bounds_of",
     "by_way_of_absence",
     "certain_loss",
+    "charge_loss",
     "compose",
     "compose_under",
     "counts_loss",
     "extended_to_osdp",
     "from_dp",
     "guarantee",
+    "noise_note",
     "parallel",
     "reverse",
     "sample_and_noise",
@@ -52,6 +57,7 @@ __all__ = [
     "sampling_removal",
     "tight_guarantee",
     "total_loss",
+    "total_of",
     "two_sided",
     "two_sided_by_sampling",
     "two_sided_loss",

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from onesided._numbers import Loss, readable, shown
+from onesided.accounting import noise_note
 from onesided.policy import Edge, Guarantee, Policy, Shift
 from onesided.policy._shift import ABSENT
 from onesided.session._context import QueryContext
@@ -50,7 +51,8 @@ class Plan:
     "lower") on which no answer will ever be wrong. standard_deviation: of each answer's noise, in
     the answer's own unit; None where there is no one number. bias: by how much the estimates are
     too large on average, such as for noise on one side with its median taken out. why: the reason
-    for the mechanism. others: what else could answer at the same ε, and how well.
+    for the mechanism. others: what else could answer at the same ε, and how well. noise: what the
+    ledger keeps of the noise, for tight totals (:func:`onesided.accounting.noise_note`).
     """
 
     mechanism: Any
@@ -63,6 +65,7 @@ class Plan:
     why: str = ""
     others: tuple[Option, ...] = ()
     delta_remaining: Mapping[str, Fraction] = field(default_factory=dict)
+    noise: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def affordable(self) -> bool:
@@ -123,8 +126,9 @@ def priced(
 ) -> Plan:
     """A plan that charges each edge the worst of its ``shifts`` by the mechanism's own loss."""
     cost = mechanism.loss if loss is None else loss
+    possible = {edge.name: tuple(many) for edge, many in shifts.items()}
     charge: dict[str, Loss] = {
-        edge.name: max(cost(shift) for shift in many) for edge, many in shifts.items()
+        edge: max(cost(shift) for shift in many) for edge, many in possible.items()
     }
     return Plan(
         mechanism=mechanism,
@@ -137,6 +141,7 @@ def priced(
         bias=bias,
         why=why,
         others=others,
+        noise=noise_note(mechanism, possible) if loss is None else {},
     )
 
 

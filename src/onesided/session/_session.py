@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from onesided._numbers import Number, positive
+from onesided.accounting import NOTE, Total, total_of
 from onesided.engine._rowwise import require_rowwise
 from onesided.engine._table import Table
 from onesided.errors import ParameterError, PolicyError, called
@@ -97,6 +98,24 @@ class Session:
         """What was spent on each edge."""
         return self._account.spent
 
+    def total(self, *, delta: Number) -> Total:
+        """What all charges of this account lose together: added up, and tight at that δ.
+
+        From the ledger's own rows, each edge in its own direction. The sum always holds; see
+        :class:`onesided.accounting.Total` for when the tight total does. Spends nothing.
+        delta: the probability, per edge, that the tight ε may be exceeded; such as "1e-9".
+
+        >>> import onesided as od, polars as pl
+        >>> people = pl.DataFrame({"place": ["a", "b"]})
+        >>> session = Session(people, policy=od.policy.bounded(), budget=1)
+        >>> session.count(by="place", keys=["a", "b"], epsilon="1/2").entry
+        2
+        >>> session.total(delta="1e-6").plain.headline
+        Fraction(1, 2)
+        """
+        charges = self.ledger.entries(kind="spend", policy_id=self.policy.identity)
+        return total_of(self.policy, charges, delta=delta)
+
     count = query_method(Count)
     top_k = query_method(TopK)
     above = query_method(Above)
@@ -160,7 +179,11 @@ class Session:
             charge,
             delta=delta,
             label=prepared.label,
-            detail={**prepared.detail, "unit": self._context().unit_name},
+            detail={
+                **prepared.detail,
+                "unit": self._context().unit_name,
+                **({NOTE: prepared.plan.noise} if prepared.plan.noise else {}),
+            },
             release_id=question.id,
         )
         answer = prepared.draw(secret, self._noise)

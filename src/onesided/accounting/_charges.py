@@ -1,0 +1,176 @@
+"""The tight total of charges on record: what they say of their noise, and what follows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Protocol
+
+from onesided._numbers import INFINITE, Infinite, Number, exact, probability, text, whole
+from onesided.accounting._bound import Bound
+from onesided.accounting._guarantees import guarantee
+from onesided.accounting._losses import bound_loss, certain_loss, counts_loss
+from onesided.accounting._pld import LossDistribution
+from onesided.errors import ParameterError, PolicyError
+from onesided.mechanism import Counts
+from onesided.policy import Guarantee, Policy, Shift
+
+# The note's place in a charge's detail, and the version of what it says; a meaning never changes.
+NOTE: Final = "noise"
+VERSION: Final = 1
+_WORTH: Final = Fraction(999, 1000)
+
+
+class Charge(Protocol):
+    """One charge as a ledger tells it."""
+
+    @property
+    def epsilon(self) -> Mapping[str, Fraction]:
+        """ε charged, per edge."""
+        ...
+
+    @property
+    def delta(self) -> Mapping[str, Fraction]:
+        """δ charged, per edge."""
+        ...
+
+    @property
+    def detail(self) -> Mapping[str, object]:
+        """What the charge says of itself."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """What several charges lose together, each edge in its own direction.
+
+    plain: ε and δ added up; holds however each question was chosen. tight: the least (ε, δ) at
+    the δ that was asked for, where that is less; holds if how much noise each answer got was
+    fixed before the first answer was seen (what is asked may depend on answers).
+    charges: how many.
+    """
+
+    plain: Guarantee
+    tight: Guarantee
+    charges: int
+
+    def __str__(self) -> str:
+        lines = [f"{self.charges:,} charges. Added up: {self.plain}", f"Tight: {self.tight}"]
+        return "\n".join(lines)
+
+
+def noise_note(mechanism: object, shifts: Mapping[str, Iterable[Shift]]) -> dict[str, object]:
+    """What a charge must say of its noise for a tight total; empty where that gains nothing.
+
+    shifts: how much the counts can rise and fall along each edge. Only counts with noise on both
+    sides lose less together than the sum of their ε, so only those are noted.
+
+    >>> noise_note(Counts(1, "1/2"), {"a -> b": [Shift(rise=0, fall=1)]})["edges"]
+    {'a -> b': [[0, 1]]}
+    """
+    if type(mechanism) is not Counts:
+        return {}
+    rates = (mechanism.upper_rate, mechanism.lower_rate)
+    if any(isinstance(one, Infinite) for one in rates):
+        return {}
+    upper, lower = (text(one) for one in rates if not isinstance(one, Infinite))
+    edges = {edge: sorted([s.rise, s.fall] for s in many) for edge, many in shifts.items()}
+    return {"version": VERSION, "kind": "counts", "upper": upper, "lower": lower, "edges": edges}
+
+
+def charge_loss(
+    note: object, *, edge: str, epsilon: Fraction, delta: Fraction = Fraction(0)
+) -> LossDistribution:
+    """The loss along ``edge`` of a charge of (ε, δ) that says ``note`` of its noise.
+
+    A note that cannot be read, or does not lose exactly the ε that was charged, is not believed:
+    then all that is known is (ε, δ).
+    """
+    known = _noted(note, edge=edge)
+    if known is not None and not delta:
+        mechanism, shifts = known
+        if max(mechanism.loss(shift) for shift in shifts) == epsilon:
+            return counts_loss(mechanism, shifts)
+    return bound_loss(Bound(epsilon, delta)) if epsilon or delta else certain_loss(0)
+
+
+def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> Total:
+    """What ``charges`` under one policy lose together: added up, and tight at ``delta``.
+
+    Pure. Never swaps, joins or averages directions: each edge is summed on its own.
+    Errors: PolicyError for a charge with other edges than the policy's.
+    """
+    allowed = probability(delta, name="delta")
+    names = [edge.name for edge in policy.edges]
+    alike: dict[str, Counter[tuple[str, Fraction, Fraction]]] = {name: Counter() for name in names}
+    notes: dict[str, object] = {}
+    count = 0
+    for charge in charges:
+        count += 1
+        if set(charge.epsilon) != set(names):
+            raise PolicyError(
+                f"A charge is on {', '.join(charge.epsilon)}, not on the edges of {policy.name!r}.",
+                hint="Give the charges of this policy's account alone.",
+            )
+        note = charge.detail.get(NOTE)
+        key = repr(note)
+        notes[key] = note
+        for name in names:
+            alike[name][key, charge.epsilon[name], charge.delta.get(name, Fraction(0))] += 1
+    plain = {name: _added(groups) for name, groups in alike.items()}
+    tight = {
+        name: _less(plain[name], _tight(groups, notes, edge=name), allowed)
+        for name, groups in alike.items()
+    }
+    return Total(plain=guarantee(policy, plain), tight=guarantee(policy, tight), charges=count)
+
+
+def _added(groups: Mapping[tuple[str, Fraction, Fraction], int]) -> Bound:
+    epsilon = sum((n * one for (_, one, _), n in groups.items()), Fraction(0))
+    delta = sum((n * one for (_, _, one), n in groups.items()), Fraction(0))
+    return Bound(epsilon, min(Fraction(1), delta))
+
+
+def _tight(
+    groups: Mapping[tuple[str, Fraction, Fraction], int], notes: Mapping[str, object], *, edge: str
+) -> LossDistribution:
+    total = certain_loss(0)
+    for (key, epsilon, delta), count in groups.items():
+        one = charge_loss(notes[key], edge=edge, epsilon=epsilon, delta=delta)
+        total = total + one.times(count)
+    return total
+
+
+def _less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
+    """The tight bound at that δ; the plain one where no more than a thousandth is gained by it.
+
+    Any δ buys a little ε, also of a loss that is certain: not worth a promise that may fail.
+    """
+    epsilon = loss.epsilon(allowed)
+    if epsilon is INFINITE or (plain.delta <= allowed and plain.epsilon * _WORTH <= epsilon):
+        return plain
+    return Bound(epsilon, allowed)
+
+
+def _noted(note: object, *, edge: str) -> tuple[Counts, list[Shift]] | None:
+    """The counts and their shifts along ``edge`` that a note tells; None if it tells none."""
+    if not isinstance(note, Mapping) or note.get("version") != VERSION:
+        return None
+    edges = note.get("edges")
+    told = edges.get(edge) if isinstance(edges, Mapping) else None
+    if note.get("kind") != "counts" or not isinstance(told, list) or not told:
+        return None
+    try:
+        shifts = [
+            Shift(
+                rise=whole(rise, name="rise", least=0),
+                fall=whole(fall, name="fall", least=0),
+            )
+            for rise, fall in told
+        ]
+        rates = [exact(note.get(side), name=side) for side in ("upper", "lower")]
+        return Counts(*rates), shifts
+    except (ParameterError, TypeError, ValueError):
+        return None
