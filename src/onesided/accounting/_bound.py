@@ -6,11 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from onesided._frozen import Exact, Given
 from onesided._numbers import INFINITE, Infinite, Loss, Number, exact, probability
 from onesided.bounds._directed_rounding import exp_bounds, short_up
 
 
-@dataclass(frozen=True, slots=True)
+def _loss(value: Loss | Number, *, name: str) -> Loss:
+    return value if isinstance(value, Infinite) else exact(value, name=name)
+
+
+@dataclass(frozen=True)
 class Bound:
     """``Pr[M(X) in S] <= e^epsilon Pr[M(Y) in S] + delta`` for each move X -> Y of one edge, all S.
 
@@ -19,13 +24,8 @@ class Bound:
     Errors: ParameterError for NaN, or a δ outside [0, 1].
     """
 
-    epsilon: Loss
-    delta: Fraction = Fraction(0)
-
-    def __init__(self, epsilon: Loss | Number, delta: Number = 0) -> None:
-        loss = epsilon if isinstance(epsilon, Infinite) else exact(epsilon, name="epsilon")
-        object.__setattr__(self, "epsilon", loss)
-        object.__setattr__(self, "delta", probability(delta, name="delta"))
+    epsilon: Given[Loss | Number, Loss] = Given(_loss)
+    delta: Exact = Given(probability, default=0)
 
 
 NOTHING = Bound(INFINITE, 1)

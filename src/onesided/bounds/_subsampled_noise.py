@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from onesided._frozen import settle
 from onesided._numbers import Number, exp_neg_bounds, log_up, positive, whole
 from onesided.errors import ParameterError
 
@@ -78,10 +79,7 @@ class SampledNoise:
                 f"and {centre!r}.",
                 hint="Use 'whole' for what the library draws, 'real' for what the note prints.",
             )
-        object.__setattr__(self, "epsilon", loss)
-        object.__setattr__(self, "noise", noise)
-        object.__setattr__(self, "rescale", bool(rescale))
-        object.__setattr__(self, "centre", centre)
+        settle(self, epsilon=loss, noise=noise, rescale=bool(rescale), centre=centre)
 
     def error(self, count: int, *, measure: Measure = "squared") -> Enclosure:
         """Of equation (3) at a true ``count``. Absolute errors: up to 10^5, in two seconds."""

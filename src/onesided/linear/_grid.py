@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import settle
 from onesided._numbers import exact, positive, whole
 from onesided.errors import DataError, ParameterError
 
@@ -62,11 +63,8 @@ class Grid:
                 f"A grid of {len(sides)} axes has as many spacings, got {spacing!r}.",
                 hint="Give one spacing, or one per axis.",
             )
-        object.__setattr__(self, "shape", sides)
-        object.__setattr__(self, "origin", origin)
         widths = tuple(positive(step, name="spacing") for step in steps)
-        object.__setattr__(self, "spacing", widths)
-        object.__setattr__(self, "box", bool(box))
+        settle(self, shape=sides, origin=origin, spacing=widths, box=bool(box))
 
     @property
     def cells(self) -> int:

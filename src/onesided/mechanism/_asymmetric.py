@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._frozen import Exact, Given, Rate, Whole
 from onesided._numbers import MAX_COUNT, Loss, Number, exact, positive, rate, regular, whole
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
@@ -17,7 +18,7 @@ from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ALap:
     """The asymmetric Laplace mechanism for real-valued sums, as whole steps of a declared grid.
 
@@ -34,16 +35,12 @@ class ALap:
     Errors: ParameterError for rates that, per step, are outside 2^-40 .. 2^10.
     """
 
-    upper_rate: Loss
-    lower_rate: Loss
-    grid: Fraction
+    upper_rate: Rate = Given(rate)
+    lower_rate: Rate = Given(rate)
+    _: KW_ONLY
+    grid: Exact = Given(positive)
 
-    def __init__(
-        self, upper_rate: Loss | Number, lower_rate: Loss | Number, *, grid: Number
-    ) -> None:
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
-        object.__setattr__(self, "grid", positive(grid, name="grid"))
+    def __post_init__(self) -> None:
         self._counts  # noqa: B018 - refuses rates that are out of range per step
 
     @classmethod
@@ -95,7 +92,7 @@ class ALap:
         return Counts(self.upper_rate * self.grid, self.lower_rate * self.grid)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AGeo:
     """The asymmetric geometric mechanism: ``count + G_up - G_down`` clamped to [0, ``most``].
 
@@ -108,14 +105,10 @@ class AGeo:
     ``f + G`` clamped, so the end holds the whole tail. Errors: ParameterError.
     """
 
-    upper_rate: Loss
-    lower_rate: Loss
-    most: int
-
-    def __init__(self, upper_rate: Loss | Number, lower_rate: Loss | Number, *, most: int) -> None:
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
-        object.__setattr__(self, "most", whole(most, name="most"))
+    upper_rate: Rate = Given(rate)
+    lower_rate: Rate = Given(rate)
+    _: KW_ONLY
+    most: Whole = Given(whole)
 
     @classmethod
     def for_policy(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import Given, MaybeWhole, Rate, Whole
 from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, regular, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
@@ -67,7 +68,18 @@ class ContinualAnswer:
         ).at_least(0)
 
 
-@dataclass(frozen=True, slots=True)
+def _steps(number: int, *, name: str = "horizon") -> int:
+    try:
+        return whole(number, name=name, least=1, most=_MOST_STEPS)
+    except ParameterError as error:
+        raise ParameterError(
+            f"A horizon is a number of steps from 1 to 2^40, got {number!r}.",
+            hint="Use None for a stream without an end.",
+            value=number,
+        ) from error
+
+
+@dataclass(frozen=True)
 class ContinualCount:
     """At every step, how many there have been so far: noisy sums over a binary tree of steps.
 
@@ -93,25 +105,14 @@ class ContinualCount:
     Errors: ParameterError.
     """
 
-    upper_rate: Loss
-    lower_rate: Loss
-    horizon: int | None
-    width: int
+    upper_rate: Rate = Given(rate)
+    lower_rate: Rate = Given(rate)
+    _: KW_ONLY
+    horizon: MaybeWhole = Given(_steps, optional=True)
+    width: Whole = Given(whole, least=1, default=1)
 
-    def __init__(
-        self,
-        upper_rate: Loss | Number,
-        lower_rate: Loss | Number,
-        *,
-        horizon: int | None,
-        width: int = 1,
-    ) -> None:
-        steps = None if horizon is None else _steps(horizon)
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
-        object.__setattr__(self, "horizon", steps)
-        object.__setattr__(self, "width", whole(width, name="width", least=1))
-        self.law(_MOST_STEPS if steps is None else 1)  # refuses rates too small to draw
+    def __post_init__(self) -> None:
+        self.law(_MOST_STEPS if self.horizon is None else 1)  # refuses rates too small to draw
 
     @classmethod
     def for_policy(
@@ -275,14 +276,3 @@ class ContinualStream(Once):
 def _answer(time: int, nodes: tuple[_Node, ...]) -> ContinualAnswer:
     total = np.asarray(np.sum([node.noisy for node in nodes], axis=0), dtype=np.int64)
     return ContinualAnswer(time, total, tuple(node.law for node in nodes))
-
-
-def _steps(number: int) -> int:
-    try:
-        return whole(number, name="horizon", least=1, most=_MOST_STEPS)
-    except ParameterError as error:
-        raise ParameterError(
-            f"A horizon is a number of steps from 1 to 2^40, got {number!r}.",
-            hint="Use None for a stream without an end.",
-            value=number,
-        ) from error

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import ParameterError
 from onesided.mechanism._base import counts_of
@@ -36,7 +37,7 @@ class Interval:
         return Interval(lower, upper, self.lower_certain, self.upper_certain)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Counts:
     """Release ``count + G_up - G_down``, two independent geometrics, for each count.
 
@@ -52,28 +53,18 @@ class Counts:
     (one-sided note). Errors: ParameterError.
     """
 
-    upper_rate: Loss
-    lower_rate: Loss
+    upper_rate: Rate = Given(rate)
+    lower_rate: Rate = Given(rate)
+    _: KW_ONLY
     correction: Correction = "none"
     clip: bool = False
 
-    def __init__(
-        self,
-        upper_rate: Loss | Number,
-        lower_rate: Loss | Number,
-        *,
-        correction: Correction = "none",
-        clip: bool = False,
-    ) -> None:
-        if correction not in ("none", "mean", "median"):
+    def __post_init__(self) -> None:
+        if self.correction not in ("none", "mean", "median"):
             raise ParameterError(
-                f"correction must be 'none', 'mean' or 'median', got {correction!r}.",
+                f"correction must be 'none', 'mean' or 'median', got {self.correction!r}.",
                 hint="Use 'mean' for unbiased answers, 'median' for the least absolute error.",
             )
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
-        object.__setattr__(self, "correction", correction)
-        object.__setattr__(self, "clip", bool(clip))
 
     @classmethod
     def for_policy(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, whole
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
@@ -19,7 +20,7 @@ from onesided.policy import GroupCount, Policy, Shift
 _BRANCHINGS: Final = (2, 4, 8, 16, 32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cumulative:
     """Noisy counts of runs of bins, from which every cumulative count is a sum of few.
 
@@ -35,27 +36,15 @@ class Cumulative:
     Errors: ParameterError.
     """
 
-    upper_rate: Loss
-    lower_rate: Loss
-    bins: int
-    levels: int
-    branching: int
+    upper_rate: Rate = Given(rate)
+    lower_rate: Rate = Given(rate)
+    _: KW_ONLY
+    bins: Whole = Given(whole, least=1)
+    levels: Whole = Given(whole, least=1, default=1)
+    branching: Whole = Given(whole, least=2, default=2)
 
-    def __init__(
-        self,
-        upper_rate: Loss | Number,
-        lower_rate: Loss | Number,
-        *,
-        bins: int,
-        levels: int = 1,
-        branching: int = 2,
-    ) -> None:
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
-        object.__setattr__(self, "bins", whole(bins, name="bins", least=1))
-        object.__setattr__(self, "branching", whole(branching, name="branching", least=2))
-        deepest = _deepest(self.bins, self.branching)
-        object.__setattr__(self, "levels", whole(levels, name="levels", least=1, most=deepest))
+    def __post_init__(self) -> None:
+        whole(self.levels, name="levels", most=_deepest(self.bins, self.branching))
 
     @classmethod
     def for_policy(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from numpy.typing import ArrayLike
 
+from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, Loss, Number, exp_neg_bounds, rate, round_down, whole
 from onesided.errors import UnprotectableError
 from onesided.mechanism._counts import Counts
@@ -14,7 +15,7 @@ from onesided.noise import BoolArray, Noise
 from onesided.policy import Policy, Shift
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AtMost:
     """Certify the counts that are at most ``threshold``; say nothing of the others.
 
@@ -25,12 +26,9 @@ class AtMost:
     Source: ADP-2021 Theorem 11, ADP-2022 Corollary V.6, with integer noise. Errors: ParameterError.
     """
 
-    threshold: int
-    upper_rate: Loss
-
-    def __init__(self, threshold: int, *, upper_rate: Loss | Number) -> None:
-        object.__setattr__(self, "threshold", whole(threshold, name="threshold"))
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
+    threshold: Whole = Given(whole)
+    _: KW_ONLY
+    upper_rate: Rate = Given(rate)
 
     @classmethod
     def for_policy(

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import settle
 from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.linear._choose import candidates
@@ -87,13 +88,16 @@ class Linear:
     ) -> None:
         ways, asked = _operator(strategy), _operator(workload)
         check_spans(ways, asked)
-        object.__setattr__(self, "strategy", ways)
-        object.__setattr__(self, "workload", asked)
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
-        object.__setattr__(self, "non_negative", bool(non_negative))
-        object.__setattr__(self, "shifts", MappingProxyType(dict(shifts or {})))
-        object.__setattr__(self, "notes", tuple(notes))
+        settle(
+            self,
+            strategy=ways,
+            workload=asked,
+            upper_rate=rate(upper_rate, name="upper_rate"),
+            lower_rate=rate(lower_rate, name="lower_rate"),
+            non_negative=bool(non_negative),
+            shifts=MappingProxyType(dict(shifts or {})),
+            notes=tuple(notes),
+        )
 
     @classmethod
     def for_policy(

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, text, whole
 from onesided.errors import DataError, UnprotectableError
 from onesided.mechanism._base import counts_of
@@ -21,7 +22,7 @@ from onesided.policy._shift import ABSENT
 MOST_RECORDS: Final = 2**30
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecordSample:
     """Keep each open record with probability ``1 - e^-rate``, by independent exact coins.
 
@@ -41,10 +42,7 @@ class RecordSample:
     Errors: ParameterError.
     """
 
-    rate: Loss
-
-    def __init__(self, rate: Loss | Number) -> None:
-        object.__setattr__(self, "rate", _rate(rate))
+    rate: Rate = Given(rate)
 
     @classmethod
     def for_policy(
@@ -131,10 +129,6 @@ def samples_for(policy: Policy, *, epsilon: Number) -> Mapping[str, RecordSample
     return {
         kind: RecordSample.for_policy(policy, epsilon=epsilon, counted=[kind]) for kind in kinds
     }
-
-
-def _rate(given: Loss | Number) -> Loss:
-    return rate(given, name="rate")
 
 
 def _nothing_open(policy: Policy) -> UnprotectableError:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._frozen import Given, MaybeWhole, Rate, Whole
 from onesided._numbers import Loss, Number, rate, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
@@ -40,7 +41,16 @@ class SparseAnswers(NamedTuple):
     """The noisy count where ``answered``; 0 elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+def thresholds_of(given: object, *, name: str = "threshold") -> Thresholds:
+    """One public threshold, or a tuple of them; each a whole number of at least 0."""
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return tuple(whole(one, name=name) for one in given)
+    return whole(given, name=name)
+
+
+@dataclass(frozen=True)
 class SparseVector:
     """Certify "at most t" for free; publish ``count + G`` when that exceeds t; stop after enough.
 
@@ -66,23 +76,11 @@ class SparseVector:
     integers, where ``z <= t`` certifies at the best rate possible. Errors: ParameterError.
     """
 
-    thresholds: Thresholds
-    upper_rate: Loss
-    max_answers: int | None
-    per_key: int
-
-    def __init__(
-        self,
-        thresholds: int | Sequence[int],
-        *,
-        upper_rate: Loss | Number,
-        max_answers: int | None = None,
-        per_key: int = 1,
-    ) -> None:
-        object.__setattr__(self, "thresholds", thresholds_of(thresholds))
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "max_answers", _limit(max_answers))
-        object.__setattr__(self, "per_key", whole(per_key, name="per_key", least=1))
+    thresholds: Given[int | Sequence[int], Thresholds] = Given(thresholds_of)
+    _: KW_ONLY
+    upper_rate: Rate = Given(rate)
+    max_answers: MaybeWhole = Given(whole, least=1, default=None, optional=True)
+    per_key: Whole = Given(whole, least=1, default=1)
 
     @classmethod
     def for_policy(
@@ -210,15 +208,6 @@ def decide(noisy: IntArray, thresholds: IntArray, *, left: int | None) -> Sparse
 
 def _limit(max_answers: int | None) -> int | None:
     return None if max_answers is None else whole(max_answers, name="max_answers", least=1)
-
-
-def thresholds_of(given: object) -> Thresholds:
-    """One public threshold, or a tuple of them; each a whole number of at least 0."""
-    if isinstance(given, np.ndarray):
-        given = given.tolist()
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        return tuple(whole(one, name="threshold") for one in given)
-    return whole(given, name="threshold")
 
 
 def with_thresholds(values: ArrayLike, thresholds: Thresholds) -> tuple[IntArray, IntArray]:

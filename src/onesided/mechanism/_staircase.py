@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import settle
 from onesided._numbers import (
     INFINITE,
     MIN_RATE,
@@ -79,16 +80,15 @@ class Staircase:
                 hint="Use a larger ε, or coarser steps.",
                 value=noise_rate,
             )
-        object.__setattr__(self, "noise_rate", slope)
-        object.__setattr__(self, "largest", top)
-        object.__setattr__(
+        settle(
             self,
-            "first",
-            _best_first(slope, top)
+            noise_rate=slope,
+            largest=top,
+            first=_best_first(slope, top)
             if first is None
             else whole(first, name="first", least=1, most=top),
+            max_groups=whole(max_groups, name="max_groups", least=1),
         )
-        object.__setattr__(self, "max_groups", whole(max_groups, name="max_groups", least=1))
 
     @classmethod
     def for_policy(

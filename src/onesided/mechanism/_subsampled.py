@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import (
     INFINITE,
     Infinite,
@@ -37,7 +38,7 @@ _GRID: Final = 2**80
 _LARGEST: Final = 2048
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subsampled:
     """Keep each unit with probability ``p = 1 - e^-keep_rate``, and run ``mechanism`` on those.
 
@@ -68,22 +69,10 @@ class Subsampled:
     """
 
     mechanism: Mechanism
-    keep_rate: Loss
-    max_groups: int
-    whole: bool
-
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        *,
-        keep_rate: Loss | Number,
-        max_groups: int = 1,
-        whole: bool = False,
-    ) -> None:
-        object.__setattr__(self, "mechanism", mechanism)
-        object.__setattr__(self, "keep_rate", rate(keep_rate, name="keep_rate"))
-        object.__setattr__(self, "max_groups", _whole(max_groups))
-        object.__setattr__(self, "whole", bool(whole))
+    _: KW_ONLY
+    keep_rate: Rate = Given(rate)
+    max_groups: Whole = Given(whole, least=1, default=1)
+    whole: bool = False
 
     @classmethod
     def for_policy(
@@ -211,10 +200,6 @@ class Subsampled:
             places = np.searchsorted(ends, start + np.flatnonzero(~dropped), side="right")
             kept += np.bincount(places, minlength=counts.size)
         return kept
-
-
-def _whole(max_groups: object) -> int:
-    return whole(max_groups, name="max_groups", least=1)
 
 
 def _rows_of(table: NDArray[Any], most: int) -> IntArray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._frozen import Given, Rate
 from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate, regular
 from onesided.errors import DataError
 from onesided.mechanism._counts import CONFIDENCE, Interval, bounds_at
@@ -16,7 +17,7 @@ from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Shift
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sums:
     """Release ``total + G_up - G_down``, two independent geometrics, for each total.
 
@@ -29,12 +30,8 @@ class Sums:
     Source: Propositions 3 and 4 of the one-sided note, for any sensitivity. Errors: ParameterError.
     """
 
-    upper_rate: Loss
-    lower_rate: Loss
-
-    def __init__(self, upper_rate: Loss | Number, lower_rate: Loss | Number) -> None:
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
+    upper_rate: Rate = Given(rate)
+    lower_rate: Rate = Given(rate)
 
     @classmethod
     def for_shifts(cls, shifts: Mapping[Edge, Iterable[Shift]], *, epsilon: Number) -> Sums:

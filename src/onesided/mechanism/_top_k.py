@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, Loss, Number, rate, whole
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
@@ -28,7 +29,7 @@ class TopKAnswer(NamedTuple):
     values: IntArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TopK:
     """Release the ``k`` largest of ``count + G``, with positions and values.
 
@@ -55,14 +56,10 @@ class TopK:
     Errors: ParameterError for k or rates that cannot be meant.
     """
 
-    k: int
-    upper_rate: Loss
-    per_key: int
-
-    def __init__(self, k: int, *, upper_rate: Loss | Number, per_key: int = 1) -> None:
-        object.__setattr__(self, "k", whole(k, name="k", least=1))
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "per_key", whole(per_key, name="per_key", least=1))
+    k: Whole = Given(whole, least=1)
+    _: KW_ONLY
+    upper_rate: Rate = Given(rate)
+    per_key: Whole = Given(whole, least=1, default=1)
 
     @classmethod
     def for_policy(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import (
     INFINITE,
     MAX_COUNT,
@@ -33,7 +34,7 @@ _BITS: Final = 128
 _DEEPEST: Final = 2048
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TruncatedCounts:
     """Release ``z = count + T`` for each count, T a geometric truncated to 0 .. ``width``.
 
@@ -58,14 +59,10 @@ class TruncatedCounts:
     Source: ours. Errors: ParameterError.
     """
 
-    upper_rate: Loss
-    width: int
-    per_key: int
-
-    def __init__(self, upper_rate: Loss | Number, *, width: int, per_key: int = 1) -> None:
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "width", whole(width, name="width", least=1))
-        object.__setattr__(self, "per_key", whole(per_key, name="per_key", least=1))
+    upper_rate: Rate = Given(rate)
+    _: KW_ONLY
+    width: Whole = Given(whole, least=1)
+    per_key: Whole = Given(whole, least=1, default=1)
 
     @classmethod
     def for_policy(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import (
     INFINITE,
     Infinite,
@@ -28,7 +29,7 @@ from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy, Shift
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UnknownKeys:
     """Release ``count - G`` for each key, and a key at all only if that is above ``threshold``.
 
@@ -53,12 +54,9 @@ class UnknownKeys:
     Source: one-sided note, remark on histograms; OSDP section 6.3.2. Errors: ParameterError.
     """
 
-    lower_rate: Loss
-    threshold: int
-
-    def __init__(self, lower_rate: Loss | Number, *, threshold: int = 0) -> None:
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
-        object.__setattr__(self, "threshold", whole(threshold, name="threshold"))
+    lower_rate: Rate = Given(rate)
+    _: KW_ONLY
+    threshold: Whole = Given(whole, default=0)
 
     @classmethod
     def for_policy(

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from onesided import _numbers
+from onesided._frozen import Given, Rate
 from onesided._numbers import Infinite, Loss, Number
 from onesided.errors import ParameterError
 
@@ -16,7 +17,7 @@ _BITS = 256
 _Bounds: TypeAlias = tuple[int, int]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class TwoSidedGeometric:
     """``D = G_upper - G_lower``, rates in nats per count; INFINITE means no noise on that side.
 
@@ -30,12 +31,8 @@ class TwoSidedGeometric:
     Errors: ParameterError for rates outside [2^-40, 2^10].
     """
 
-    upper: Loss
-    lower: Loss
-
-    def __init__(self, upper: Loss | Number, lower: Loss | Number) -> None:
-        object.__setattr__(self, "upper", _numbers.rate(upper, name="upper"))
-        object.__setattr__(self, "lower", _numbers.rate(lower, name="lower"))
+    upper: Rate = Given(_numbers.rate)
+    lower: Rate = Given(_numbers.rate)
 
     def tail_above(self, k: int) -> Fraction:
         """An upper bound of ``Pr[D > k]``."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 
+from onesided._frozen import settle
 from onesided._numbers import INFINITE, Infinite, Loss, readable, round_up, shown, text
 from onesided.policy._base import Policy
 
@@ -29,8 +30,8 @@ class Guarantee:
     made_for: Policy | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", MappingProxyType(dict(self.epsilon)))
-        object.__setattr__(self, "delta", MappingProxyType(dict(self.delta)))
+        epsilon, delta = (MappingProxyType(dict(part)) for part in (self.epsilon, self.delta))
+        settle(self, epsilon=epsilon, delta=delta)
 
     @property
     def headline(self) -> Loss:

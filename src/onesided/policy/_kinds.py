@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Literal
 
+from onesided._frozen import settle
 from onesided._numbers import INFINITE, Loss
 from onesided.errors import PolicyError
 from onesided.policy._arrows import Value
@@ -37,7 +38,7 @@ class KindPolicy(Policy):
 
     def __post_init__(self) -> None:
         _check_kinds(self._kinds)
-        object.__setattr__(self, "_default", self._default or self._kinds[0])
+        settle(self, _default=self._default or self._kinds[0])
         _check_edges(self._name, self._kinds, self._edges)
         for kind in (*(rule.kind for rule in self._rules), self.default_kind):
             if kind not in self._kinds or kind == ABSENT:

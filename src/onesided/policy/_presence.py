@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import combinations, islice
 from typing import Final, Literal
 
+from onesided._frozen import settle
 from onesided._numbers import round_up, whole
 from onesided.policy._base import Policy, Widened
 from onesided.policy._family import NUMBER, Family, Field, Option
@@ -33,8 +34,7 @@ class Presence(Policy):
     max_groups: int
 
     def __post_init__(self) -> None:
-        bound = whole(self.max_groups, name="max_groups", least=1)
-        object.__setattr__(self, "max_groups", bound)
+        settle(self, max_groups=whole(self.max_groups, name="max_groups", least=1))
 
     @property
     def name(self) -> str:

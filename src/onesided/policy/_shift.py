@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from onesided._frozen import settle
 from onesided._numbers import positive, whole
 from onesided.errors import PolicyError
 
@@ -26,8 +27,7 @@ class Shift:
     fall: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rise", whole(self.rise, name="rise"))
-        object.__setattr__(self, "fall", whole(self.fall, name="fall"))
+        settle(self, rise=whole(self.rise, name="rise"), fall=whole(self.fall, name="fall"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Edge:
     weight: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", positive(self.weight, name="weight of an edge"))
+        settle(self, weight=positive(self.weight, name="weight of an edge"))
 
     @property
     def name(self) -> str:

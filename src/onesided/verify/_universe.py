@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from onesided._frozen import settle
 from onesided._numbers import whole
 from onesided.errors import ParameterError, PolicyError
 from onesided.noise import IntArray
@@ -46,7 +47,7 @@ class Universe:
                     "can all be listed can be checked exactly.",
                     hint='Give a tuple such as ("a", "b"); for larger worlds use verify.audit.',
                 )
-            object.__setattr__(self, name, tuple(given))
+            settle(self, **{name: tuple(given)})
 
     def records(self, policy: Policy) -> tuple[Record, ...]:
         """Every record that one unit can be."""

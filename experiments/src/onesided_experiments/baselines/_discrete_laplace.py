@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from onesided.mechanism import Counts
-from onesided.mechanism.kit import count_moves, largest_rate
+from onesided.mechanism.kit import Given, Rate, count_moves, largest_rate
 from onesided.noise import IntArray, Noise
 from onesided.numbers import Loss, Number, rate
 from onesided.policy import Policy, Shift
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DiscreteLaplace:
     """Release ``count + G - G'`` with one rate on both sides: differential privacy's own noise.
 
@@ -24,10 +24,7 @@ class DiscreteLaplace:
     Errors: ParameterError.
     """
 
-    noise_rate: Loss
-
-    def __init__(self, noise_rate: Loss | Number) -> None:
-        object.__setattr__(self, "noise_rate", rate(noise_rate, name="noise_rate"))
+    noise_rate: Rate = Given(rate)
 
     @classmethod
     def for_policy(

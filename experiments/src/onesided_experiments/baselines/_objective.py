@@ -9,7 +9,7 @@ gives may be published about real people. That is why it does not stand among th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided.errors import DataError, ParameterError
+from onesided.mechanism.kit import Exact, Given
 from onesided.numbers import Number, positive
 from onesided_experiments._lazy import load
 
@@ -28,7 +29,19 @@ _TOLERANCE: Final = 1e-9
 _ROUNDS: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+def _ordinary(value: Number, *, name: str) -> Fraction:
+    """A number above 0 that floats can do arithmetic with."""
+    number = positive(value, name=name)
+    if Fraction(1, 2**40) <= number <= 2**40:
+        return number
+    raise ParameterError(
+        f"{name} must lie between 2^-40 and 2^40, got {value!r}.",
+        hint="Use a more ordinary number.",
+        value=value,
+    )
+
+
+@dataclass(frozen=True)
 class ObjectivePerturbation:
     """Logistic regression with a random linear term in its objective.
 
@@ -41,12 +54,9 @@ class ObjectivePerturbation:
     Errors: ParameterError for an ε or Λ that is not above 0 or is absurd.
     """
 
-    epsilon: Fraction
-    regularisation: Fraction
-
-    def __init__(self, *, epsilon: Number, regularisation: Number) -> None:
-        object.__setattr__(self, "epsilon", _ordinary(epsilon, "epsilon"))
-        object.__setattr__(self, "regularisation", _ordinary(regularisation, "regularisation"))
+    _: KW_ONLY
+    epsilon: Exact = Given(_ordinary)
+    regularisation: Exact = Given(_ordinary)
 
     def split(self, records: int) -> tuple[float, float]:
         """ε' for the noise, and Δ: how much regularisation is added to what was asked for."""
@@ -124,15 +134,3 @@ def _checked(features: Any, labels: ArrayLike) -> tuple[Any, Floats]:
             position=where,
         )
     return rows, np.where(truths, 1.0, -1.0)
-
-
-def _ordinary(value: Number, name: str) -> Fraction:
-    """A number above 0 that floats can do arithmetic with."""
-    number = positive(value, name=name)
-    if Fraction(1, 2**40) <= number <= 2**40:
-        return number
-    raise ParameterError(
-        f"{name} must lie between 2^-40 and 2^40, got {value!r}.",
-        hint="Use a more ordinary number.",
-        value=value,
-    )

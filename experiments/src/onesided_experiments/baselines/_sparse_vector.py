@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onesided.mechanism.kit import (
+    Given,
     Move,
+    Rate,
     Thresholds,
+    Whole,
     count_moves,
     decide,
+    settle,
     thresholds_of,
     with_thresholds,
 )
@@ -35,7 +39,7 @@ class GapAnswers(NamedTuple):
     """How far noisy count exceeds noisy threshold where ``above``; 0 elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GapSparseVector:
     """Say which counts exceed their threshold, by how much, until ``max_answers`` did.
 
@@ -57,23 +61,11 @@ class GapSparseVector:
     free: the shifts above keep it). Errors: ParameterError.
     """
 
-    thresholds: Thresholds
-    threshold_rate: Loss
-    query_rate: Loss
-    max_answers: int
-
-    def __init__(
-        self,
-        thresholds: int | Sequence[int],
-        *,
-        threshold_rate: Loss | Number,
-        query_rate: Loss | Number,
-        max_answers: int,
-    ) -> None:
-        object.__setattr__(self, "thresholds", thresholds_of(thresholds))
-        object.__setattr__(self, "threshold_rate", rate(threshold_rate, name="threshold_rate"))
-        object.__setattr__(self, "query_rate", rate(query_rate, name="query_rate"))
-        object.__setattr__(self, "max_answers", whole(max_answers, name="max_answers", least=1))
+    thresholds: Given[int | Sequence[int], Thresholds] = Given(thresholds_of)
+    _: KW_ONLY
+    threshold_rate: Rate = Given(rate)
+    query_rate: Rate = Given(rate)
+    max_answers: Whole = Given(whole, least=1)
 
     @classmethod
     def for_policy(
@@ -159,14 +151,16 @@ class AdaptiveGapSparseVector:
         max_answers: int,
         margin: int | None = None,
     ) -> None:
-        object.__setattr__(self, "thresholds", thresholds_of(thresholds))
-        object.__setattr__(self, "threshold_rate", rate(threshold_rate, name="threshold_rate"))
-        object.__setattr__(self, "query_rate", rate(query_rate, name="query_rate"))
-        object.__setattr__(self, "max_answers", whole(max_answers, name="max_answers", least=1))
-        half = _half(self.query_rate)
+        asked = rate(query_rate, name="query_rate")
+        half = _half(asked)
         usual = round(2 * TwoSidedGeometric(half, half).variance() ** 0.5)
-        object.__setattr__(
-            self, "margin", whole(usual if margin is None else margin, name="margin")
+        settle(
+            self,
+            thresholds=thresholds_of(thresholds),
+            threshold_rate=rate(threshold_rate, name="threshold_rate"),
+            query_rate=asked,
+            max_answers=whole(max_answers, name="max_answers", least=1),
+            margin=whole(usual if margin is None else margin, name="margin"),
         )
 
     @classmethod

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism import Counts
-from onesided.mechanism.kit import counts_of
+from onesided.mechanism.kit import counts_of, settle
 from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE, Infinite, Loss, Number, positive, rate
 from onesided.policy import ABSENT, GroupCount, Policy, Shift
@@ -41,7 +41,7 @@ class Suppress:
     accept: str = field(repr=False)
 
     def __init__(self, threshold: Loss | Number, *, accept: str = "") -> None:
-        object.__setattr__(self, "threshold", rate(threshold, name="threshold"))
+        settle(self, threshold=rate(threshold, name="threshold"), accept=accept)
         if not isinstance(accept, str) or accept != ACCEPTED:
             raise ParameterError(
                 "Suppress leaves people out because of what they ask for, and so gives them away: "
@@ -52,7 +52,6 @@ class Suppress:
                 threshold=threshold,
                 accept=accept,
             )
-        object.__setattr__(self, "accept", accept)
 
     def keeps(self, asked: Loss | Number) -> bool:
         """Whether a record that asks for ``asked`` (its own ε, or INFINITE) is counted."""

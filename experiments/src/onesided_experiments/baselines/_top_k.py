@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided.errors import DataError
-from onesided.mechanism.kit import count_moves, counts_of, largest_rate
+from onesided.mechanism.kit import Given, Rate, Whole, count_moves, counts_of, largest_rate
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.numbers import Loss, Number, positive, rate, strict_share, whole
 from onesided.policy import Policy, Shift
@@ -35,7 +35,7 @@ class GapTopKAnswer(NamedTuple):
         return self.leads - following
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GapTopK:
     """Positions of the ``k`` largest of ``count + G - G'``, with their leads over the rest.
 
@@ -62,12 +62,9 @@ class GapTopK:
     Source: Ding, Wang, Xiao and Zhang 2020 (free gap), Algorithm 1. Errors: ParameterError.
     """
 
-    k: int
-    noise_rate: Loss
-
-    def __init__(self, k: int, *, noise_rate: Loss | Number) -> None:
-        object.__setattr__(self, "k", whole(k, name="k", least=1))
-        object.__setattr__(self, "noise_rate", rate(noise_rate, name="noise_rate"))
+    k: Whole = Given(whole, least=1)
+    _: KW_ONLY
+    noise_rate: Rate = Given(rate)
 
     @classmethod
     def for_policy(
@@ -121,7 +118,7 @@ class MeasuredTopKAnswer(NamedTuple):
     combined: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MeasuredTopK:
     """Select with :class:`GapTopK`, measure the selected with two-sided noise, combine the two.
 
@@ -132,11 +129,8 @@ class MeasuredTopK:
     """
 
     select: GapTopK
-    measure_rate: Loss
-
-    def __init__(self, select: GapTopK, *, measure_rate: Loss | Number) -> None:
-        object.__setattr__(self, "select", select)
-        object.__setattr__(self, "measure_rate", rate(measure_rate, name="measure_rate"))
+    _: KW_ONLY
+    measure_rate: Rate = Given(rate)
 
     @classmethod
     def for_policy(

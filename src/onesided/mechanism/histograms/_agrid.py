@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._frozen import settle
 from onesided._numbers import Loss, Number, whole
 from onesided.errors import DataError
 from onesided.mechanism._counts import Counts
@@ -37,8 +38,7 @@ class GridPartition(Partition):
 
     def __init__(self, labels: IntArray, coarse: NDArray[np.float64], parents: IntArray) -> None:
         Partition.__init__(self, labels)
-        object.__setattr__(self, "coarse", coarse)
-        object.__setattr__(self, "parents", parents)
+        settle(self, coarse=coarse, parents=parents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +240,9 @@ def _map(shape: tuple[int, ...], columns: int | None) -> tuple[int, int]:
 
 def _check_grid(grid: AGrid | UniformGrid) -> None:
     """Refuse grids without cells, and noise that is not plain."""
-    object.__setattr__(grid, "side", whole(grid.side, name="side", least=1, most=_MOST))
+    settle(grid, side=whole(grid.side, name="side", least=1, most=_MOST))
     if grid.columns is not None:
-        object.__setattr__(grid, "columns", whole(grid.columns, name="columns", least=1))
+        settle(grid, columns=whole(grid.columns, name="columns", least=1))
     plain(grid.measuring, name="measuring")
     if isinstance(grid, AGrid):
         plain(grid.learning, name="learning")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import DataError, NoiseError, ParameterError
 from onesided.mechanism._counts import Counts
@@ -34,7 +35,18 @@ _MAX_CELLS: Final = 2**26
 _MAX_DRAWN: Final = 2**28
 
 
-@dataclass(frozen=True, slots=True)
+def _learn_rate(value: Loss | Number, *, name: str) -> Loss:
+    learnt = rate(value, name=name)
+    if learnt < _MIN_LEARN_RATE:
+        raise ParameterError(
+            f"{name} must be at least 2^-20, got {value!r}.",
+            hint="With so much noise no partition can be learnt; measure cells or the total.",
+            value=value,
+        )
+    return learnt
+
+
+@dataclass(frozen=True)
 class Dawa(TwoPhase):
     """A histogram as totals of intervals that were found to hold nearly equal counts.
 
@@ -71,39 +83,22 @@ class Dawa(TwoPhase):
     Errors: ParameterError for rates that cannot be meant; DataError above 2^26 cells.
     """
 
-    learn_rate: Loss
-    upper_rate: Loss
-    lower_rate: Loss
-    workload: Workload
-    clip: bool
+    learn_rate: Rate = Given(_learn_rate)
+    _: KW_ONLY
+    upper_rate: Rate = Given(rate)
+    lower_rate: Rate = Given(rate)
+    workload: Workload = "cells"
+    clip: bool = False
 
-    def __init__(
-        self,
-        learn_rate: Loss | Number,
-        *,
-        upper_rate: Loss | Number,
-        lower_rate: Loss | Number,
-        workload: Workload = "cells",
-        clip: bool = False,
-    ) -> None:
-        if workload not in ("cells", "ranges"):
+    def __post_init__(self) -> None:
+        if self.workload not in ("cells", "ranges"):
             raise ParameterError(
-                f"workload must be 'cells' or 'ranges', got {workload!r}.",
+                f"workload must be 'cells' or 'ranges', got {self.workload!r}.",
                 hint="Use 'ranges' if sums over ranges of cells matter more than single cells.",
             )
-        learnt = rate(learn_rate, name="learn_rate")
-        if learnt < _MIN_LEARN_RATE:
-            raise ParameterError(
-                f"learn_rate must be at least 2^-20, got {learn_rate!r}.",
-                hint="With so much noise no partition can be learnt; measure cells or the total.",
-                value=learn_rate,
-            )
-        object.__setattr__(self, "learn_rate", learnt)
-        measured = tree_rate if workload == "ranges" else rate
-        object.__setattr__(self, "upper_rate", measured(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", measured(lower_rate, name="lower_rate"))
-        object.__setattr__(self, "workload", workload)
-        object.__setattr__(self, "clip", bool(clip))
+        if self.workload == "ranges":
+            tree_rate(self.upper_rate, name="upper_rate")
+            tree_rate(self.lower_rate, name="lower_rate")
 
     @classmethod
     def for_policy(

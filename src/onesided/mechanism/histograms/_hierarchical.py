@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._frozen import Given, MaybeWhole, Rate
 from onesided._numbers import MIN_RATE, Loss, Number, positive, rate, whole
 from onesided.errors import ParameterError
 from onesided.linear._tree import (
@@ -93,7 +94,7 @@ def level_shares(edges: IntArray, branching: int) -> list[Fraction]:
     return [Fraction(part, _PARTS) for part in parts]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hierarchical(TwoPhase):
     """A histogram for ranges: noise on every level of a tree, made consistent by least squares.
 
@@ -111,25 +112,11 @@ class Hierarchical(TwoPhase):
     Errors: ParameterError for rates or a branching that cannot be meant.
     """
 
-    upper_rate: Loss
-    lower_rate: Loss
-    branching: int | None
-    clip: bool
-
-    def __init__(
-        self,
-        *,
-        upper_rate: Loss | Number,
-        lower_rate: Loss | Number,
-        branching: int | None = None,
-        clip: bool = False,
-    ) -> None:
-        object.__setattr__(self, "upper_rate", tree_rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", tree_rate(lower_rate, name="lower_rate"))
-        if branching is not None:
-            branching = whole(branching, name="branching", least=2, most=2**20)
-        object.__setattr__(self, "branching", branching)
-        object.__setattr__(self, "clip", bool(clip))
+    _: KW_ONLY
+    upper_rate: Rate = Given(tree_rate)
+    lower_rate: Rate = Given(tree_rate)
+    branching: MaybeWhole = Given(whole, least=2, most=2**20, default=None, optional=True)
+    clip: bool = False
 
     @classmethod
     def for_policy(

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import settle
 from onesided._numbers import Loss, Number, positive, regular, strict_share, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._counts import Counts
@@ -62,7 +63,7 @@ class Marginals:
     measuring: Counts
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", _sizes(self.sizes))
+        settle(self, sizes=_sizes(self.sizes))
         plain(self.pairing, name="pairing")
         plain(self.measuring, name="measuring")
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._frozen import settle
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, whole
 from onesided.errors import ParameterError
 from onesided.mechanism.histograms._open_shape_plan import (
@@ -97,9 +98,8 @@ class OpenShape:
             rate(
                 _further(one.open, first) or INFINITE, name="rate of an option's further open noise"
             )
-        object.__setattr__(self, "look", Rates(above, below, first))
-        object.__setattr__(self, "options", made)
-        object.__setattr__(self, "block", whole(block, name="block", least=1))
+        size = whole(block, name="block", least=1)
+        settle(self, look=Rates(above, below, first), options=made, block=size)
 
     @classmethod
     def for_policy(cls, policy: Policy, *, epsilon: Number, block: int = BLOCK) -> OpenShape:

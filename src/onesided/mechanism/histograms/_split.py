@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._rates import variance
@@ -30,7 +31,17 @@ class SplitCounts(NamedTuple):
     open: IntArray
 
 
-@dataclass(frozen=True, slots=True)
+def _listed(holds: Sequence[Holds], *, name: str) -> tuple[Holds, ...]:
+    for one in holds:
+        if one not in _HOLDS:
+            raise ParameterError(
+                f"{name}: a cell holds 'sensitive', 'open' or 'mixed' records, got {one!r}.",
+                hint="Say 'mixed' where you are not sure: it is always safe.",
+            )
+    return tuple(holds)
+
+
+@dataclass(frozen=True)
 class SplitHistogram:
     """Noise on both sides of each sensitive count, and only below each open count.
 
@@ -52,29 +63,13 @@ class SplitHistogram:
     Errors: ParameterError.
     """
 
-    upper_rate: Loss
-    lower_rate: Loss
-    open_rate: Loss
-    holds: tuple[Holds, ...] | None = None
-
-    def __init__(
-        self,
-        upper_rate: Loss | Number,
-        lower_rate: Loss | Number,
-        *,
-        open_rate: Loss | Number,
-        holds: Sequence[Holds] | None = None,
-    ) -> None:
-        object.__setattr__(self, "upper_rate", rate(upper_rate, name="upper_rate"))
-        object.__setattr__(self, "lower_rate", rate(lower_rate, name="lower_rate"))
-        object.__setattr__(self, "open_rate", rate(open_rate, name="open_rate"))
-        object.__setattr__(self, "holds", None if holds is None else tuple(holds))
-        for one in self.holds or ():
-            if one not in _HOLDS:
-                raise ParameterError(
-                    f"A cell holds 'sensitive', 'open' or 'mixed' records, got {one!r}.",
-                    hint="Say 'mixed' where you are not sure: it is always safe.",
-                )
+    upper_rate: Rate = Given(rate)
+    lower_rate: Rate = Given(rate)
+    _: KW_ONLY
+    open_rate: Rate = Given(rate)
+    holds: Given[Sequence[Holds] | None, tuple[Holds, ...] | None] = Given(
+        _listed, default=None, optional=True
+    )
 
     @classmethod
     def for_policy(

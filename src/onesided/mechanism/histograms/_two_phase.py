@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import settle
 from onesided._numbers import Loss, regular
 from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
@@ -55,8 +56,7 @@ class Partition:
         labels = array.astype(np.int64)
         for public in (labels, sizes):
             public.setflags(write=False)
-        object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "sizes", sizes)
+        settle(self, labels=labels, sizes=sizes)
 
     @classmethod
     def of_cells(cls, shape: tuple[int, ...]) -> Partition:

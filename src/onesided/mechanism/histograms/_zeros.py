@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import DataError, ParameterError, UnprotectableError, called
 from onesided.mechanism.histograms._two_phase import (
@@ -25,7 +26,7 @@ ZERO_SHARE: Final = Fraction(1, 10)
 OPEN_KINDS: Final = ("open",)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Zeroed:
     """A two-phase algorithm on all records, with zeros where open records seem to be none.
 
@@ -46,11 +47,8 @@ class Zeroed:
     """
 
     algorithm: TwoPhase
-    open_rate: Loss
-
-    def __init__(self, algorithm: TwoPhase, *, open_rate: Loss | Number) -> None:
-        object.__setattr__(self, "algorithm", algorithm)
-        object.__setattr__(self, "open_rate", rate(open_rate, name="open_rate"))
+    _: KW_ONLY
+    open_rate: Rate = Given(rate)
 
     def release(
         self, values: ArrayLike, open_values: ArrayLike, *, noise: Noise | None = None

@@ -11,11 +11,11 @@ from onesided.errors import DataError, ParameterError
 from onesided.noise import IntArray
 
 
-def letters_of(alphabet: Iterable[str]) -> tuple[str, ...]:
+def letters_of(alphabet: Iterable[str], *, name: str = "alphabet") -> tuple[str, ...]:
     """At least two different letters, each text. Errors: ParameterError."""
     if isinstance(alphabet, str):
         raise ParameterError(
-            f"The alphabet must be a list of letters, got the text {alphabet!r}.",
+            f"The {name} must be a list of letters, got the text {alphabet!r}.",
             hint='For example ["yes", "no"].',
         )
     letters = tuple(alphabet)

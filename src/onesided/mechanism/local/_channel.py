@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._frozen import settle
 from onesided._numbers import Loss, Number, probability
 from onesided.errors import ParameterError
 from onesided.mechanism.local._alias import AliasTable
@@ -55,9 +56,7 @@ class Channel(Randomiser):
                 f"exactly 1; row {where} does not fit.",
                 hint='Give fractions such as "1/3": floats rarely add up to exactly 1.',
             )
-        object.__setattr__(self, "alphabet", letters)
-        object.__setattr__(self, "outputs", names)
-        object.__setattr__(self, "chances", table)
+        settle(self, alphabet=letters, outputs=names, chances=table)
 
     def odds(self, source: str, target: str) -> Loss:
         real, other = (self.chances[self._places[letter]] for letter in (source, target))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from onesided._frozen import settle
 from onesided._numbers import INFINITE, Loss, Number, strict_share
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism.local._alphabet import chosen_of, letters_of
@@ -41,9 +42,12 @@ class RandomisedResponse(Marked):
     ) -> None:
         letters = letters_of(alphabet)
         chance = strict_share(truth, name="truth", hint="0 tells nothing and 1 hides nothing.")
-        object.__setattr__(self, "alphabet", letters)
-        object.__setattr__(self, "decoys", chosen_of(decoys, letters, name="decoy"))
-        object.__setattr__(self, "truth", chance)
+        settle(
+            self,
+            alphabet=letters,
+            decoys=chosen_of(decoys, letters, name="decoy"),
+            truth=chance,
+        )
 
     def _marks(self) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
         hidden, chosen = (1 - self.truth) / len(self.decoys), set(self.decoys)

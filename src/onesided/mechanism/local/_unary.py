@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from onesided._frozen import settle
 from onesided._numbers import Infinite, Loss, Number, probability
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism.local._alphabet import chosen_of, letters_of
@@ -40,7 +41,7 @@ class UnaryResponse(Marked):
         self, alphabet: Iterable[str], own: Sequence[Number], other: Sequence[Number]
     ) -> None:
         letters = letters_of(alphabet)
-        object.__setattr__(self, "alphabet", letters)
+        settle(self, alphabet=letters)
         for name, given in (("own", own), ("other", other)):
             chances = tuple(probability(chance, name=name) for chance in given)
             if len(chances) != len(letters):
@@ -49,7 +50,7 @@ class UnaryResponse(Marked):
                     f"{len(chances)}.",
                     hint="Give them in the alphabet's order.",
                 )
-            object.__setattr__(self, name, chances)
+            settle(self, **{name: chances})
         for letter, high, low in zip(letters, self.own, self.other, strict=True):
             if not low < high:
                 raise ParameterError(
