@@ -74,7 +74,7 @@ def _table(result: Result) -> Table:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     table.add_row("protected", clean(unit))
-    table.add_row("groups", f"{len(release.keys.rows):,}")
+    table.add_row("groups", f"{release.keys.size:,}")
     if certified is not None:
         table.add_row(f"certified at most {publication.threshold}", f"{int(certified.sum()):,}")
         table.add_row("unknown", f"{int((~certified).sum()):,}")

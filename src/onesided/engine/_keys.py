@@ -1,4 +1,7 @@
-"""Public keys: the groups that a release speaks about, given by the curator, never looked up."""
+"""Public keys: the groups that a release speaks about, given by the curator, never looked up.
+
+They are columns: whole numbers and booleans as arrays of NumPy, all else as arrays of objects.
+"""
 
 from __future__ import annotations
 
@@ -7,45 +10,79 @@ import hashlib
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided.errors import KeysError, UnknownColumnError
 from onesided.noise import IntArray
 
 Key = tuple[object, ...]
+_PLAIN: Final = frozenset([bool, int, str, dt.date, dt.datetime])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class PublicKeys:
     """One row per group, one column per grouping column; unique and without nulls."""
 
     names: tuple[str, ...]
-    rows: tuple[Key, ...]
+    arrays: tuple[NDArray[Any], ...]
+    size: int
 
-    def columns(self) -> dict[str, list[object]]:
-        """The same, column by column."""
-        return {name: [row[i] for row in self.rows] for i, name in enumerate(self.names)}
+    @classmethod
+    def of(cls, names: Sequence[str], rows: Sequence[Key]) -> PublicKeys:
+        """From rows of plain Python values; no names make the one group of everything."""
+        columns = zip(*rows, strict=True) if names else ()
+        return cls(tuple(names), tuple(_array(list(column)) for column in columns), len(rows))
+
+    @cached_property
+    def rows(self) -> tuple[Key, ...]:
+        """The keys one by one, as Python values."""
+        columns = [array.tolist() for array in self.arrays]
+        return tuple(zip(*columns, strict=True)) if columns else ((),) * self.size
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The keys column by column, as Python values."""
+        return {name: array.tolist() for name, array in self.by_name().items()}
+
+    def by_name(self) -> dict[str, NDArray[Any]]:
+        """The keys column by column, as arrays."""
+        return dict(zip(self.names, self.arrays, strict=True))
 
     def part(self, places: IntArray) -> PublicKeys:
         """Some of the keys, in the order of ``places``."""
-        return PublicKeys(self.names, tuple(self.rows[place] for place in places.tolist()))
+        return PublicKeys(self.names, tuple(array[places] for array in self.arrays), len(places))
 
     def places(self) -> dict[Key, int]:
         """The position of each key."""
         return {row: place for place, row in enumerate(self.rows)}
 
-    def order(self) -> IntArray:
-        """A fixed, arbitrary rank per key, from its text alone.
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the columns' names, types and values: what tells keys from others."""
+        found = hashlib.sha256(repr((self.names, self.size)).encode())
+        for array in self.arrays:
+            found.update(_canonical(array))
+        return found.hexdigest()
 
-        Units in too many groups keep those of lowest rank: a choice that looks at no data.
-        """
-        digests = [hashlib.sha256(repr(row).encode()).digest() for row in self.rows]
-        ranks = np.empty(len(digests), dtype=np.int64)
-        ranks[sorted(range(len(digests)), key=digests.__getitem__)] = np.arange(len(digests))
-        return ranks
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PublicKeys) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def _canonical(array: NDArray[Any]) -> bytes:
+    """A column as bytes: its type, and its values so that no two columns are alike."""
+    if array.dtype.kind in "iub":
+        return array.dtype.str.encode() + array.tobytes()
+    if set(map(type, array.tolist())) == {str}:
+        parts = [text.encode("utf-8", "surrogatepass") for text in array.tolist()]
+        return b"text" + np.array(list(map(len, parts)), dtype="<i8").tobytes() + b"".join(parts)
+    return b"values" + repr([(type(v).__name__, v) for v in array.tolist()]).encode()
 
 
 def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
@@ -59,10 +96,51 @@ def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
             hint="Pass keys=, the list of groups to speak about. It must come from public "
             "knowledge: keys seen in private data would reveal who is in it.",
         )
-    rows = tuple(_rows(keys, by))
-    if not rows:
+    arrays = tuple(_arrays(keys, by))
+    found = PublicKeys(tuple(by), arrays, len(arrays[0]) if arrays else 0)
+    if any(len(array) != found.size for array in arrays):
+        raise KeysError(
+            "The key columns differ in length.", hint="Give a value of each column for each key."
+        )
+    if not found.size:
         raise KeysError("The list of keys is empty.", hint="Give at least one key.")
-    for place, row in enumerate(rows):
+    _refuse_odd(found)
+    _refuse_duplicates(found)
+    return found
+
+
+def cross(**columns: Iterable[object]) -> dict[str, NDArray[Any]]:
+    """Keys of several columns: each value of one with each of the others, the last ones fastest.
+
+    >>> {name: column.tolist() for name, column in cross(place=["a", "b"], hour=range(2)).items()}
+    {'place': ['a', 'a', 'b', 'b'], 'hour': [0, 1, 0, 1]}
+
+    Errors: KeysError for a column without values, or of text that is not in a list.
+    """
+    arrays = {}
+    for name, values in columns.items():
+        if isinstance(values, str):
+            raise KeysError(f"{name}={values!r} is one text.", hint=f"Write {name}=[{values!r}].")
+        arrays[name] = _column(values)
+        if not len(arrays[name]):
+            raise KeysError(f"There is no value of {name!r}.", hint="Give at least one.")
+    before, total = 1, math.prod(map(len, arrays.values()))
+    made = {}
+    for name, array in arrays.items():
+        after = total // (before * len(array))
+        made[name] = np.tile(np.repeat(array, after), before)
+        before *= len(array)
+    return made
+
+
+def _refuse_odd(keys: PublicKeys) -> None:
+    """Errors: KeysError for the first key that is null, or no plain value."""
+    odd = [
+        a for a in keys.arrays if a.dtype.kind not in "iub" and set(map(type, a.tolist())) - _PLAIN
+    ]
+    if not odd:
+        return
+    for place, row in enumerate(keys.rows):
         if not all(isinstance(value, Hashable) for value in row):
             raise KeysError(
                 f"Key number {place} is {_show(row)}, which is no plain value.",
@@ -75,40 +153,81 @@ def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
                 hint="Remove rows without a key.",
                 position=place,
             )
-    _refuse_duplicates(rows)
-    return PublicKeys(tuple(by), rows)
 
 
-def _rows(keys: object, by: Sequence[str]) -> Iterable[Key]:
-    """The keys as tuples of plain Python values."""
+def _arrays(keys: object, by: Sequence[str]) -> Iterable[NDArray[Any]]:
+    """The keys column by column."""
     if isinstance(keys, Mapping):
-        return _from_columns({name: list(column) for name, column in keys.items()}, by)
+        _require(list(keys), by)
+        return [_column(keys[name]) for name in by]
     frame = nw.from_native(keys, pass_through=True, allow_series=True)
     if isinstance(frame, nw.Series):
-        return ((value,) for value in frame.to_list())
+        return _single(frame, by)
     if isinstance(frame, nw.LazyFrame | nw.DataFrame):
-        return _from_frame(frame, by)
+        _require(frame.collect_schema().names(), by)
+        picked = frame.select(*by)
+        eager = picked.collect() if isinstance(picked, nw.LazyFrame) else picked
+        return [_of_series(eager[name]) for name in by]
     if isinstance(keys, str) or not isinstance(keys, Iterable):
         raise KeysError(
             f"keys must be a list, series or table, got {keys!r}.",
             hint="For one column a plain list of values will do.",
         )
-    return (_row(_plain(value), by) for value in keys)
+    if isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype.kind in "iubU":
+        return _single(keys, by)
+    values = list(keys)
+    several = [isinstance(value, tuple | list | np.ndarray) for value in values]
+    if not any(several) and len(by) == 1:
+        return [_array(values)]
+    rows = [_row(_plain(value), by) for value in values]
+    return [_array(list(column)) for column in zip(*rows, strict=True)]
 
 
-def _from_frame(frame: nw.LazyFrame[Any] | nw.DataFrame[Any], by: Sequence[str]) -> Iterable[Key]:
-    """Keys from a table that may have more columns than the grouping."""
-    _require(frame.collect_schema().names(), by)
-    picked = frame.select(*by)
-    if picked.implementation.is_duckdb():
-        return [tuple(row) for row in nw.to_native(picked).fetchall()]
-    eager = picked.collect() if isinstance(picked, nw.LazyFrame) else picked
-    return _from_columns({name: eager[name].to_list() for name in by}, by)
+def _single(given: Any, by: Sequence[str]) -> list[NDArray[Any]]:
+    if len(by) != 1 and len(given):
+        _row(_plain(given[0]), by)
+    return [_column(given)]
 
 
-def _from_columns(columns: Mapping[str, list[object]], by: Sequence[str]) -> Iterable[Key]:
-    _require(list(columns), by)
-    return zip(*([_plain(v) for v in columns[name]] for name in by), strict=True)
+def _column(given: Any) -> NDArray[Any]:
+    """One column, from whatever holds it."""
+    if isinstance(given, np.ndarray):
+        if given.dtype.kind in "iub" and given.ndim == 1:
+            narrow = given.dtype.kind == "b" or given.dtype == np.uint64
+            return given if narrow else given.astype(np.int64)
+        return _array(list(given) if given.dtype.kind == "M" else given.tolist())
+    series = nw.from_native(given, pass_through=True, series_only=True)
+    return _of_series(series) if isinstance(series, nw.Series) else _array(list(given))
+
+
+def _of_series(series: nw.Series[Any]) -> NDArray[Any]:
+    """A column of a table, or of its own. Errors: KeysError for moments that no key can hold."""
+    dtype = series.dtype
+    if (dtype.is_integer() or dtype == nw.Boolean) and not series.null_count():
+        values = series.to_numpy()
+        if values.dtype.kind in "iub":
+            return _column(values)
+    if isinstance(dtype, nw.Datetime) and dtype.time_unit == "ns":
+        ticks = series.dt.timestamp("ns").drop_nulls().to_numpy()
+        if np.any(ticks % 1000):
+            raise KeysError(
+                f"The keys of {series.name!r} are moments finer than a microsecond.",
+                hint="Group by a column cast to microseconds, and give keys of it.",
+            )
+    return _array(series.to_list())
+
+
+def _array(values: list[Any]) -> NDArray[Any]:
+    """Python values as a column: whole numbers and booleans as such, all else as objects."""
+    kinds = set(map(type, values))
+    if not kinds <= {int, str, bool}:
+        values = [_plain(value) for value in values]
+        kinds = set(map(type, values))
+    if kinds == {bool}:
+        return np.array(values, dtype=np.bool_)
+    if kinds == {int} and min(values) >= -(2**63) and max(values) < 2**63:
+        return np.array(values, dtype=np.int64)
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _require(names: Sequence[str], by: Sequence[str]) -> None:
@@ -146,9 +265,18 @@ def _is_null(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or value != value  # noqa: PLR0124 - pandas' NaT differs from itself
 
 
-def _refuse_duplicates(rows: Sequence[Key]) -> None:
+def _refuse_duplicates(keys: PublicKeys) -> None:
+    codes, groups = np.zeros(keys.size, dtype=np.int64), 1
+    for array in keys.arrays:
+        own, many = _numbered(array)
+        if groups * many >= 2**62:
+            codes = np.unique(codes, return_inverse=True)[1]
+            groups = int(codes.max()) + 1
+        codes, groups = codes * many + own, groups * many
+    if np.unique(codes).size == keys.size:
+        return
     seen: dict[Key, int] = {}
-    for place, row in enumerate(rows):
+    for place, row in enumerate(keys.rows):
         if row in seen:
             raise KeysError(
                 f"Key {_show(row)} is given twice, at {seen[row]} and at {place}.",
@@ -158,21 +286,44 @@ def _refuse_duplicates(rows: Sequence[Key]) -> None:
         seen[row] = place
 
 
+def _numbered(array: NDArray[Any]) -> tuple[IntArray, int]:
+    """A number for each value, the same for equal ones, and how many there are."""
+    if array.dtype.kind in "iub":
+        values, numbers = np.unique(array, return_inverse=True)
+        return numbers, len(values)
+    known: dict[object, int] = {}
+    found = [known.setdefault(value, len(known)) for value in array.tolist()]
+    return np.array(found, dtype=np.int64), len(known)
+
+
 def check_types(keys: PublicKeys, schema: Mapping[str, nw.dtypes.DType]) -> None:
     """Refuse keys that could never match their column: each count would be a wrong zero.
 
     Errors: KeysError naming the column, its type and the first key that does not fit.
     """
-    for place, name in enumerate(keys.names):
+    for name, array in keys.by_name().items():
         dtype = schema[name]
-        for row in keys.rows:
-            if not _fits(row[place], dtype, name):
+        if _all_fit(array, dtype):
+            continue
+        for value in array.tolist():
+            if not _fits(value, dtype, name):
                 raise KeysError(
-                    f"The key {row[place]!r} is a {type(row[place]).__name__}, but column "
+                    f"The key {value!r} is a {type(value).__name__}, but column "
                     f"{name!r} holds {dtype}: it could never match.",
                     hint=f"Give keys of the column's own type, or cast the column {name!r}.",
                     column=name,
                 )
+
+
+def _all_fit(array: NDArray[Any], dtype: nw.dtypes.DType) -> bool:
+    """Whether it is clear at a glance that every key can equal a value of the column."""
+    if array.dtype.kind in "iu" and dtype.is_integer():
+        held = _whole_numbers(dtype)
+        return int(array.min()) in held and int(array.max()) in held
+    if array.dtype.kind == "b":
+        return isinstance(dtype, nw.Boolean)
+    words = isinstance(dtype, nw.String) and set(map(type, array.tolist())) == {str}
+    return words and _is_text("".join(array.tolist()))
 
 
 def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:

@@ -201,30 +201,30 @@ class Table:
         """Per public key, its number of distinct units (of rows if ``unit`` is None).
 
         ``most``: each unit is cut down to that many of its groups, see ``_first_groups``.
-        Groups are told apart by the engine alone, and answers come back by public rank: Python's
-        equality is another one, and would merge or miss groups.
+        Groups are told apart by the engine alone, and answers come back by the keys' places:
+        Python's equality is another one, and would merge or miss groups.
         """
-        by_rank = np.zeros(len(keys.rows), dtype=np.int64)
+        counts = np.zeros(keys.size, dtype=np.int64)
         if most is not None and unit is not None:
             listed = self.join_keys(rows.select(unit, *keys.names), keys)
-            bits = max(len(keys.rows) - 1, 1).bit_length()
+            bits = max(keys.size - 1, 1).bit_length()
             coded = listed.select(unit, nw.col(ORDER).cast(nw.Int64()).alias(CODE))
             with reading():
-                ranks, counts = code_counts(self.engine, coded, unit, bits=bits, most=most)
-        else:
-            pairs = self.join_keys(self.pairs(rows, unit=unit, by=keys.names), keys)
-            found = self.arrays(pairs.group_by(ORDER).agg(nw.len().alias(LENGTH)))
-            ranks, counts = found[ORDER], found[LENGTH]
-        by_rank[ranks] = counts
-        return by_rank[keys.order()]
+                places, found = code_counts(self.engine, coded, unit, bits=bits, most=most)
+            counts[places] = found
+            return counts
+        # Grouped first: few groups meet the keys in place of many rows.
+        pairs = self.pairs(rows, unit=unit, by=keys.names)
+        grouped = pairs.group_by(*keys.names).agg(nw.len().alias(LENGTH))
+        joined = self.arrays(self.join_keys(grouped, keys).select(ORDER, LENGTH))
+        counts[joined[ORDER]] = joined[LENGTH]
+        return counts
 
     def outside(self, rows: Lazy, keys: PublicKeys, *, unit: str | None) -> int:
         """How many (unit, group) pairs are in no public group."""
         pairs = self.pairs(rows, unit=unit, by=keys.names)
-        inside = self.join_keys(pairs, keys).select(nw.len().alias(LENGTH))
-        return whole_of(self.scalar(pairs.select(nw.len().alias(LENGTH)))) - whole_of(
-            self.scalar(inside)
-        )
+        everywhere = whole_of(self.scalar(pairs.select(nw.len().alias(LENGTH))))
+        return everywhere - int(self.counts(rows, keys, unit=unit).sum())
 
     def units_over(self, rows: Lazy, keys: PublicKeys, *, unit: str, most: int) -> tuple[int, int]:
         """``(how many units are in more than most public groups, the most groups of any)``."""
@@ -236,8 +236,8 @@ class Table:
         return whole_of(units), whole_of(largest)
 
     def join_keys(self, pairs: Lazy, keys: PublicKeys) -> Lazy:
-        """Pairs whose group is a public key, with the key's rank."""
-        columns: dict[str, Column] = {**keys.columns(), ORDER: keys.order()}
+        """Rows whose group is a public key, with the key's place in the list."""
+        columns: dict[str, Column] = {**keys.by_name(), ORDER: np.arange(keys.size)}
         wide = [name for name in keys.names if _is_wide(self.schema[name])]
         # Left to themselves some engines take a float for 1 beside 2^63, and keys become equal.
         columns |= {name: [str(value) for value in columns[name]] for name in wide}

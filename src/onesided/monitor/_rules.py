@@ -46,7 +46,7 @@ class Rules:
     @property
     def size(self) -> int:
         """How many places there are."""
-        return len(self.keys.rows)
+        return self.keys.size
 
     @property
     def paid(self) -> int:

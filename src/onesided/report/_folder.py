@@ -133,7 +133,7 @@ def stated(publication: Publication) -> dict[str, Any]:
             "upper": release.interval.upper_certain,
         },
         "confidence": str(release.confidence),
-        "groups": len(release.keys.rows),
+        "groups": release.keys.size,
         "at_most": publication.threshold,
         "certified_groups": None if certified is None else int(certified.sum()),
         "ledger": {

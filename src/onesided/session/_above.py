@@ -111,7 +111,7 @@ class AboveRelease:
         ``upper`` is the threshold where certified, the noisy count elsewhere.
         """
         reached = np.flatnonzero(self.answers.certified | self.answers.answered)
-        levels = np.broadcast_to(np.asarray(self.mechanism.thresholds), len(self.keys.rows))
+        levels = np.broadcast_to(np.asarray(self.mechanism.thresholds), self.keys.size)
         upper = np.where(self.answers.certified, levels, self.answers.values)
         return self._make_frame(
             {
@@ -147,9 +147,9 @@ def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:
             )
         return [threshold[name] for name in names]
     if isinstance(threshold, Sequence | np.ndarray) and not isinstance(threshold, str):
-        if len(threshold) != len(keys.rows):
+        if len(threshold) != keys.size:
             raise ParameterError(
-                f"There are {len(threshold)} thresholds for {len(keys.rows)} keys.",
+                f"There are {len(threshold)} thresholds for {keys.size} keys.",
                 hint="Give one for every key, or one number for all.",
             )
         return list(threshold)

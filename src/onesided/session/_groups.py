@@ -67,7 +67,7 @@ class Grouped:
         context.table.require(*by)
         refuse_clashes(by, context.unit)
         context.refuse_collated(*by)
-        keys = public_keys(self.keys, by) if by else PublicKeys((), ((),))
+        keys = public_keys(self.keys, by) if by else PublicKeys.of((), ((),))
         check_types(keys, context.schema)
         query, excess = _group_count(self, context, by)
         return Groups(

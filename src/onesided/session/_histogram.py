@@ -67,7 +67,7 @@ class HistogramRelease:
         return told
 
     def __str__(self) -> str:
-        return f"Histogram of {len(self.counts.keys.rows):,} cells. {self.guarantee}"
+        return f"Histogram of {self.counts.keys.size:,} cells. {self.guarantee}"
 
 
 @dataclass(frozen=True, slots=True)

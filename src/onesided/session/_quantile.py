@@ -116,7 +116,7 @@ class QuantileRelease:
 
     def __str__(self) -> str:
         what = f"Quantile {text(self.q)} over {len(self.candidates)} candidates"
-        groups = len(self.keys.rows)
+        groups = self.keys.size
         told = f" of {groups:,} groups" if self.keys.names else f": {self.value:,.8g}"
         return f"{what}{told}. {self.guarantee}"
 
@@ -149,7 +149,7 @@ class Quantile(Grouped):
         )
         plan = _plan(context, groups, mechanism, self.confidence)
         names = groups.by[:-1]
-        keys = PublicKeys(names, tuple(row[:-1] for row in groups.keys.rows[:: len(points) + 1]))
+        keys = PublicKeys.of(names, tuple(row[:-1] for row in groups.keys.rows[:: len(points) + 1]))
 
         def result(answer: Answer, entry: int | None) -> QuantileRelease:
             runs = np.asarray(answer["runs"], dtype=np.int64)

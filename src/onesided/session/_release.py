@@ -16,7 +16,7 @@ from onesided.mechanism import Counts, Interval
 from onesided.noise import IntArray
 from onesided.policy import Guarantee
 
-FrameMaker = Callable[[Mapping[str, list[Any]]], Any]
+FrameMaker = Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,16 @@ class Release:
 
         Columns: the keys, then estimate, lower, upper, lower_certain, upper_certain.
         """
-        return self._make_frame(self.columns())
+        size = self.noisy.size
+        told = {
+            **self.keys.by_name(),
+            "estimate": self.estimate,
+            "lower": self.interval.lower,
+            "upper": self.interval.upper,
+            "lower_certain": np.full(size, self.interval.lower_certain),
+            "upper_certain": np.full(size, self.interval.upper_certain),
+        }
+        return self._make_frame(told)
 
     def framed(self, columns: Mapping[str, list[Any]]) -> Any:
         """Columns as a table of the caller's own type."""
@@ -91,7 +100,7 @@ class Release:
         return [self.keys.rows[i][0] if single else self.keys.rows[i] for i in chosen]
 
     def __str__(self) -> str:
-        return f"Counts of {len(self.keys.rows):,} groups. {self.guarantee}"
+        return f"Counts of {self.keys.size:,} groups. {self.guarantee}"
 
 
 def bounds(mechanism: Counts, noisy: IntArray, confidence: Number) -> Interval:

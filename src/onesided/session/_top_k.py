@@ -36,10 +36,10 @@ class TopK(Grouped):
         """Check and price the question. Looks at no row."""
         groups = self.groups(context)
         most = whole(self.k, name="k", least=1)
-        if most > len(groups.keys.rows):
+        if most > groups.keys.size:
             raise ParameterError(
-                f"The {most} largest of {len(groups.keys.rows)} groups were asked for.",
-                hint=f"Ask for at most {len(groups.keys.rows)}, or give more keys.",
+                f"The {most} largest of {groups.keys.size} groups were asked for.",
+                hint=f"Ask for at most {groups.keys.size}, or give more keys.",
                 k=most,
             )
         mechanism = groups.for_policy(Mechanism, context, k=most, epsilon=self.epsilon)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
+import numpy as np
 from numpy.typing import NDArray
 
 from onesided.engine._protocol import Column, Engine, Lazy
@@ -35,7 +36,8 @@ class PolarsEngine(Engine):
 
     def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
         del like  # the join casts both sides
-        return nw.from_dict(dict(columns), backend="polars").lazy()
+        plain = {name: _listed(column) for name, column in columns.items()}
+        return nw.from_dict(plain, backend="polars").lazy()
 
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         found = nw.to_native(frame).collect(engine="streaming")
@@ -57,3 +59,9 @@ class PolarsEngine(Engine):
 
 def _is_unknown(kind: nw.dtypes.DType) -> bool:
     return isinstance(kind, nw.Object | nw.Unknown)
+
+
+def _listed(column: Column) -> Column:
+    """Arrays of objects as lists: Polars finds their type."""
+    objects = isinstance(column, np.ndarray) and column.dtype.kind == "O"
+    return list(column) if objects else column

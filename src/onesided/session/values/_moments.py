@@ -119,10 +119,10 @@ def _within(low: int, high: int) -> nw.Expr:
 
 
 def _in_order(found: list[tuple[Any, ...]], groups: Groups) -> Moments:
-    by_rank = np.zeros((3, len(groups.keys.rows)), dtype=np.int64)
+    by_rank = np.zeros((3, groups.keys.size), dtype=np.int64)
     for rank, *parts in found:
         by_rank[:, int(rank)] = [whole_of(part) for part in parts]
-    return Moments(*by_rank[:, groups.keys.order()])
+    return Moments(*by_rank)
 
 
 def _refuse_missing(context: QueryContext, rows: Lazy, value: Value) -> None:

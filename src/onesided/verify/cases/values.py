@@ -186,7 +186,7 @@ def _groups(policy: Policy, *, by: bool, most: int) -> Groups:
     return Groups(
         unit="person",
         by=("place",) if by else (),
-        keys=PublicKeys(("place",) if by else (), tuple((p,) for p in _PLACES) if by else ((),)),
+        keys=PublicKeys.of(("place",) if by else (), tuple((p,) for p in _PLACES) if by else ((),)),
         query=GroupCount(max_groups=None if kept else most),
         excess="error",
         where=None,
