@@ -6,9 +6,12 @@ import pytest
 from onesided.mechanism import SparseVector, TopK
 from onesided.noise import NotPrivateSeededNoise
 from onesided_experiments._repeat import chunks, mean_and_spread, repetitions
+from onesided_experiments._visits import Places
 from onesided_experiments.adp_2021 import _above, _selection
 from onesided_experiments.adp_2021._designated import certified, false_positives, growing_counts
 from onesided_experiments.adp_2022._answers import Method, right_answers
+from onesided_experiments.adp_2022._as_run import day_counts
+from onesided_experiments.adp_2022._as_run import right_answers as drawn_until_above
 from onesided_experiments.baselines import GapSparseVector, GapTopK, combine_leads
 
 COUNTS = np.array([9, 9, 9, 7, 7, 4, 3, 3, 3, 3, 1, 0, 0, 0], dtype=np.int64)
@@ -122,9 +125,13 @@ def test_a_place_once_above_says_no_more_and_never_lies(noise):
     counts = growing_counts(Two, np.arange(703))
     assert counts.tolist() == [[500, 0], [700, 3]]
     said = certified(counts, 10, "1", rows=2000, noise=noise)
-    assert false_positives(said, counts, 10) == 0
-    assert not (said[1] & ~said[0]).any()
-    assert said[0, :, 1].mean() == pytest.approx(1 - np.exp(-10), abs=0.002)
+    assert false_positives(said.fresh, counts, 10) == false_positives(said.marked, counts, 10) == 0
+    assert not (said.marked[1] & ~said.marked[0]).any()
+    assert not (said.marked & ~said.fresh).any()
+    low = certified(counts, 4, "1", rows=2000, noise=noise)
+    assert (low.fresh[1] & ~low.fresh[0]).any()
+    assert not (low.marked[1] & ~low.marked[0]).any()
+    assert said.marked[0, :, 1].mean() == pytest.approx(1 - np.exp(-10), abs=0.002)
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 14), (None, 14)])
@@ -146,3 +153,26 @@ def test_chunks_add_up_and_repetitions_are_bounded():
 
 def test_a_repetition_without_answers_does_not_count():
     assert mean_and_spread(np.array([1.0, np.nan, 3.0]))[0] == 2
+
+
+def test_places_drawn_with_replacement_end_at_the_first_that_is_not_safe():
+    counts = np.array([0, 0, 0, 9])
+    found = drawn_until_above(
+        counts, epsilon=30, threshold=5, repeats=20_000, random=np.random.default_rng(1)
+    )
+    # The three empty places are surely safe, the fourth never: N draws with 1/4 to stop at each.
+    assert found.max() == 3
+    assert (found == 0).mean() == pytest.approx(1 / 4, abs=0.02)
+    # At least one, then the same place again and again: 3/4 x (1/4) / (1 - 1/4).
+    assert (found == 1).mean() == pytest.approx(1 / 4, abs=0.02)
+
+
+@pytest.mark.parametrize(("reading", "total"), [("one place", 2), ("all places", 3)])
+def test_a_person_counts_at_one_place_or_at_all(reading, total):
+    places = Places(
+        name="made", latitude=np.zeros(2), longitude=np.zeros(2), time=np.array([0, 0, 0, 1]),
+        person=np.array([0, 0, 1, 1]), place=np.array([0, 1, 1, 0]), times=2, people=2,
+    )  # fmt: skip
+    counts = day_counts(places, 0, reading, np.random.default_rng(1))
+    assert counts.sum() == total
+    assert counts.max() <= 2

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from onesided.errors import ParameterError
 from onesided_experiments import PAPERS, Experiment, Outcome, Paper, Setup, reproduce
+from onesided_experiments._verdicts import filled
 
 app = typer.Typer(help="Reproduce the tables and figures of publications.", no_args_is_help=True)
 _COLOUR = {
@@ -91,6 +92,15 @@ def run_paper(
     console.print(f"{seconds:.0f} s. Results: {escape(str(folder / 'index.html'))}", soft_wrap=True)
 
 
+@app.command("pages")
+def update_pages(
+    pages: Annotated[list[Path], typer.Argument(help="Markdown with places for verdicts.")],
+) -> None:
+    """Write the verdicts that stand beside pages into them."""
+    for page in pages:
+        page.write_text(filled(page), encoding="utf-8")
+
+
 def _chosen(name: str, only: list[str] | None) -> tuple[Paper, list[Experiment]]:
     if name not in PAPERS:
         raise ParameterError(
@@ -122,7 +132,7 @@ def _say(console: Console, outcome: Outcome) -> None:
     for claim in outcome.claims:
         colour = _COLOUR[claim.verdict]
         console.print(
-            f"  [{colour}]{claim.verdict}[/]: {escape(claim.text)} "
+            f"  [{colour}]{claim.verdict}[/] ({claim.judges}): {escape(claim.text)} "
             f"Measured: {escape(claim.measured)}",
             highlight=False,
             soft_wrap=True,

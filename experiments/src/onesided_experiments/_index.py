@@ -44,9 +44,9 @@ def _section(outcome: Outcome) -> list[str]:
         return [f"<p>skipped: data not found ({html.escape(outcome.experiment.needs)})</p>"]
     parts = []
     if outcome.claims:
-        parts.append("<table><tr><th>the paper<th>measured<th>verdict</tr>")
+        parts.append("<table><tr><th>claim<th>judges<th>measured<th>verdict</tr>")
         parts += [
-            f"<tr><td>{html.escape(claim.text)}<td>{html.escape(claim.measured)}"
+            f"<tr><td>{html.escape(claim.text)}<td>{claim.judges}<td>{html.escape(claim.measured)}"
             f"<td class=verdict>{claim.verdict}</tr>"
             for claim in outcome.claims
         ]

@@ -22,6 +22,7 @@ COLOURS: Final = {
     "grey": "#999999",
 }
 Marker = Literal["circle", "square", "diamond", "triangle", "cross", "none"]
+Judged = Literal["as run", "corrected", "ours"]
 Verdict = Literal["holds", "holds in part", "does not hold", "not comparable"]
 
 
@@ -72,8 +73,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What the paper says (in our words), what was measured, and whether that agrees."""
+    """What is said (in our words), what was measured, and whether that agrees.
 
+    judges: the authors' own experiment or statement, "as run" or printed by them; the same
+        "corrected", where our reading or a mended error stands in for theirs; or a claim of "ours".
+    """
+
+    judges: Judged
     text: str
     measured: str
     verdict: Verdict

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from onesided.errors import OutputError
-from onesided_experiments import _index, _png, _tables
+from onesided_experiments import _index, _png, _tables, _verdicts
 from onesided_experiments._lazy import load
 from onesided_experiments._model import Claim, Experiment, Job, Paper, Result, Row, Setup
 
@@ -87,6 +87,8 @@ def _one(experiment: Experiment, setup: Setup, out: Path, run: Mapper, report: P
 
 def _write(experiment: Experiment, result: Result, out: Path) -> list[Path]:
     files = _tables.write(result.rows, out / experiment.name)
+    if result.claims:
+        files.append(_verdicts.save(result.claims, out / experiment.name))
     for name, figure in result.figures.items():
         files.append(_png.write(figure, out / f"{name}.png"))
     return files

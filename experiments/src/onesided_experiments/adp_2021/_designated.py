@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -26,24 +26,26 @@ def growing_counts(places: Places, order: IntArray) -> IntArray:
     return grown
 
 
+class Said(NamedTuple):
+    """By update, repetition and place: published as fewer than the threshold, for certain."""
+
+    fresh: BoolArray
+    """Every place is asked anew at every update, as in the authors' experiment."""
+    marked: BoolArray
+    """A place that was once above is marked and says no more: nothing expires at one time."""
+
+
 def certified(
     counts: IntArray, threshold: int, epsilon: str, *, rows: int, noise: NotPrivateSeededNoise
-) -> BoolArray:
-    """By update, repetition and place: published as fewer than ``threshold``, for certain.
-
-    A place that was once above is marked, and says no more: nothing expires at one time.
-    """
+) -> Said:
+    """Both readings, from the same noise."""
     mechanism = SparseVector.for_policy(
         presence(max_groups=1), thresholds=threshold - 1, epsilon=epsilon, max_answers=None
     )
     updates, size = counts.shape
-    marked = np.zeros((rows, size), dtype=np.bool_)
-    said = np.zeros((updates, rows, size), dtype=np.bool_)
-    for update in range(updates):
-        drawn = noise.geometric(mechanism.upper_rate, rows * size).reshape(rows, size)
-        marked |= counts[update] + drawn > threshold - 1
-        said[update] = ~marked
-    return said
+    drawn = noise.geometric(mechanism.upper_rate, updates * rows * size)
+    above = counts[:, None, :] + drawn.reshape(updates, rows, size) > threshold - 1
+    return Said(~above, ~np.logical_or.accumulate(above, axis=0))
 
 
 def false_negatives(said: BoolArray, counts: IntArray, threshold: int) -> Floats:

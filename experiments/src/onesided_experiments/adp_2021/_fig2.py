@@ -96,16 +96,19 @@ def _precision_claims(
 ) -> list[Claim]:
     return [
         Claim(
+            judges="corrected",
             text=f"Precision is nearly 1 (taken as 0.95) at ε = {EPSILON}, k = {K}.",
             measured=each({name: pair[0] for name, pair in pairs.items()}, "{:.3f}"),
             verdict=judge([adp >= 0.95 for adp, _ in pairs.values()]),
         ),
         Claim(
+            judges="corrected",
             text="Free gap does not reach precision 1 (taken as 0.995) even at ε = 1.",
             measured=each(tops, "{:.3f}"),
             verdict=judge([value < 0.995 for value in tops.values()]),
         ),
         Claim(
+            judges="corrected",
             text="ADP is at least as precise as free gap.",
             measured=each(pairs, "{0[0]:.3f} against {0[1]:.3f}"),
             verdict=judge([adp >= gap - 0.005 for adp, gap in pairs.values()]),
@@ -118,17 +121,20 @@ def _error_claims(
 ) -> list[Claim]:
     return [
         Claim(
+            judges="corrected",
             text="The values' mean squared error is about ten times smaller than free gap's "
             "(taken as 7 or more), free gap at its best.",
             measured=each({name: found[0] for name, found in ratios.items()}, "{:.2f}x"),
             verdict=judge([found[0] >= 7 for found in ratios.values()]),
         ),
         Claim(
+            judges="corrected",
             text="... the same against free gap with general noise, or measurements without gaps.",
             measured=each(ratios, "{0[1]:.2f}x, {0[2]:.2f}x"),
             verdict=judge([max(found[1:]) >= 7 for found in ratios.values()]),
         ),
         Claim(
+            judges="corrected",
             text="As k grows, free gap loses precision faster.",
             measured=each(lost, "{0[0]:.2f} lost by free gap, {0[1]:.2f} by ADP"),
             verdict=judge([gap > adp for gap, adp in lost.values()]),

@@ -102,6 +102,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
         least[name] = (smallest[0], smallest[1])
     return [
         Claim(
+            judges="corrected",
             text=f"The values' mean squared error is about ten times smaller than free gap's at "
             f"ε = {EPSILON}, k = {K} (taken as 7 or more).",
             measured=each(ratios, "{:.2f}x"),
@@ -119,17 +120,20 @@ def _precision_claims(
     form = "{0[0]:.3f} against {0[1]:.3f}"
     return [
         Claim(
+            judges="corrected",
             text="At ε = 1 precision is almost the same (taken as within 0.05), for the unknown "
             "threshold limits both.",
             measured=each(ends, form),
             verdict=judge([abs(adp - gap) <= 0.05 for adp, gap in ends.values()]),
         ),
         Claim(
+            judges="corrected",
             text="ADP gets there at smaller ε (precision at ε = 0.3 is higher).",
             measured=each(sooner, form),
             verdict=judge([adp > gap for adp, gap in sooner.values()]),
         ),
         Claim(
+            judges="corrected",
             text="At small k (10) precision is almost the same (within 0.05).",
             measured=each(least, form),
             verdict=judge([abs(adp - gap) <= 0.05 for adp, gap in least.values()]),

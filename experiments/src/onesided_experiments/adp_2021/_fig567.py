@@ -15,6 +15,7 @@ from onesided_experiments._model import (
     Experiment,
     Figure,
     Job,
+    Judged,
     Look,
     Panel,
     Result,
@@ -22,7 +23,7 @@ from onesided_experiments._model import (
     Setup,
     judge,
 )
-from onesided_experiments._repeat import measured
+from onesided_experiments._repeat import Floats, measured
 from onesided_experiments._visits import Places, Source, find_visits, last_seen
 from onesided_experiments.adp_2021._designated import (
     averaged,
@@ -35,6 +36,10 @@ from onesided_experiments.adp_2021._designated import (
 EPSILONS: Final = ("0.5", "1", "2")
 THRESHOLDS: Final = (2, 3, 5, 7, 10, 15, 20)
 THRESHOLD: Final = 10
+READINGS: Final = {
+    "fresh": "as run: every place asked anew",
+    "marked": "as printed: marked places rest",
+}
 _LOOKS: Final = {
     "0.5": Look(name="ε = 0.5", colour="vermillion", marker="square"),
     "1": Look(name="ε = 1", colour="blue"),
@@ -45,23 +50,27 @@ _HOT: Final = Look(name="not published as safe", colour="orange", marker="diamon
 
 
 def measure(*, source: Source, path: Path, epsilon: str, quick: bool, seed: int) -> list[Row]:
-    """False negatives by update at T = 10, and at the end by threshold."""
+    """False negatives by update at T = 10, and at the end by threshold; both readings."""
     places, noise = last_seen(source, path), NotPrivateSeededNoise(seed)
     orders, rows = (2, 5) if quick else (10, 20)
     out: list[Row] = []
     for threshold in THRESHOLDS:
-        parts, wrong, decisions = [], 0, 0
+        parts: dict[str, list[Floats]] = {name: [] for name in READINGS}
+        wrong, decisions = dict.fromkeys(READINGS, 0), 0
         for _ in range(orders):
             counts = growing_counts(places, noise.permutation(places.people))
-            said = certified(counts, threshold, epsilon, rows=rows, noise=noise)
-            parts.append(false_negatives(said, counts, threshold))
-            wrong += false_positives(said, counts, threshold)
-            decisions += said.size
-        ratios = averaged(parts)
-        base: Row = {"dataset": source.name, "epsilon": epsilon, "threshold": threshold}
-        for update, values in enumerate(ratios, start=1):
-            extra = {"update": update, "last": update == len(ratios), "false_positives": wrong}
-            out.append({**base, **extra, "decisions": decisions, **measured("ratio", values)})
+            both = certified(counts, threshold, epsilon, rows=rows, noise=noise)._asdict()
+            for name, said in both.items():
+                parts[name].append(false_negatives(said, counts, threshold))
+                wrong[name] += false_positives(said, counts, threshold)
+            decisions += both["fresh"].size
+        for name in READINGS:
+            base: Row = {"dataset": source.name, "epsilon": epsilon, "threshold": threshold}
+            base |= {"reading": name, "false_positives": wrong[name], "decisions": decisions}
+            ratios = averaged(parts[name])
+            for update, values in enumerate(ratios, start=1):
+                last = {"update": update, "last": update == len(ratios)}
+                out.append({**base, **last, **measured("ratio", values)})
     return out
 
 
@@ -106,6 +115,10 @@ def result(rows: list[Row], setup: Setup) -> Result:
         "The paper has 5,835 categorised places of the Peopleflow data and five batches of 500. "
         "Our extract has no categories and 2,000 person-days; the other two sets are Foursquare. "
         "Each person is at the one place where they were last seen.",
+        "The authors' experiment draws fresh noise for every place at every update and counts the "
+        "wrong ones (test.ipynb of their code). Algorithm 4 marks what was answered, so that a "
+        "place with a false alarm rests: with five updates and no expiry up to five times as many. "
+        "The maps show the marked reading.",
         *(
             f"{source.name}: {places.people:,} people, {places.latitude.size:,} places; "
             f"{source.said}."
@@ -138,7 +151,7 @@ def _maps(places: Places, *, seed: int) -> Figure:
     safe = counts[-1] < THRESHOLD
     panels = [_map(places, safe, safe, "truth")]
     for epsilon in EPSILONS:
-        said = certified(counts, THRESHOLD, epsilon, rows=1, noise=noise)[-1, 0]
+        said = certified(counts, THRESHOLD, epsilon, rows=1, noise=noise).marked[-1, 0]
         panels.append(_map(places, said, safe, f"ε = {epsilon}"))
     title = f"ADP-2021 Figure 5: {places.name}, T = {THRESHOLD}, {len(counts)} updates"
     return Figure(title=title, panels=panels, columns=4)
@@ -165,60 +178,84 @@ def _map(places: Places, said: BoolArray, safe: BoolArray, title: str) -> Panel:
 
 def _ratios(rows: Sequence[Row], x: str, x_label: str, title: str) -> Figure:
     panels = []
-    for name in dict.fromkeys(row["dataset"] for row in rows):
-        curves = []
-        for epsilon, look in _LOOKS.items():
-            mine = [r for r in rows if r["dataset"] == name and r["epsilon"] == epsilon]
-            curves.append(
-                Curve(
-                    look=look,
-                    x=[row[x] for row in mine],
-                    y=[row["ratio"] for row in mine],
-                    spread=[row["ratio_spread"] for row in mine],
+    for reading, said in READINGS.items():
+        for name in _names(rows):
+            curves = []
+            for epsilon, look in _LOOKS.items():
+                mine = _of(rows, name, epsilon, reading)
+                curves.append(
+                    Curve(
+                        look=look,
+                        x=[row[x] for row in mine],
+                        y=[row["ratio"] for row in mine],
+                        spread=[row["ratio_spread"] for row in mine],
+                    )
+                )
+            panels.append(
+                Panel(
+                    title=f"{name}\n{said}",
+                    x_label=x_label,
+                    y_label="false-negative ratio",
+                    curves=curves,
                 )
             )
-        panels.append(
-            Panel(title=str(name), x_label=x_label, y_label="false-negative ratio", curves=curves)
-        )
     return Figure(title=f"ADP-2021 {title}", panels=panels, columns=3)
 
 
+def _names(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row["dataset"] for row in rows))
+
+
+def _of(rows: Sequence[Row], name: str, epsilon: str, reading: str) -> list[Row]:
+    wanted = (name, epsilon, reading)
+    return [row for row in rows if (row["dataset"], row["epsilon"], row["reading"]) == wanted]
+
+
 def _claims(rows: Sequence[Row]) -> list[Claim]:
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
-    one = [row for row in rows if row["epsilon"] == "1"]
-    most = {
-        name: max(r["ratio"] for r in one if r["dataset"] == name and r["threshold"] == THRESHOLD)
-        for name in names
-    }
-    small = {
-        name: (_end(one, name, 2)["ratio"], _end(one, name, THRESHOLD)["ratio"]) for name in names
-    }
     wrong = sum(row["false_positives"] for row in rows if row["last"])
     decisions = sum(row["decisions"] for row in rows if row["last"])
     return [
         Claim(
+            judges="as run",
             text="A place is never published as safe wrongly.",
-            measured=f"{wrong} in {decisions:,} decisions",
+            measured=f"{wrong} in {decisions:,} decisions, both readings together",
             verdict=judge([wrong == 0]),
         ),
-        Claim(
-            text="At T = 10 the false-negative ratio is at most 0.01 at every update (ε = 1).",
-            measured="; ".join(f"{name} {value:.4f}" for name, value in most.items()),
-            verdict=judge([value <= 0.01 for value in most.values()]),
-        ),
-        Claim(
-            text="A threshold as small as 2 makes the ratio very high.",
-            measured="; ".join(
-                f"{n} {a:.2f} at T = 2, {b:.4f} at 10" for n, (a, b) in small.items()
-            ),
-            verdict=judge([a > 5 * b and a > 0.2 for a, b in small.values()]),
-        ),
+        *(_at_most(rows, epsilon, reading) for reading in READINGS for epsilon in EPSILONS),
+        *(_small(rows, reading) for reading in READINGS),
     ]
 
 
-def _end(rows: Sequence[Row], name: str, threshold: int) -> Row:
-    return next(
-        r for r in rows if r["dataset"] == name and r["threshold"] == threshold and r["last"]
+def _judges(reading: str) -> Judged:
+    return "as run" if reading == "fresh" else "corrected"
+
+
+def _at_most(rows: Sequence[Row], epsilon: str, reading: str) -> Claim:
+    most = {
+        name: max(r["ratio"] for r in _of(rows, name, epsilon, reading) if r["threshold"] == 10)
+        for name in _names(rows)
+    }
+    return Claim(
+        judges=_judges(reading),
+        text=f"At T = 10 and ε = {epsilon} the ratio is at most 0.01 at every update "
+        f"({READINGS[reading].partition(': ')[2]}).",
+        measured="; ".join(f"{name} {value:.4f}" for name, value in most.items()),
+        verdict=judge([value <= 0.01 for value in most.values()]),
+    )
+
+
+def _small(rows: Sequence[Row], reading: str) -> Claim:
+    def end(name: str, threshold: int) -> float:
+        mine = _of(rows, name, "1", reading)
+        return next(float(r["ratio"]) for r in mine if r["last"] and r["threshold"] == threshold)
+
+    found = {name: (end(name, 2), end(name, THRESHOLD)) for name in _names(rows)}
+    return Claim(
+        judges=_judges(reading),
+        text="A threshold as small as 2 makes the ratio very high (over 0.1, and five times that "
+        f"of 10, at ε = 1; {READINGS[reading].partition(': ')[2]}).",
+        measured="; ".join(f"{n} {a:.2f} at T = 2, {b:.4f} at 10" for n, (a, b) in found.items()),
+        verdict=judge([a > 5 * b and a > 0.1 for a, b in found.values()]),
     )
 
 

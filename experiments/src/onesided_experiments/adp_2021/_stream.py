@@ -151,11 +151,13 @@ def _claims(rows: list[Row]) -> list[Claim]:
     }
     return [
         Claim(
-            text="(ours) No wrong 'at most t' in ten million published decisions on real data.",
+            judges="ours",
+            text="No wrong 'at most t' in ten million published decisions on real data.",
             measured=f"{wrong} wrong in {published:,} published decisions",
             verdict=judge([wrong == 0, published >= _NEEDED]),
         ),
         Claim(
+            judges="corrected",
             text="(Theorem 11) The certified share is 1 − e^−a(t+1−f).",
             measured=f"largest deviation {max(off.values()):.2f} standard errors over "
             f"{len(off)} counts (largest sample {max(r['asked'] for r in rows):,})",

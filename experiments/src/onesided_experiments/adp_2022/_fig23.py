@@ -40,19 +40,23 @@ class Shown(NamedTuple):
     dangerous: BoolArray
 
 
-def shown(name: str, counts: IntArray, alpha: str, random: np.random.Generator) -> Shown:
+def shown(
+    name: str, counts: IntArray, threshold: int, alpha: str, random: np.random.Generator
+) -> Shown:
     """One draw of the answers. Wrong answers, which α allows to DP, are not drawn."""
-    dp = Point(alpha=alpha, delta="0.0001" if name == "(ε, δ)-DP" else "0")
+    dp = Point(threshold=threshold, alpha=alpha, delta="0.0001" if name == "(ε, δ)-DP" else "0")
     truth = counts <= dp.threshold
     if name == "truth":
         return Shown(truth, ~truth)
-    power = _power.ours if name == "ADP" else _power.virtual
+    power = _power.METHODS[{"ADP": "as printed", "ours": "ours"}.get(name, "virtual")]
     safe = np.array([power(dp, int(f)) if f <= dp.threshold else 0.0 for f in counts])
     danger = np.array([_power.dangerous(dp, int(f)) if f > dp.threshold else 0.0 for f in counts])
     return Shown(random.random(counts.size) < safe, random.random(counts.size) < danger)
 
 
-PANELS: Final = ("truth", "ε-DP", "(ε, δ)-DP", "ADP")
+# The caption of Figure 2 and the introduction; section VI-A.
+THRESHOLDS: Final = (3, 5)
+PANELS: Final = ("truth", "ε-DP", "(ε, δ)-DP", "ADP", "ours")
 
 
 def measure(*, source: Source, path: Path, seed: int) -> list[Row]:
@@ -60,20 +64,22 @@ def measure(*, source: Source, path: Path, seed: int) -> list[Row]:
     places = by_hour(source, path)
     counts = places.counts(int(places.busiest(1)[0]))
     rows: list[Row] = []
-    for figure, alpha in ALPHAS.items():
+    cases = [(*one, threshold) for one in ALPHAS.items() for threshold in THRESHOLDS]
+    for figure, alpha, threshold in cases:
         for name in PANELS:
             random = np.random.default_rng(seed)
-            draws = [shown(name, counts, alpha, random) for _ in range(20)]
+            draws = [shown(name, counts, threshold, alpha, random) for _ in range(20)]
             rows.append(
                 {
                     "figure": figure,
                     "dataset": source.name,
                     "alpha": alpha,
+                    "threshold": threshold,
                     "shown": name,
                     "safe": float(np.mean([one.safe.sum() for one in draws])),
                     "dangerous": float(np.mean([one.dangerous.sum() for one in draws])),
                     "places": int(counts.size),
-                    "truly_safe": int((counts <= Point().threshold).sum()),
+                    "truly_safe": int((counts <= threshold).sum()),
                 }
             )
     return rows
@@ -96,8 +102,11 @@ def result(rows: list[Row], setup: Setup) -> Result:
         for figure, alpha in ALPHAS.items():
             figures[f"{figure}-{short}"] = _maps(places, figure, alpha, setup.seed)
     notes = [
-        "The busiest time of each set; ε = 1, t = 5, δ = 0.0001. The paper's caption of Figure 2 "
-        "says threshold 3, its text t = 5. Both DPs are the virtual optimum, not a mechanism. "
+        "The busiest time of each set; ε = 1, δ = 0.0001. The paper's caption of Figure 2 says "
+        "threshold 3, its section VI-A t = 5. Its numbers fit 3: 94 % for ADP is what its noise "
+        "reaches there at counts near 0, and 4 / 5,343 for (ε, δ)-DP. Both DPs are the virtual "
+        "optimum, not a mechanism. ADP is real-valued noise and 'z at most t', as in the paper; "
+        "ours is whole-number noise. "
         "Wrong answers that α allows them are not drawn.",
         "For 'dangerous' a one-sided policy that protects visits gives nothing: ADP then does what "
         "ε-DP does.",
@@ -107,10 +116,10 @@ def result(rows: list[Row], setup: Setup) -> Result:
 
 def _maps(places: Places, figure: str, alpha: str, seed: int) -> Figure:
     counts = places.counts(int(places.busiest(1)[0]))
-    truth = counts <= Point().threshold
+    truth = counts <= THRESHOLDS[0]
     panels = []
     for name in PANELS:
-        seen = shown(name, counts, alpha, np.random.default_rng(seed))
+        seen = shown(name, counts, THRESHOLDS[0], alpha, np.random.default_rng(seed))
         masks = {
             "obscure": ~(seen.safe | seen.dangerous),
             "safe": seen.safe,
@@ -135,38 +144,68 @@ def _maps(places: Places, figure: str, alpha: str, seed: int) -> Figure:
                 is_map=True,
             )
         )
-    title = f"ADP-2022 Figure {figure[-1]}: {places.name}, ε = 1, t = 5, α = {alpha}"
-    return Figure(title=title, panels=panels, columns=4)
+    title = f"ADP-2022 Figure {figure[-1]}: {places.name}, ε = 1, t = 3, α = {alpha}"
+    return Figure(title=title, panels=panels, columns=5)
 
 
 def _claims(rows: list[Row]) -> list[Claim]:
-    def share(figure: str, name: str) -> dict[str, float]:
-        return {
-            row["dataset"]: row["safe"] / row["truly_safe"]
-            for row in rows
-            if row["figure"] == figure and row["shown"] == name
-        }
+    def share(figure: str, name: str, threshold: int) -> dict[str, float]:
+        return _share(rows, (figure, name, threshold))
 
-    adp, pure = share("fig2", "ADP"), share("fig2", "ε-DP")
-    approx, with_error = share("fig2", "(ε, δ)-DP"), share("fig3", "(ε, δ)-DP")
-    pure_error = share("fig3", "ε-DP")
+    caption, text = THRESHOLDS
+    pure, approx = share("fig2", "ε-DP", caption), share("fig2", "(ε, δ)-DP", caption)
+    adp, at_five = share("fig2", "ADP", caption), share("fig2", "ADP", text)
+    ours = share("fig2", "ours", caption)
     return [
         Claim(
-            text="At α = 0, ε-DP shows nothing, (1, 0.0001)-DP almost nothing (under 0.05).",
-            measured="; ".join(f"{n} {pure[n]:.3f}, {approx[n]:.3f}" for n in adp),
-            verdict=judge([pure[n] == 0 and approx[n] < 0.05 for n in adp]),
+            judges="as run",
+            text="At α = 0 and t = 3 ε-DP shows nothing, (1, 0.0001)-DP 4 of 5,343 safe places "
+            "(taken as under 0.01).",
+            measured="; ".join(f"{n} {pure[n]:.4f}, {approx[n]:.4f}" for n in adp),
+            verdict=judge([pure[n] == 0 and 0 <= approx[n] < 0.01 for n in adp]),
         ),
         Claim(
-            text="ADP finds 5,031 of 5,343 safe places, 94 % (taken as 90 % or more).",
-            measured="; ".join(f"{n} {adp[n]:.1%}" for n in adp),
+            judges="as run",
+            text="At t = 3 ADP finds 5,031 of 5,343 safe places, 94 % (taken as 90 % or more).",
+            measured=_said(adp),
             verdict=judge([value >= 0.9 for value in adp.values()]),
         ),
         Claim(
-            text="At α = 0.001, δ = 0.0001 adds almost nothing to ε-DP (within 0.05).",
-            measured="; ".join(f"{n} {pure_error[n]:.3f}, {with_error[n]:.3f}" for n in adp),
-            verdict=judge([with_error[n] - pure_error[n] <= 0.05 for n in adp]),
+            judges="corrected",
+            text="The same at t = 5, the threshold of section VI-A.",
+            measured=_said(at_five),
+            verdict=judge([value >= 0.9 for value in at_five.values()]),
         ),
+        Claim(
+            judges="ours",
+            text="Whole-number noise finds at least as many at t = 3.",
+            measured=_said(ours),
+            verdict=judge([ours[n] >= adp[n] for n in adp]),
+        ),
+        _with_error(share("fig3", "ε-DP", caption), share("fig3", "(ε, δ)-DP", caption)),
     ]
+
+
+def _with_error(pure: dict[str, float], approx: dict[str, float]) -> Claim:
+    return Claim(
+        judges="as run",
+        text="At α = 0.001, δ = 0.0001 adds almost nothing to ε-DP (within 0.05).",
+        measured="; ".join(f"{n} {pure[n]:.3f}, {approx[n]:.3f}" for n in pure),
+        verdict=judge([approx[n] - pure[n] <= 0.05 for n in pure]),
+    )
+
+
+def _share(rows: list[Row], wanted: tuple[str, str, int]) -> dict[str, float]:
+    """By data set: of the safe places, those that are called so."""
+    return {
+        row["dataset"]: row["safe"] / row["truly_safe"]
+        for row in rows
+        if (row["figure"], row["shown"], row["threshold"]) == wanted
+    }
+
+
+def _said(found: dict[str, float]) -> str:
+    return "; ".join(f"{name} {value:.1%}" for name, value in found.items())
 
 
 EXPERIMENT = Experiment(

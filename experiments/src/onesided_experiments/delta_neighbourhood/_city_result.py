@@ -105,6 +105,7 @@ def _claim(rows: list[Row], city: str, epsilon: str) -> Claim:
     unbiased, fitted = (errors[best] / e for e in (near["error"], errors["ours, 250 m"]))
     verdict: Verdict = "holds" if unbiased > 1 else "holds in part"
     return Claim(
+        judges="ours",
         text=f"{city}, ε = {epsilon}: rectangles have less error where visits are hidden within "
         "250 m than where they are hidden anywhere.",
         measured=f"{unbiased:.2g} times less than {best}, the best standard method, and "

@@ -106,6 +106,7 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
     return [
         _narrow({name: error / mine[min(mine)] for name, error in best.items()}, epsilon),
         Claim(
+            judges="ours",
             text=f"ε = {epsilon}: the gap closes to 1 as δ grows to the whole domain.",
             measured=f"best standard method over ours at δ = {max(mine):,} cells: {last:.2f} "
             f"(geometric mean), {unaided:.2f} without DAWA",
@@ -119,6 +120,7 @@ def _narrow(gains: dict[str, float], epsilon: str) -> Claim:
     reached = sum(one >= _GOAL for one in gains.values())
     verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
     return Claim(
+        judges="ours",
         text=f"ε = {epsilon}: at δ = one cell the mean squared error of random ranges is at "
         f"least {_GOAL} times below the best standard method's.",
         measured=f"{min(gains.values()):.0f} ({min(gains, key=gains.__getitem__)}) to "
@@ -135,6 +137,7 @@ def _isotonic(rows: list[Row], best: dict[str, float], epsilon: str) -> Claim:
     better = {name: error / smoothed[name] for name, error in best.items()}
     both = sum(one >= _GOAL for one in better.values())
     return Claim(
+        judges="ours",
         text=f"ε = {epsilon}: isotonic regression lowers the error further (section 5.5).",
         measured=f"{min(helps):.2f} to {max(helps):.2f} of the error of prefix sums, median "
         f"{median(helps):.2f}; then {min(better.values()):.0f} to {max(better.values()):,.0f} "

@@ -115,6 +115,7 @@ def _claims(rows: list[Row], side: int, epsilon: str) -> list[Claim]:
         verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
         claims.append(
             Claim(
+                judges="ours",
                 text=f"{side}², ε = {epsilon}, δ = one cell ({words}): at least {_GOAL} times "
                 "below the best standard method.",
                 measured=f"with cells of at least 0: {min(gains.values()):.2g} "
@@ -129,6 +130,7 @@ def _claims(rows: list[Row], side: int, epsilon: str) -> list[Claim]:
     last = plain / far["error"]
     claims.append(
         Claim(
+            judges="ours",
             text=f"{side}², ε = {epsilon}: the gap closes to 1 as δ grows to the whole domain.",
             measured=f"the better of identity and hierarchy over ours: {last:.2f}; best of all "
             f"four: {geometric_mean(best.values()) / far['error']:.2f}",

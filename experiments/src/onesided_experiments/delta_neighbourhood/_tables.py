@@ -159,6 +159,7 @@ def _claims(rows: list[Row]) -> list[Claim]:
         integers = ", ".join(f"{row['whole_numbers_worst']:.4g}" for row in mine)
         claims.append(
             Claim(
+                judges="as run",
                 text=f"Table 3, from {name}: {', '.join(map(str, printed))}.",
                 measured=f"{', '.join(f'{one:g}' for one in worst)} for the worst range of each "
                 f"size; on average {means}; whole-number noise {integers}",
@@ -170,6 +171,7 @@ def _claims(rows: list[Row]) -> list[Claim]:
     ours = [row for row in rows if row["table"] == "search" and row["is_table_2"]]
     claims.append(
         Claim(
+            judges="as run",
             text="Table 2 is optimal among all linear combinations with coefficients 0 and 1.",
             measured=f"{first['tried']:,} strategies that determine the counts: the least total "
             f"variance is {best:g}, Table 2's {ours[0]['total_variance']:g}"

@@ -136,16 +136,19 @@ def _claims(rows: list[Row]) -> list[Claim]:
     below, above = by("zeros_changed", "removal-only"), by("zeros_changed", "addition-only")
     return [
         Claim(
+            judges="as run",
             text="One-sided noise has half the variance of two-sided noise (Props. 3 and 4).",
             measured=f"{min(ratios):.3f} to {max(ratios):.3f} of it, ε = 0.1 to 4",
             verdict=judge([abs(ratio - 0.5) < 0.01 for ratio in ratios]),
         ),
         Claim(
+            judges="as run",
             text="Its bias can be taken out.",
             measured=f"at most {max(scores):.1f} standard errors off",
             verdict=judge([score < 4.5 for score in scores]),
         ),
         Claim(
+            judges="as run",
             text="Negative noise does not change zero counts, positive noise does.",
             measured=f"below: {max(below):.0%} of empty bins changed; above: "
             f"{above[-1]:.1%} (ε = 4) to {above[0]:.1%} (ε = 0.1)",

@@ -174,19 +174,22 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
     off = [abs(row["ours"] - row["ours_formula"]) / row["standard_error"] for row in tried]
     return [
         Claim(
+            judges="as run",
             text="There are settings where (3) has lower variance than Laplace (footnote 1).",
             measured=f"unbiased, real noise: from ε = {first} on for a count of 0; below "
             + ", ".join(f"{real[e]} at ε = {e:g}" for e in (1.0, 2.0, 4.0, 6.0, 8.0)),
             verdict=judge([any(real.values())]),
         ),
         Claim(
-            text="The same for whole-number noise (ours).",
+            judges="ours",
+            text="The same for whole-number noise.",
             measured="wins for a count of 0 alone, level at 1, loses from 2, whatever ε; "
             "absolute error level at 0 and 1, never wins",
             verdict=judge([set(whole.values()) == {1}, set(level.values()) == {0}]),
         ),
         Claim(
-            text="The formulas are those of the shipped mechanism (ours).",
+            judges="ours",
+            text="The formulas are those of the shipped mechanism.",
             measured=f"{len(tried)} errors, at most {max(off):.1f} standard errors off",
             verdict=judge([one < 4.5 for one in off]),
         ),

@@ -117,12 +117,14 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
     ]
     return [
         Claim(
-            text="Stairs have no larger variance than the geometric, at the same loss (ours).",
+            judges="ours",
+            text="Stairs have no larger variance than the geometric, at the same loss.",
             measured=f"values 0 to 20: {shown} of it",
             verdict=judge([ratio <= 1 + 1e-9 for ratio in ratios.values()]),
         ),
         Claim(
-            text="The formula is the shipped mechanism's, and no answer is below the truth (ours).",
+            judges="ours",
+            text="The formula is the shipped mechanism's, and no answer is below the truth.",
             measured=f"{len(rows)} variances, at most {max(off):.1f} standard errors off",
             verdict=judge([max(off) < 4.5, *[row["never_below"] for row in rows]]),
         ),

@@ -149,6 +149,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
             words += "; the other direction is infinite"
         claims.append(
             Claim(
+                judges="as run",
                 text=f"{name}: {text}",
                 measured=words,
                 verdict=judge([gap < 1e-4, *endless]),

@@ -193,6 +193,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
         pairs = {name: (found[0], chance[name][0]) for name, found in private.items()}
         claims.append(
             Claim(
+                judges="as run",
                 text=f"ObjDP at ε = {epsilon} is close to Random (within 0.1).",
                 measured="; ".join(
                     f"{n} {one:.3f} against {two:.3f}" for n, (one, two) in pairs.items()
@@ -206,6 +207,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
 def _as_low(sample: Errors, plain: Errors, epsilon: str) -> Claim:
     gaps = {n: {p: error - plain[n][p] for p, error in one.items()} for n, one in sample.items()}
     return Claim(
+        judges="as run",
         text=f"OsdpRR's error at ε = {epsilon} is as low as All NS's (within {_NEAR} at the middle "
         "policy).",
         measured="; ".join(
@@ -224,11 +226,13 @@ def _of_all(plain: Errors) -> list[Claim]:
     ]
     return [
         Claim(
+            judges="as run",
             text="The error of All NS is close to 0.1 (0.05 to 0.15) with most records open (P99).",
             measured="; ".join(f"{name} {one[99]:.3f}" for name, one in plain.items()),
             verdict=judge([0.05 <= one[99] <= 0.15 for one in plain.values()]),
         ),
         Claim(
+            judges="as run",
             text="The error grows as fewer records are open (All NS, P99 to P1, each step).",
             measured="; ".join(
                 f"{name} " + ", ".join(f"{one[share]:.2f}" for share in SHARES)

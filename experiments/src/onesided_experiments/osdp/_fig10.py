@@ -66,11 +66,13 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
     return [
         Claim(
+            judges="as run",
             text="Suppress becomes competitive with OsdpLaplaceL1 at τ = 100 ε.",
             measured=told("Suppress100"),
             verdict=judge(held["Suppress100"]),
         ),
         Claim(
+            judges="as run",
             text="At τ = 10 ε it is not competitive yet.",
             measured=told("Suppress10"),
             verdict=judge([not one for one in held["Suppress10"]]),

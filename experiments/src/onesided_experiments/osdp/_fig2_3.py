@@ -218,6 +218,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
         for case in all_open[0]
     }
     first = Claim(
+        judges="as run",
         text="All NS errs less than OsdpRR at ε = 1, but not by much (a factor under 2), with "
         "10 to 50 % of the records sensitive.",
         measured="OsdpRR / All NS at P90 and P50, occurring: " + _said(near, "and"),
@@ -243,12 +244,14 @@ def _against_laplace(
     """From pairs of LM T1 and OsdpRR at P50, for ε = 1 and for ε = 0.01."""
     return [
         Claim(
+            judges="as run",
             text="At ε = 1 LM's error is comparable (a factor of at most 2) to OsdpRR's at P50 "
             f"({word}).",
             measured=_said(half, "against"),
             verdict=judge([1 / 2 <= lm / rr <= 2 for lm, rr in half.values()]),
         ),
         Claim(
+            judges="as run",
             text=f"At ε = 0.01 LM's error is ten times OsdpRR's or more (P50, {word}).",
             measured=_said(small, "against"),
             verdict=judge([lm >= 10 * rr for lm, rr in small.values()]),
@@ -259,6 +262,7 @@ def _against_laplace(
 def _best_limit(rows: Sequence[Row]) -> Claim:
     best = [row for row in rows if row["method"] == "LM T*"]
     return Claim(
+        judges="as run",
         text="The best truncation is k = 1 for 4- and 5-grams.",
         measured="; ".join(
             f"{row['dataset']} {row['n']}-grams at ε = {row['epsilon']}: k = {row['limit']} "
@@ -279,7 +283,8 @@ def _ours(rows: Sequence[Row]) -> Claim:
     won = {key: by_method["ours: unknown keys"][key] < error
            for key, error in by_method["OsdpRR"].items()}  # fmt: skip
     return Claim(
-        text="(tried) One n-gram per open day with noise below beats the sample (occurring).",
+        judges="ours",
+        text="One n-gram per open day with noise below beats the sample (occurring).",
         measured=f"{sum(won.values())} of {len(won)} settings",
         verdict=judge(list(won.values())),
     )

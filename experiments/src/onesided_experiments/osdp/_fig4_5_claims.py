@@ -88,7 +88,7 @@ def _against(
             for one, (osdp, dp) in zip(policies, pairs, strict=True)
         )
         said.append(f"{case[0]} by {case[1]}: {each}")
-    return Claim(text=text, measured="; ".join(said), verdict=_verdict(held))
+    return Claim(judges="corrected", text=text, measured="; ".join(said), verdict=_verdict(held))
 
 
 def _clipped_at_small_epsilon(table: _Table) -> Claim:
@@ -103,6 +103,7 @@ def _clipped_at_small_epsilon(table: _Table) -> Claim:
         worse = ", ".join(f"P{policy}" for policy, worse in lost.items() if worse)
         said.append(f"{case[0]} by {case[1]}: DP better at {worse or 'none'}")
     return Claim(
+        judges="corrected",
         text="At ε = 0.01 OsdpLaplaceL1 (or the hybrid) is better than DP above 25 %, worse below.",
         measured="; ".join(said),
         verdict=_verdict(held),
@@ -121,6 +122,7 @@ def _percentiles(table: _Table) -> Claim:
         each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
         said.append(f"{case[0]} by {case[1]}: {each}")
     return Claim(
+        judges="corrected",
         text="At ε = 1 OSDP improves on DAWA in Rel50 and Rel95, even with half the records open.",
         measured="best OSDP / DAWA, Rel50 at P99, P90, P75, P50, then Rel95: " + "; ".join(said),
         verdict=_verdict(held),
@@ -138,6 +140,7 @@ def _zeros_at_small_epsilon(table: _Table) -> Claim:
         held[case] = [ratio <= 1.5 for ratio in ratios]
         said.append(f"{case[0]} by {case[1]}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
     return Claim(
+        judges="corrected",
         text="At ε = 0.01 DAWAz is highly competitive under all policies (within 1.5 of the best).",
         measured="DAWAz / best, P99 to P1: " + "; ".join(said),
         verdict=_verdict(held),
@@ -153,6 +156,7 @@ def _factor(table: _Table, epsilon: str, text: str) -> Claim:
         held[case] = [printed > max(ours, none)]
         said.append(f"{case[0]} by {case[1]}: {ours:.2f}, {printed:.2f}, {none:.2f}")
     return Claim(
+        judges="corrected",
         text=f"(erratum 9) {text}",
         measured="MRE over P99 to P50 with |B|/(|B|-|Z∩B|), printed |B|/|Z∩B|, none: "
         + "; ".join(said),
@@ -171,6 +175,7 @@ def _zeros_against_hybrid(table: _Table) -> Claim:
         held[case] = [ratio > 1 for ratio in ratios]
         said.append(f"{case[0]} by {case[1]}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
     return Claim(
+        judges="corrected",
         text="At ε = 1 DAWAz is worse than OsdpLaplaceL1 (or the hybrid): policies are by value.",
         measured="DAWAz / the other, P99 to P50: " + "; ".join(said),
         verdict=_verdict(held),
@@ -191,6 +196,7 @@ def _ours(table: _Table, method: str) -> Claim:
             each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
             said.append(f"{case[0]} by {case[1]} at ε = {epsilon}: {each}")
     return Claim(
+        judges="ours",
         text=f"({method}) no worse in MRE than the best of the paper's algorithms.",
         measured="ours / best, P99 to P1: " + "; ".join(said),
         verdict=judge([one for many in held.values() for one in many]),

@@ -181,6 +181,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
         }
         pairs = {key: pair for key, pair in pairs.items() if not np.isnan(pair).any()}
         return Claim(
+            judges="ours",
             text=text,
             measured="; ".join(f"{key}: {a:.2f} / {b:.2f}" for key, (a, b) in pairs.items()),
             verdict=judge([a <= b for a, b in pairs.values()]),
@@ -188,7 +189,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
 
     return [
         compared("AGridz", "AGrid", "The recipe helps AGrid (regrets AGridz / AGrid)."),
-        compared("OpenShape", "AGridz", "Ours: open shape beats AGridz."),
+        compared("OpenShape", "AGridz", "Open shape beats AGridz."),
     ]
 
 

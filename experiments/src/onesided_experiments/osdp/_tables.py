@@ -160,6 +160,7 @@ def _table_1(rows: Sequence[Row]) -> list[Claim]:
     mine = [row for row in rows if row["table"] == "1"]
     return [
         Claim(
+            judges="as run",
             text="Table 1: about 63, 39 and 9.5 % of the open records are published at ε = 1, 0.5 "
             "and 0.1.",
             measured="; ".join(
@@ -180,6 +181,7 @@ def _table_2(rows: Sequence[Row]) -> list[Claim]:
     ]
     return [
         Claim(
+            judges="as run",
             text="Table 2: sparsity and scale of the seven histograms.",
             measured=f"{sum(held)} of {len(DATASETS)} as printed: "
             + ", ".join(TITLES[row["dataset"]] for row, one in zip(mine, held, strict=True) if one),
@@ -197,12 +199,14 @@ def _theorem(rows: Sequence[Row]) -> list[Claim]:
         found[epsilon] = float(np.interp(0.0, gap, [row["times"] for row in mine]))
     return [
         Claim(
+            judges="as run",
             text="Theorem 5.1: a sample has more L1 error than Laplace noise once n ε > 2 d e^ε "
             "(found within a tenth of the predicted n).",
             measured="; ".join(f"ε = {e}: at {at:.3f} of it" for e, at in found.items()),
             verdict=judge([abs(at - 1) <= 0.1 for at in found.values()]),
         ),
         Claim(
+            judges="as run",
             text="Theorem 5.1: above that, at 1.1 times and more, the sample loses always.",
             measured=f"{sum(r['sample'] > r['laplace'] for r in rows if r['times'] >= 1.1)} of "
             f"{sum(r['times'] >= 1.1 for r in rows)}",
