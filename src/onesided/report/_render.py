@@ -60,6 +60,7 @@ def render(page: Page) -> str:
         css=resource("report.css"),
         script=resource("report.js"),
         page=page,
+        title=page.title,
         columns=table["columns"],
         first_rows=_first_rows(table),
         has=figures,

@@ -18,7 +18,7 @@ def fill(template: str, *, data: object, css: str, script: str, **words: Any) ->
     Errors: MissingDependencyError without plotly or jinja2.
     """
     try:
-        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - optional, and slow
+        from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 - optional, and slow
         from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
         from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional, and slow
     except ImportError as error:
@@ -26,8 +26,13 @@ def fill(template: str, *, data: object, css: str, script: str, **words: Any) ->
             "the page needs plotly and jinja2", hint="pip install 'onesided[cli]'"
         ) from error
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=DictLoader({name: resource(name) for name in ("kit.html", "macros.html")}),
     )
+    script = resource("kit.js") + script
     plotly = get_plotlyjs()
     return environment.from_string(template).render(
         **words,
