@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from onesided._frozen import Exact, Given
 from onesided._numbers import INFINITE, Infinite, Loss, Number, exact, probability
-from onesided.bounds._directed_rounding import exp_bounds, short_up
+from onesided.bounds.kit import exp_bounds, short_up
 
 
 def _loss(value: Loss | Number, *, name: str) -> Loss:

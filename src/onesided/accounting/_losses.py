@@ -8,8 +8,7 @@ from fractions import Fraction
 from onesided._numbers import INFINITE, Infinite, Loss, Number, log_up, non_negative, rate
 from onesided.accounting._bound import Bound
 from onesided.accounting._pld import LossDistribution, from_losses, worst_of
-from onesided.bounds._directed_rounding import exp_neg
-from onesided.bounds._one_sided import share_below_one
+from onesided.bounds.kit import exp_neg, share_below_one
 from onesided.mechanism import AtMost, Counts
 from onesided.policy import Shift
 

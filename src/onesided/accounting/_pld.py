@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Final
 
 from onesided._numbers import INFINITE, Loss, Number, exact, probability, whole
-from onesided.bounds._directed_rounding import exp_neg, short_up
+from onesided.bounds.kit import exp_neg, short_up
 from onesided.errors import ParameterError
 
 BITS: Final = 128

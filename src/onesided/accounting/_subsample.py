@@ -13,8 +13,7 @@ from fractions import Fraction
 from onesided._numbers import Infinite, Loss, Number, log_up, positive
 from onesided.accounting._bound import NOTHING, Bound
 from onesided.accounting._convert import two_sided
-from onesided.bounds._directed_rounding import exp_bounds, exp_neg, short_up
-from onesided.bounds._one_sided import share_below_one
+from onesided.bounds.kit import exp_bounds, exp_neg, share_below_one, short_up
 from onesided.errors import ParameterError
 from onesided.policy import Guarantee
 

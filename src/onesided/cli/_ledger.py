@@ -21,7 +21,7 @@ from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import Balance, Entry, Ledger
 from onesided.policy import Guarantee
 from onesided.report import csv_text
-from onesided.session._total import total_guarantee
+from onesided.session import total_guarantee
 
 app = typer.Typer(
     help="Look at a ledger, and check that nobody edited it.",

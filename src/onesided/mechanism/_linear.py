@@ -16,15 +16,21 @@ from numpy.typing import ArrayLike, NDArray
 from onesided._frozen import settle
 from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate
 from onesided.errors import DataError, OnesidedError, ParameterError
-from onesided.linear._choose import candidates
-from onesided.linear._combine import Kron
-from onesided.linear._error import cost, error_factors, factors
-from onesided.linear._grid import Grid
-from onesided.linear._moves import Layout, Moves, moves_of, notes_of
-from onesided.linear._operator import Dense, Operator
-from onesided.linear._sensitivity import strategy_shifts
-from onesided.linear._solve import check_spans, least_squares, non_negative
-from onesided.linear._workload import Ranges, thinned
+from onesided.linear import (
+    Dense,
+    Grid,
+    Kron,
+    Moves,
+    Operator,
+    Ranges,
+    candidates,
+    error_factors,
+    least_squares,
+    moves_of,
+    non_negative,
+    strategy_shifts,
+)
+from onesided.linear.kit import Layout, check_spans, cost, factors, notes_of, thinned
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._rates import rates_over
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric

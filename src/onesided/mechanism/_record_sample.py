@@ -15,8 +15,7 @@ from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, 
 from onesided.errors import DataError, UnprotectableError
 from onesided.mechanism._base import counts_of
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
-from onesided.policy import GroupCount, Policy, Shift
-from onesided.policy._shift import ABSENT
+from onesided.policy import ABSENT, GroupCount, Policy, Shift
 
 # A coin for each record: more of them would take gigabytes of bits.
 MOST_RECORDS: Final = 2**30

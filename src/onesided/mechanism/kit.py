@@ -8,11 +8,16 @@ Fraction(1, 2)
 
 from onesided._frozen import Exact, Given, MaybeWhole, Rate, Whole, settle
 from onesided.mechanism._base import counts_of
+from onesided.mechanism._counts import CONFIDENCE, Correction, confident
 from onesided.mechanism._paid import Move, count_moves, largest_rate
-from onesided.mechanism._rates import rates_over
+from onesided.mechanism._rates import rates_for, rates_over
+from onesided.mechanism._record_sample import open_kinds, samples_for
 from onesided.mechanism._sparse_vector import Thresholds, decide, thresholds_of, with_thresholds
+from onesided.mechanism._tails import tail_bound
 
 __all__ = [
+    "CONFIDENCE",
+    "Correction",
     "Exact",
     "Given",
     "MaybeWhole",
@@ -20,12 +25,17 @@ __all__ = [
     "Rate",
     "Thresholds",
     "Whole",
+    "confident",
     "count_moves",
     "counts_of",
     "decide",
     "largest_rate",
+    "open_kinds",
+    "rates_for",
     "rates_over",
+    "samples_for",
     "settle",
+    "tail_bound",
     "thresholds_of",
     "with_thresholds",
 ]

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from onesided._numbers import INFINITE, Number, text
-from onesided.mechanism import Counts
-from onesided.mechanism._counts import CONFIDENCE, Correction
-from onesided.mechanism._cumulative import Cumulative
-from onesided.mechanism._stair_sums import StairSums
-from onesided.mechanism._sums import Sums
+from onesided.mechanism import Counts, Cumulative, StairSums, Sums
+from onesided.mechanism.kit import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
 from onesided.policy import bounded
 from onesided.session._context import QueryContext

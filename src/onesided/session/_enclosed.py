@@ -11,7 +11,7 @@ import numpy as np
 
 from onesided._numbers import Infinite, Number, positive, text
 from onesided.errors import UnprotectableError
-from onesided.mechanism._truncated import TruncatedCounts
+from onesided.mechanism import TruncatedCounts
 from onesided.noise import IntArray, Noise
 from onesided.session._context import QueryContext
 from onesided.session._estimates import Estimates

@@ -21,8 +21,7 @@ from onesided.mechanism.histograms import (
     SplitHistogram,
     zeros,
 )
-from onesided.mechanism.histograms._two_parts import Parts
-from onesided.mechanism.histograms._two_phase import histogram_of
+from onesided.mechanism.histograms.kit import Parts, histogram_of
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Guarantee, Policy
 from onesided.session._binned import Binned, bin_name

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from onesided._numbers import Loss, readable, shown
 from onesided.accounting import noise_note
-from onesided.policy import Edge, Guarantee, Policy, Shift
-from onesided.policy._shift import ABSENT
+from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
 from onesided.session._context import QueryContext
 
 IN_THE_CLEAR: Final = (

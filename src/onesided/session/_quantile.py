@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from onesided._numbers import Number, exact, text
 from onesided.engine._keys import PublicKeys
 from onesided.errors import ParameterError
-from onesided.mechanism import Interval
-from onesided.mechanism._counts import CONFIDENCE
-from onesided.mechanism._cumulative import Cumulative
+from onesided.mechanism import Cumulative, Interval
+from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.policy import Guarantee
 from onesided.session._binned import Binned, with_bins

@@ -15,10 +15,9 @@ from onesided._numbers import Loss, Number
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, Table, missing
 from onesided.errors import LedgerError, ParameterError, UnprotectableError
-from onesided.mechanism._record_sample import samples_for
+from onesided.mechanism.kit import samples_for
 from onesided.noise import Noise
-from onesided.policy import GroupCount, Guarantee, Policy
-from onesided.policy._shift import ABSENT
+from onesided.policy import ABSENT, GroupCount, Guarantee, Policy
 from onesided.session._context import QueryContext
 from onesided.session._plan import Plan, promised
 from onesided.session._question import Answer, PreparedQuery

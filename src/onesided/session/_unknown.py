@@ -18,7 +18,7 @@ from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._protocol import LENGTH, Column, Lazy
 from onesided.errors import DataError, KeysError, ParameterError, first_line
 from onesided.mechanism import UnknownKeys
-from onesided.mechanism._record_sample import open_kinds
+from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Guarantee, Policy
 from onesided.session._context import QueryContext, condition

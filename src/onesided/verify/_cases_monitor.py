@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from onesided import policy as policies
+from onesided.monitor import Batch, Machine, rules_for
 from onesided.monitor._answer import StepAnswer
-from onesided.monitor._batch import Batch
 from onesided.monitor._journal import MemoryJournal, Transaction
-from onesided.monitor._machine import Machine
 from onesided.monitor._recorder import Recorder
-from onesided.monitor._rules import Rules, rules_for
+from onesided.monitor._rules import Rules
 from onesided.noise import BoolArray, FreshNoise, Noise
 from onesided.verify._case import Case
 from onesided.verify._universe import Data, Universe

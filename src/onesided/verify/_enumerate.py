@@ -12,8 +12,7 @@ import numpy as np
 
 from onesided._numbers import Loss, Number, whole
 from onesided.errors import ParameterError
-from onesided.noise import BoolArray, IntArray
-from onesided.noise._protocol import Rates
+from onesided.noise import BoolArray, IntArray, Rates
 from onesided.verify._form import form
 from onesided.verify._seal import Seal
 from onesided.verify._support import Request, Support, request_of, support

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from onesided._numbers import Loss, Number
 from onesided.errors import OnesidedError
 from onesided.mechanism import _base
-from onesided.noise import IntArray, Noise
-from onesided.noise._protocol import Rates
+from onesided.noise import IntArray, Noise, Rates
 
 
 class FloatReachedError(OnesidedError):

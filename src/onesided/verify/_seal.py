@@ -26,8 +26,7 @@ from unittest.mock import patch
 import numpy as np
 
 from onesided.errors import ParameterError
-from onesided.noise._bits import NotPrivateSeededBits
-from onesided.noise._secure import SecureBits
+from onesided.noise.kit import NotPrivateSeededBits, SecureBits
 
 _CLOCKS: Final = (
     "time",

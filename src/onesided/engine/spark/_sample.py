@@ -39,7 +39,7 @@ from onesided.engine._subject import Subject
 from onesided.errors import DataError, NoiseError
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
-from onesided.noise._derived import PartNoise, new_secret
+from onesided.noise.kit import PartNoise, new_secret
 
 _PART: Final = "onesided_part"
 _COIN: Final = "onesided_coin"

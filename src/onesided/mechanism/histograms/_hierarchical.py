@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from onesided._frozen import Given, MaybeWhole, Rate
 from onesided._numbers import MIN_RATE, Loss, Number, positive, rate, whole
 from onesided.errors import ParameterError
-from onesided.linear._tree import (
-    FloatArray,
-    best_branching,
-    consistent,
-    level_weights,
-    tree_sums,
-)
+from onesided.linear.kit import FloatArray, best_branching, consistent, level_weights, tree_sums
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 from onesided.mechanism.histograms._z_order import z_order

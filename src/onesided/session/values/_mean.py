@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up, text
 from onesided.errors import ParameterError
-from onesided.mechanism import Interval
-from onesided.mechanism._counts import confident
-from onesided.mechanism._sums import Sums
+from onesided.mechanism import Interval, Sums
+from onesided.mechanism.kit import confident
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext

@@ -9,9 +9,8 @@ import numpy as np
 
 from onesided._numbers import Number, text
 from onesided.errors import ParameterError
-from onesided.mechanism._counts import CONFIDENCE
-from onesided.mechanism._stair_sums import StairSums
-from onesided.mechanism._sums import Sums
+from onesided.mechanism import StairSums, Sums
+from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray, Noise
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias

@@ -10,8 +10,7 @@ from typing import Final
 
 from onesided._numbers import INFINITE, Number
 from onesided.errors import ParameterError
-from onesided.mechanism._stair_sums import StairSums
-from onesided.mechanism._sums import Sums
+from onesided.mechanism import StairSums, Sums
 from onesided.policy import Edge, Policy, Shift
 from onesided.session._count import deviation, residual_bias
 from onesided.session._groups import Groups

@@ -23,8 +23,7 @@ import numpy as np
 
 from onesided.errors import ParameterError, PolicyError
 from onesided.linear import Border, Grid, Moves, moves_of
-from onesided.linear._moves import listed_moves, placed_moves
-from onesided.linear._sweeps import Cells, Listed, Sweep, Window
+from onesided.linear.kit import Cells, Listed, Sweep, Window, listed_moves, placed_moves
 from onesided.policy import ABSENT, Edge, Graph, Neighbourhood, Policy, Record
 from onesided.session._bins import BinEdges
 

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from onesided._numbers import Infinite, Number, positive, text
 from onesided.errors import ParameterError
 from onesided.linear import Dense, Grid, Identity, Kron, Operator
-from onesided.linear._moves import notes_of
-from onesided.mechanism._counts import CONFIDENCE, confident
-from onesided.mechanism._linear import Linear as Mechanism
-from onesided.mechanism._tails import tail_bound
+from onesided.linear.kit import notes_of
+from onesided.mechanism import Linear as Mechanism
+from onesided.mechanism.kit import CONFIDENCE, confident, tail_bound
 from onesided.noise import IntArray
 from onesided.policy import Guarantee, Policy
 from onesided.session._context import QueryContext

@@ -16,7 +16,7 @@ from onesided.errors import DataError, ParameterError
 from onesided.linear import Grid, Moves
 from onesided.linear import Ranges as Workload
 from onesided.linear import all_ranges as every_range
-from onesided.mechanism._counts import CONFIDENCE
+from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._binned import Binned, bin_name, with_bins
 from onesided.session._bins import _NOWHERE, BinEdges, _below, _search, bins_of

@@ -19,14 +19,14 @@ from onesided.linear import (
     Operator,
     Ranges,
     by_length,
+    candidates,
     edge_counts,
     error_factors,
     sensitivity,
     strategy_shifts,
 )
-from onesided.linear._choose import candidates
-from onesided.linear._workload import thinned
-from onesided.mechanism._rates import rates_over
+from onesided.linear.kit import thinned
+from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 from onesided.session._plan import Option

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from onesided import policy as policies
-from onesided.mechanism._continual import ContinualCount
+from onesided.mechanism import ContinualCount
 from onesided.policy import GroupCount, Policy
 from onesided.verify._case import Case, shipped
 from onesided.verify._universe import Universe

@@ -9,11 +9,8 @@ from typing import Any, Final, cast
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE, Loss
-from onesided.mechanism._counts import Counts
-from onesided.mechanism.histograms._agrid import AGrid, UniformGrid
-from onesided.mechanism.histograms._ahp import Ahp
-from onesided.mechanism.histograms._marginals import Marginals
-from onesided.mechanism.histograms._zeros import zeros
+from onesided.mechanism import Counts
+from onesided.mechanism.histograms import AGrid, Ahp, Marginals, UniformGrid, zeros
 from onesided.policy import Edge, GroupCount, Policy, Record
 from onesided.verify._case import Case, program, shipped
 from onesided.verify._universe import Universe

@@ -24,7 +24,7 @@ from onesided.linear import (
     staggered,
     summed_area,
 )
-from onesided.mechanism._linear import Linear
+from onesided.mechanism import Linear
 from onesided.policy import Policy
 from onesided.verify._case import Case
 from onesided.verify._universe import Universe

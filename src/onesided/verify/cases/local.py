@@ -10,7 +10,7 @@ from typing import Any, Final
 from onesided import policy as policies
 from onesided._numbers import Number
 from onesided.mechanism import local
-from onesided.mechanism.local._randomiser import Randomiser
+from onesided.mechanism.local import Randomiser
 from onesided.policy import Policy
 from onesided.verify._case import Case
 from onesided.verify._universe import Universe

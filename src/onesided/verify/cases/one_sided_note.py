@@ -9,10 +9,17 @@ from typing import Any, Final
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE
-from onesided.mechanism import AGeo, ALap, AtMost, Counts, SparseVector, TopK
-from onesided.mechanism._staircase import Staircase
-from onesided.mechanism._subsampled import Subsampled
-from onesided.mechanism._truncated import TruncatedCounts
+from onesided.mechanism import (
+    AGeo,
+    ALap,
+    AtMost,
+    Counts,
+    SparseVector,
+    Staircase,
+    Subsampled,
+    TopK,
+    TruncatedCounts,
+)
 from onesided.policy import GroupCount, Policy, Record, Shift
 from onesided.verify._case import Case, program, shipped
 from onesided.verify._universe import Universe

@@ -8,7 +8,7 @@ from functools import partial
 from onesided import policy as policies
 from onesided._numbers import INFINITE
 from onesided.mechanism import RecordSample, UnknownKeys
-from onesided.mechanism._record_sample import samples_for
+from onesided.mechanism.kit import samples_for
 from onesided.policy import GroupCount, Policy
 from onesided.verify._case import Case, program, shipped
 from onesided.verify._universe import Universe

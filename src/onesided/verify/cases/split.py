@@ -9,8 +9,7 @@ from typing import Any, Final
 from onesided import policy as policies
 from onesided._numbers import INFINITE, Loss
 from onesided.mechanism import Counts
-from onesided.mechanism.histograms._open_shape import OpenShape
-from onesided.mechanism.histograms._split import SplitHistogram
+from onesided.mechanism.histograms import OpenShape, SplitHistogram
 from onesided.policy import Edge, GroupCount, Policy, Record
 from onesided.verify._case import Case, shipped
 from onesided.verify._universe import Universe

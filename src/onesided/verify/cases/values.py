@@ -12,11 +12,8 @@ import numpy as np
 from onesided import policy as policies
 from onesided._numbers import INFINITE
 from onesided.engine._keys import PublicKeys
-from onesided.mechanism._cumulative import Cumulative
-from onesided.mechanism._rates import rates_for
-from onesided.mechanism._stair_sums import StairSums
-from onesided.mechanism._staircase import Staircase
-from onesided.mechanism._sums import Sums
+from onesided.mechanism import Cumulative, Staircase, StairSums, Sums
+from onesided.mechanism.kit import rates_for
 from onesided.noise import IntArray, Noise
 from onesided.policy import ABSENT, GroupCount, Policy, Record
 from onesided.session._groups import Groups

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onesided.mechanism._continual import ContinualCount
+from onesided.mechanism import ContinualCount
 from onesided.noise import IntArray, Noise
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from onesided._numbers import INFINITE, Loss
-from onesided.linear._tree import consistent, tree_sums
+from onesided.linear.kit import consistent, tree_sums
 from onesided.mechanism.histograms import Dawa, TwoPhase, Zeroed
-from onesided.mechanism.histograms._dawa_tree import Prices, cheapest
-from onesided.mechanism.histograms._interval_costs import deviations
+from onesided.mechanism.histograms.kit import Prices, cheapest, deviations
 from onesided.noise import BoolArray, IntArray, Noise
 from onesided.policy import GroupCount, Shift
 from onesided.verify._universe import Data, Universe

@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.mechanism.histograms._agrid import AGrid, GridPartition, coarse_cells, refine
-from onesided.mechanism.histograms._ahp import Ahp
-from onesided.mechanism.histograms._marginals import Marginals
-from onesided.mechanism.histograms._tree_model import Edges
-from onesided.mechanism.histograms._two_phase import Partition
-from onesided.mechanism.histograms._zeros import Zeroed
+from onesided.mechanism.histograms import AGrid, Ahp, Marginals, Partition, Zeroed
+from onesided.mechanism.histograms.kit import Edges, GridPartition, coarse_cells, refine
 from onesided.noise import IntArray, Noise
 from onesided.policy import Record
 from onesided.verify._universe import Data

@@ -17,7 +17,7 @@ from onesided.linear import (
     sensitivity,
     strategy_shifts,
 )
-from onesided.mechanism._linear import Linear
+from onesided.mechanism import Linear
 from onesided.noise import IntArray, Noise
 from onesided.policy import Neighbourhood, Shift
 

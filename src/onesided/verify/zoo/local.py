@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onesided.mechanism.local import RandomisedResponse, UnaryResponse
-from onesided.mechanism.local._randomiser import Randomiser
+from onesided.mechanism.local import RandomisedResponse, Randomiser, UnaryResponse
 from onesided.noise import Noise
 from onesided.verify._universe import Data
 

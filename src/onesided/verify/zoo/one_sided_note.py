@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 
 from onesided._numbers import INFINITE
-from onesided.mechanism import Counts
-from onesided.mechanism._staircase import Staircase
-from onesided.mechanism._subsampled import Subsampled
-from onesided.mechanism._truncated import TruncatedCounts
+from onesided.mechanism import Counts, Staircase, Subsampled, TruncatedCounts
 from onesided.noise import IntArray, Noise
 from onesided.policy import Record
 from onesided.verify._universe import Data

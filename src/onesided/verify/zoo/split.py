@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from onesided.mechanism.histograms._open_shape import OpenShape
-from onesided.mechanism.histograms._split import SplitHistogram
-from onesided.mechanism.histograms._two_parts import Parts
+from onesided.mechanism.histograms import OpenShape, SplitHistogram
+from onesided.mechanism.histograms.kit import Parts
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy
 from onesided.verify._universe import Data, Universe

@@ -1,0 +1,11 @@
+"""Directed rounding of exponentials, for accounting."""
+
+from onesided.bounds._directed_rounding import exp_bounds, exp_neg, short_up
+from onesided.bounds._one_sided import share_below_one
+
+__all__ = [
+    "exp_bounds",
+    "exp_neg",
+    "share_below_one",
+    "short_up",
+]
