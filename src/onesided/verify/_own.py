@@ -13,6 +13,7 @@ from onesided.errors import MissingDependencyError
 from onesided.mechanism import Counts
 from onesided.noise import Noise, NotPrivateSeededNoise, SecureNoise
 from onesided.verify._audit import EachCount, audit
+from onesided.verify._certified import certificates
 from onesided.verify._floats import float_free
 from onesided.verify._gaps import Attack, NaiveLaplace, attack_floats, attack_whole
 from onesided.verify._laws import agrees, geometric_law
@@ -49,11 +50,19 @@ class CheckResult:
 
 def own_checks() -> list[CheckResult]:
     """Run them all; a few seconds. What needs scipy is left out where it is not installed."""
-    without = [*_repeats(), *_gaps(), *_floats(), *_draws()]
+    without = [*_certificates(), *_repeats(), *_gaps(), *_floats(), *_draws()]
     try:
         return [*without, *_laws(), *_audits()]
     except MissingDependencyError as error:
         return [*without, CheckResult("law and audit", "left out", error.reason, True, True)]  # noqa: FBT003
+
+
+def _certificates() -> Iterator[CheckResult]:
+    """Every certain bound on every path, every confidence against its exact coverage."""
+    for line in certificates():
+        fault = line.fault()
+        measured = fault or "holds on every path, as often as is said"
+        yield CheckResult("certificates", line.name, measured, not fault, line.sound)
 
 
 def repeats(make: Callable[[], Noise], *, draws: int = 64) -> bool:

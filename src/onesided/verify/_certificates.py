@@ -1,0 +1,159 @@
+"""Certificates are claims too: every certain bound must hold on every path of the noise.
+
+For each tuple of true counts the shipped code is run on every path. A bound that is said to be
+certain must hold on all of them and be met on some; a bound with a confidence must hold at least
+that often, and one step less must not do; what is certified must be certified as often as is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.errors import OnesidedError
+from onesided.mechanism import Interval
+from onesided.noise import BoolArray, IntArray, Noise
+from onesided.verify._enumerate import PathNoise, Walk
+
+_TAIL: Final = 1e-9
+_CLOSE: Final = 1e-6
+Truth = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one answer says of the truth, place by place.
+
+    certain: whether what is said for certain holds. met: whether it could not be said of one more
+    (or one less). likely, closer: whether the bounds with a confidence hold, and would hold one
+    step closer. shown: whether something was certified or published.
+    """
+
+    certain: BoolArray
+    met: BoolArray
+    likely: BoolArray
+    closer: BoolArray
+    shown: BoolArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """A mechanism, the truths to try, and what its answers say.
+
+    run: the answer for a truth. read: what it says. confidence: of the bounds that are not
+    certain. power: how often each true count is shown, or None. least: whether bounds with a
+    confidence are as close as they can be. sound: False for a control.
+    """
+
+    name: str
+    run: Callable[[IntArray, Noise], Any]
+    read: Callable[[Any, IntArray], Said]
+    truths: tuple[Truth, ...]
+    confidence: Fraction = Fraction(95, 100)
+    power: Callable[[int], float] | None = None
+    least: bool = True
+    sound: bool = True
+
+    def fault(self) -> str:
+        """What is wrong, or nothing."""
+        try:
+            return self._fault()
+        except OnesidedError as error:
+            return error.reason
+
+    def _fault(self) -> str:
+        faults = [_fault_at(self, truth) for truth in self.truths]
+        found = next((fault for fault, _ in faults if fault), "")
+        if found:
+            return found
+        met, closest = (any(part) for part in zip(*(seen for _, seen in faults), strict=True))
+        if not met:
+            return "what is certain is never met: it could say more"
+        return "" if closest or not self.least else "a step closer would be as sure"
+
+
+def _fault_at(line: Certificate, truth: Truth) -> tuple[str, tuple[bool, bool]]:
+    """The fault at one truth; and whether bounds were met, and could not be closer."""
+    counts = np.array(truth, dtype=np.int64)
+    sums = _Sums()
+
+    def run(noise: PathNoise) -> Any:
+        return line.run(counts.copy(), noise)
+
+    walk = Walk(run, tail=_TAIL, sealed=True)
+    for answer, weight in walk:
+        said = line.read(answer, counts)
+        if not said.certain.all():
+            return f"a certain bound is wrong for {truth}", (False, False)
+        sums.add(said, weight)
+    miss = float(1 - line.confidence)
+    if (sums.missed - walk.lost > miss).any():
+        return f"wrong with {sums.missed.max():.4f}, said to be at most {miss:g}", (False, False)
+    if line.power is not None:
+        expected = np.array([line.power(count) for count in truth])
+        if not np.allclose(sums.shown, expected, atol=_CLOSE + walk.lost):
+            return f"shown with {sums.shown}, said to be with {expected}", (False, False)
+    closest = bool((sums.missed_closer > miss).any()) or not sums.missed_closer.size
+    return "", (sums.met, closest)
+
+
+class _Sums:
+    """Probabilities added up over paths."""
+
+    def __init__(self) -> None:
+        self.met = False
+        self.missed: NDArray[np.float64] = np.zeros(0)
+        self.missed_closer: NDArray[np.float64] = np.zeros(0)
+        self.shown: NDArray[np.float64] = np.zeros(0)
+
+    def add(self, said: Said, weight: float) -> None:
+        self.met = self.met or not said.certain.size or bool(said.met.any())
+        self.missed = _plus(self.missed, ~said.likely, weight)
+        self.missed_closer = _plus(self.missed_closer, ~said.closer, weight)
+        self.shown = _plus(self.shown, said.shown, weight)
+
+
+def _plus(total: NDArray[np.float64], where: BoolArray, weight: float) -> NDArray[np.float64]:
+    return where * weight if not total.size else total + where * weight
+
+
+_NONE: Final = np.zeros(0, dtype=np.bool_)
+
+
+def of_interval(bounds: Interval, truth: IntArray, *, together: bool = False) -> Said:
+    """What an interval says. together: its confidence is of all places at once."""
+    sides = list(_sides(bounds, truth))
+    certain = [holds for holds, _, sure in sides if sure]
+    met = [~closer for _, closer, sure in sides if sure]
+    likely = [holds for holds, _, sure in sides if not sure]
+    closer = [closer for _, closer, sure in sides if not sure]
+    if together and likely:
+        likely = [np.array([np.all(likely)])]
+        closer = [np.array([np.all(closer)])]
+    return Said(_all(certain), _all(met), _all(likely), _all(closer), _NONE)
+
+
+def of_statement(shown: BoolArray, holds: BoolArray, exact: BoolArray) -> Said:
+    """What a statement says that is certain where it is ``shown``; exact: it is just so."""
+    return Said(~shown | holds, shown & exact, _NONE, _NONE, shown)
+
+
+def _sides(bounds: Interval, truth: IntArray) -> Iterator[tuple[BoolArray, BoolArray, bool]]:
+    """Whether each side holds, whether it would a step closer, and whether it is certain."""
+    yield bounds.lower <= truth, bounds.lower + 1 <= truth, bounds.lower_certain
+    yield bounds.upper >= truth, bounds.upper - 1 >= truth, bounds.upper_certain
+
+
+def _all(parts: list[BoolArray]) -> BoolArray:
+    return np.concatenate(parts) if parts else _NONE
+
+
+def geometric_power(upper_rate: float, threshold: int) -> Callable[[int], float]:
+    """How often a count is certified as at most ``threshold``: ADP-2022 Corollary V.6."""
+    return lambda count: max(0.0, -math.expm1(-upper_rate * (threshold + 1 - count)))
