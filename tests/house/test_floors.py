@@ -444,7 +444,7 @@ PUBLIC = {
     "onesided.verify": [
         "Agreement",
         "AuditReport",
-        "Case",
+        "Line",
         "CheckResult",
         "EachCount",
         "Effort",

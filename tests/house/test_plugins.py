@@ -88,7 +88,7 @@ def test_two_plug_ins_of_one_name_are_refused(install):
             "ZeroDivisionError: deep",
         ),
         ("late", "def cases():\n    yield 1 / 0\n", "ZeroDivisionError"),
-        ("strange", "def cases():\n    return ['a text']\n", "returns str where a Case is due"),
+        ("strange", "def cases():\n    return ['a text']\n", "returns str where a Line is due"),
         ("value", "cases = 3\n", "is of type int, not Callable"),
         ("nothing", "def cases():\n    return None\n", "TypeError"),
     ],

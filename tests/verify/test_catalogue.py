@@ -100,7 +100,7 @@ def test_a_mechanism_is_registered_in_one_line():
 
 def test_a_claim_that_is_too_low_is_rejected():
     case = verify.shipped(mechanism.Counts(1, od.INFINITE), policy.presence(max_groups=1))
-    low = verify.Case(
+    low = verify.Line(
         case.name,
         case.policy,
         case.program,
@@ -137,7 +137,7 @@ def test_more_noise_than_is_due_is_not_right_without_a_reason():
     one_group = policy.presence(max_groups=1)
     more = mechanism.Counts("9/10", od.INFINITE)
     claims = dict.fromkeys(one_group.edges, 1)
-    verdict = verify.Case("Counts", one_group, more, claims).run()
+    verdict = verify.Line("Counts", one_group, more, claims).run()
     assert verdict.accepted
     assert not verdict.right
     assert "nothing says why" in verdict.word

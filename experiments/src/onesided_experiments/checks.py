@@ -15,7 +15,7 @@ from onesided import policy as policies
 from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE, Loss, Number
 from onesided.policy import Edge, GroupCount, Policy, Record
-from onesided.verify import Case, Universe, program, shipped
+from onesided.verify import Line, Universe, program, shipped
 from onesided_experiments.baselines import (
     ACCEPTED,
     AdaptiveGapSparseVector,
@@ -37,7 +37,7 @@ _FOUR: Final = Universe(
 )
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first. ``onesided verify`` finds this by its entry point."""
     yield from _two_sided()
     yield from _suppress()
@@ -45,7 +45,7 @@ def cases() -> Iterator[Case]:
     yield from _broken_suppress()
 
 
-def _two_sided() -> Iterator[Case]:
+def _two_sided() -> Iterator[Line]:
     symmetric = (policies.bounded(), 1), (policies.unbounded(), 1), (policies.unbounded(), 3)
     for policy, groups in symmetric:
         query = GroupCount(max_groups=groups)
@@ -71,7 +71,7 @@ def _adaptive_gap(answers: int) -> AdaptiveGapSparseVector:
     return AdaptiveGapSparseVector(0, threshold_rate=4, query_rate=8, max_answers=answers, margin=1)
 
 
-def _suppress() -> Iterator[Case]:
+def _suppress() -> Iterator[Line]:
     """At a threshold above what the sensitive ask for, they are dropped; below, they are not."""
     for threshold in (3, Fraction(1, 2)):
         mechanism = Suppress(threshold, accept=ACCEPTED)
@@ -92,7 +92,7 @@ def _suppress() -> Iterator[Case]:
     levels = policies.tiers({"strict": ("1/2", "a"), "usual": (1, "b"), "open": INFINITE})
     asks: dict[str, Loss] = {"strict": Fraction(1), "usual": Fraction(2), "open": INFINITE}
     mechanism = Suppress(2, accept=ACCEPTED)
-    yield Case(
+    yield Line(
         "Suppress (from the records)",
         levels,
         partial(_by_own_epsilon, mechanism=mechanism, asks=asks),
@@ -102,9 +102,9 @@ def _suppress() -> Iterator[Case]:
     )
 
 
-def _plain_gaps() -> Case:
+def _plain_gaps() -> Line:
     policy, query = policies.unbounded(), GroupCount(max_groups=2)
-    return Case(
+    return Line(
         "GapTopK",
         policy,
         PlainGaps(1),
@@ -117,16 +117,16 @@ def _plain_gaps() -> Case:
     )
 
 
-def _broken_suppress() -> Iterator[Case]:
+def _broken_suppress() -> Iterator[Line]:
     secret, mechanism = policies.sensitive("private"), Suppress(3, accept=ACCEPTED)
     query = mechanism.query(secret, epsilon=1)
     told: dict[str, Any] = {"universe": _ONE, "seen": _PERSONAL}
     ones = {edge: Fraction(1) for edge in secret.edges}
     flaw = "claimed at ε where the threshold τ is due"
-    yield Case("Suppress", secret, mechanism, ones, query=query, flaw=flaw, **told)
+    yield Line("Suppress", secret, mechanism, ones, query=query, flaw=flaw, **told)
     bare = Suppress(INFINITE, accept=ACCEPTED)
     flaw = "the open counts as they are, claimed at ε"
-    yield Case("Suppress", secret, bare, ones, query=query, flaw=flaw, **told)
+    yield Line("Suppress", secret, bare, ones, query=query, flaw=flaw, **told)
     flaw = "says how many were left out"
     yield program("Suppress", TellsMissing(mechanism), secret, 3, flaw=flaw, **told)
 

@@ -1,10 +1,10 @@
 """Attempts to falsify our own promises, by running the shipped code against every noise."""
 
 from onesided.verify._audit import AuditReport, EachCount, audit
-from onesided.verify._case import Case, Verdict, program, shipped
 from onesided.verify._enumerate import PathNoise, paths
 from onesided.verify._exact import estimate, exact
 from onesided.verify._laws import Agreement, agrees, geometric_law, power, two_sided_law
+from onesided.verify._line import Line, Verdict, program, shipped
 from onesided.verify._markdown import markdown, update
 from onesided.verify._own import CheckResult, own_checks
 from onesided.verify._progress import Effort
@@ -17,12 +17,12 @@ from onesided.verify.cases import catalogue
 __all__ = [
     "Agreement",
     "AuditReport",
-    "Case",
     "CheckResult",
     "EachCount",
     "Effort",
     "ExactReport",
     "Finding",
+    "Line",
     "PathNoise",
     "RiskReport",
     "Universe",

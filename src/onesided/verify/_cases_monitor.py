@@ -20,7 +20,7 @@ from onesided.monitor._journal import MemoryJournal, Transaction
 from onesided.monitor._recorder import Recorder
 from onesided.monitor._rules import Rules
 from onesided.noise import BoolArray, FreshNoise, Noise
-from onesided.verify._case import Case
+from onesided.verify._line import Line
 from onesided.verify._universe import Data, Universe
 
 _TAIL = 1e-11
@@ -168,13 +168,13 @@ class _DrawnAgain(Recorder):
         return step
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """Sound streams, then broken ones."""
     yield from _sound()
     yield from _broken()
 
 
-def _sound() -> Iterator[Case]:
+def _sound() -> Iterator[Line]:
     place = Stream(rules=_rules("a", window=2), times=(1, 2, 3, 4), others=("a@2",))
     cells = _cells("a", 1, 2, 3)
     yield _case("Monitor, one place", place, cells)
@@ -203,7 +203,7 @@ def _sound() -> Iterator[Case]:
     )
 
 
-def _broken() -> Iterator[Case]:
+def _broken() -> Iterator[Line]:
     place = Stream(rules=_rules("a", window=2), times=(1, 2, 3), others=("a@2",))
     cells = _cells("a", 1, 2)
     two = Stream(rules=_rules("ab", window=2, covered=1), times=(1,))
@@ -272,10 +272,10 @@ def _case(
     flaw: str = "",
     seen: str = "",
     tail: float = _TAIL,
-) -> Case:
+) -> Line:
     policy = policies.presence(max_groups=covered)
     claims = {edge: Fraction(claim or epsilon) for edge in policy.edges}
-    return Case(
+    return Line(
         name,
         policy,
         stream,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from onesided.errors import OutputError
-from onesided.verify._case import Verdict
+from onesided.verify._line import Verdict
 from onesided.verify._own import CheckResult
 
 BEGIN: Final = re.compile("<!-- tables: onesided verify .*-->")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from onesided.verify._case import Verdict
+from onesided.verify._line import Verdict
 from onesided.verify._progress import Report
 from onesided.verify._report import ExactReport
 from onesided.verify._workers import spread

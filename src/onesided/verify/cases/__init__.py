@@ -20,7 +20,7 @@ from typing import Final
 
 from onesided._plugins import CHECKS, broken, load, plugins
 from onesided.errors import OnesidedError, ParameterError, first_line
-from onesided.verify._case import Case
+from onesided.verify._line import Line
 
 OWN: Final = "onesided"
 
@@ -31,7 +31,7 @@ def sources() -> list[str]:
 
 
 @cache  # each process builds it once, not once for each line it checks
-def catalogue(source: str | None = None) -> tuple[Case, ...]:
+def catalogue(source: str | None = None) -> tuple[Line, ...]:
     """Every line, the sound ones first; always in the same order.
 
     source: only the lines of this library ("onesided"), or of one plug-in.
@@ -48,12 +48,12 @@ def catalogue(source: str | None = None) -> tuple[Case, ...]:
     return tuple(sorted(lines, key=lambda case: not case.sound))
 
 
-def _own() -> Iterator[Case]:
+def _own() -> Iterator[Line]:
     for found in iter_modules(__path__):
         yield from import_module(f"{__name__}.{found.name}").cases()
 
 
-def _of_plugin(name: str) -> list[Case]:
+def _of_plugin(name: str) -> list[Line]:
     """What the function of a plug-in returns, all of it lines of the table."""
     make = load(CHECKS, name, Callable)
     (entry,) = plugins(CHECKS)[name]
@@ -64,7 +64,7 @@ def _of_plugin(name: str) -> list[Case]:
     except Exception as error:  # somebody else's code can fail in any way
         why = f"{type(error).__name__}: {first_line(error)}"
         raise broken(entry, f"cannot say what it checks ({why})") from error
-    strange = [type(line).__name__ for line in lines if not isinstance(line, Case)]
+    strange = [type(line).__name__ for line in lines if not isinstance(line, Line)]
     if strange:
-        raise broken(entry, f"returns {strange[0]} where a Case is due")
+        raise broken(entry, f"returns {strange[0]} where a Line is due")
     return lines

@@ -9,7 +9,7 @@ from typing import Any
 from onesided import policy as policies
 from onesided.mechanism import ContinualCount
 from onesided.policy import GroupCount, Policy
-from onesided.verify._case import Case, shipped
+from onesided.verify._line import Line, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import continual as zoo
 
@@ -17,7 +17,7 @@ _STEPS = ("1", "2", "3")
 _PARTLY = "steps that share nodes, or later steps, lose less"
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
     for horizon in (3, None):
@@ -39,14 +39,14 @@ def cases() -> Iterator[Case]:
             yield _broken(right, wrong, policy, flaw, seen)
 
 
-def _visits() -> Iterator[Case]:
+def _visits() -> Iterator[Line]:
     """Places, not steps, are the groups, and one of them is visited twice: both visits may go."""
     world = Universe(groups=("a", "b"), units=1, max_groups=2)
     for policy in (policies.presence(max_groups=1), policies.addition_only()):
         query = GroupCount(max_groups=None if policy.name == "presence" else 2)
         for events in (3, None):
             mechanism = ContinualCount.for_policy(policy, epsilon=3, horizon=3, max_events=events)
-            yield Case(
+            yield Line(
                 "ContinualCount (visits)",
                 policy,
                 zoo.Visits(mechanism, (0, 0, 1)),
@@ -61,7 +61,7 @@ def _visits() -> Iterator[Case]:
             )
 
 
-def _sound(policy: Policy, horizon: int | None, *, epsilon: int = 4, groups: int = 1) -> Case:
+def _sound(policy: Policy, horizon: int | None, *, epsilon: int = 4, groups: int = 1) -> Line:
     mechanism = ContinualCount.for_policy(policy, epsilon=epsilon, horizon=horizon)
     name = "ContinualCount" if horizon else "ContinualCount (no horizon)"
     world = Universe(groups=_STEPS, units=1, max_groups=groups)
@@ -82,14 +82,14 @@ def _one_level(right: ContinualCount) -> ContinualCount:
     return ContinualCount(right.upper_rate * levels, right.lower_rate * levels, horizon=3)
 
 
-def _broken(right: ContinualCount, wrong: Any, policy: Policy, flaw: str, seen: str) -> Case:
+def _broken(right: ContinualCount, wrong: Any, policy: Policy, flaw: str, seen: str) -> Line:
     query = GroupCount()
     claims = {
         edge: max(right.loss(shift) for shift in shifts)
         for edge, shifts in policy.shifts(query).items()
     }
     world = Universe(groups=_STEPS, units=1, max_groups=1)
-    return Case(
+    return Line(
         "ContinualCount",
         policy,
         wrong,

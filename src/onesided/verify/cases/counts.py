@@ -8,7 +8,7 @@ from onesided import policy as policies
 from onesided._numbers import INFINITE
 from onesided.mechanism import AtMost, Counts
 from onesided.policy import GroupCount, Policy
-from onesided.verify._case import Case, shipped
+from onesided.verify._line import Line, shipped
 from onesided.verify._universe import Universe
 
 ONE_GROUP = GroupCount(max_groups=1)
@@ -61,7 +61,7 @@ def weighted() -> Policy:
     )
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """Counts and AtMost on every policy, corrections and cut-down units included."""
     for policy, query, universe in supported():
         mechanism = counts(policy, query)

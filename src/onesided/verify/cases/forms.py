@@ -7,7 +7,7 @@ from typing import Any
 
 from onesided import policy as policies
 from onesided.noise import Noise
-from onesided.verify._case import Case, program
+from onesided.verify._line import Line, program
 from onesided.verify._universe import Data, Universe
 from onesided.verify.zoo import chance, forms
 
@@ -15,7 +15,7 @@ _ONE = Universe(max_groups=1)
 _HABIT = "research code, and what an auditor is shown"
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """One sound line beside the broken ones."""
     added = policies.addition_only()
     yield program("counts in a dictionary", forms.sorted_keys, added, 1, universe=_ONE)

@@ -10,7 +10,7 @@ from onesided import policy as policies
 from onesided._numbers import INFINITE, Loss
 from onesided.mechanism.histograms import Dawa, Hierarchical, Zeroed, zeros
 from onesided.policy import ABSENT, Edge, GroupCount, Policy, Record
-from onesided.verify._case import Case, shipped
+from onesided.verify._line import Line, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import histograms as zoo
 from onesided.verify.zoo.selection import Wrong
@@ -25,7 +25,7 @@ _PRICES = "reached as buckets become dearer"
 _PHASES = "each phase is reached by data of its own"
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _partitions()
     yield from _whole()
@@ -45,7 +45,7 @@ def _policies() -> tuple[Policy, ...]:
     )
 
 
-def _partitions() -> Iterator[Case]:
+def _partitions() -> Iterator[Line]:
     learner = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
     for policy in _policies()[:4]:
         yield shipped(
@@ -60,7 +60,7 @@ def _partitions() -> Iterator[Case]:
         )
 
 
-def _whole() -> Iterator[Case]:
+def _whole() -> Iterator[Line]:
     for policy in _policies()[1:]:
         yield shipped(
             Dawa.for_policy(policy, epsilon=18),
@@ -86,7 +86,7 @@ def _whole() -> Iterator[Case]:
         )
 
 
-def _trees() -> Iterator[Case]:
+def _trees() -> Iterator[Line]:
     three = Universe(groups=("a", "b", "c"), units=1, max_groups=1)
     for policy, world in (
         (policies.bounded(), _TWO),
@@ -107,7 +107,7 @@ def _trees() -> Iterator[Case]:
         )
 
 
-def _zeros() -> Iterator[Case]:
+def _zeros() -> Iterator[Line]:
     some, more = policies.sensitive("minor"), policies.extended_sensitive("minor")
     dawa, tree = zeros(Dawa, share="1/6"), zeros(Hierarchical, share="1/6")
     for name, policy, mechanism, epsilon, tail in (
@@ -137,7 +137,7 @@ def _records(policy: Policy) -> tuple[Record, ...]:
     )
 
 
-def _broken_partitions() -> Iterator[Case]:
+def _broken_partitions() -> Iterator[Line]:
     right = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
     silent = Dawa(INFINITE, upper_rate=_DEAR, lower_rate=_DEAR)
     hasty = Dawa(16, upper_rate=_DEAR, lower_rate=_DEAR)
@@ -168,10 +168,10 @@ def _broken_partitions() -> Iterator[Case]:
     yield _added("Hierarchical", every, 4, "every level at the whole rate", "trees", universe=_TWO)
 
 
-def _added(name: str, wrong: Any, claim: int, flaw: str, seen: str, *, universe: Universe) -> Case:
+def _added(name: str, wrong: Any, claim: int, flaw: str, seen: str, *, universe: Universe) -> Line:
     """A broken one under addition only, where a record that is added costs ``claim``."""
     policy = policies.addition_only()
-    return Case(
+    return Line(
         name,
         policy,
         wrong,
@@ -184,7 +184,7 @@ def _added(name: str, wrong: Any, claim: int, flaw: str, seen: str, *, universe:
     )
 
 
-def _broken_zeros() -> Iterator[Case]:
+def _broken_zeros() -> Iterator[Line]:
     policy = policies.sensitive("minor")
     right = Zeroed(Dawa(INFINITE, upper_rate=INFINITE, lower_rate=INFINITE), open_rate=3)
     claims: dict[Edge, Loss] = {
@@ -216,6 +216,6 @@ def _with_open(
     known: tuple[int, ...] = (0, 0),
     tail: float = 1e-8,
     **options: Any,
-) -> Case:
+) -> Line:
     publish = zoo.WithOpen(run, options["universe"], known)
-    return Case(name, policy, publish, claims, tail=tail, unseen=1e-3, **options)
+    return Line(name, policy, publish, claims, tail=tail, unseen=1e-3, **options)

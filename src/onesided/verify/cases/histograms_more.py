@@ -12,7 +12,7 @@ from onesided._numbers import INFINITE, Loss
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import AGrid, Ahp, Marginals, UniformGrid, zeros
 from onesided.policy import Edge, GroupCount, Policy, Record
-from onesided.verify._case import Case, program, shipped
+from onesided.verify._line import Line, program, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import histograms_more as zoo
 
@@ -42,7 +42,7 @@ _SEEN: Final = Universe(
 _LEARNT: Final = "of phase 1 only the buckets are seen"
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     for row in _edges():
         yield from _two_phases(*row)
@@ -68,7 +68,7 @@ def _edges() -> tuple[tuple[Policy, GroupCount, int, int], ...]:
     )
 
 
-def _two_phases(policy: Policy, query: GroupCount, epsilon: int, units: int) -> Iterator[Case]:
+def _two_phases(policy: Policy, query: GroupCount, epsilon: int, units: int) -> Iterator[Line]:
     """Each algorithm on two cells, and the grid on a map of four."""
     asked: dict[str, Any] = {"epsilon": epsilon, "counted": query.counted}
     pair = Universe(units=units, max_groups=1)
@@ -85,7 +85,7 @@ def _two_phases(policy: Policy, query: GroupCount, epsilon: int, units: int) -> 
 
 def _sound(
     mechanism: Any, policy: Policy, query: GroupCount, universe: Universe, *, epsilon: int
-) -> Case:
+) -> Line:
     return shipped(
         mechanism,
         policy,
@@ -98,12 +98,12 @@ def _sound(
     )
 
 
-def _zeroed() -> Iterator[Case]:
+def _zeroed() -> Iterator[Line]:
     """AGridz: the recipe for zeros over a grid, per edge."""
     secret = policies.sensitive("private")
     both = zeros(AGrid, share="1/4").for_policy(secret, epsilon=18, records=1, columns=2)
     one = replace(both, algorithm=replace(cast("AGrid", both.algorithm), side=1))
-    yield Case(
+    yield Line(
         "AGridz",
         secret,
         partial(zoo.zeroed, one),
@@ -116,7 +116,7 @@ def _zeroed() -> Iterator[Case]:
     )
 
 
-def _marginals() -> Iterator[Case]:
+def _marginals() -> Iterator[Line]:
     """Both phases where there is one pair; then each phase where there are three."""
     for policy, query, epsilon, _ in _edges():
         asked: dict[str, Any] = {"epsilon": epsilon, "counted": query.counted}
@@ -141,7 +141,7 @@ def _marginals() -> Iterator[Case]:
         )
 
 
-def _broken_marginals() -> Iterator[Case]:
+def _broken_marginals() -> Iterator[Line]:
     added = policies.addition_only()
     trio = Marginals.for_policy(added, sizes=(2, 2, 2), epsilon=18, share="2/3")
     bare = replace(trio, pairing=Counts(INFINITE, INFINITE))
@@ -163,7 +163,7 @@ def _broken_marginals() -> Iterator[Case]:
         )
 
 
-def _broken_phases() -> Iterator[Case]:
+def _broken_phases() -> Iterator[Line]:
     both, free = policies.bounded(), policies.unbounded()
     clusters = Ahp.for_policy(both, epsilon=8, share="1/5")
     levels = Ahp.for_policy(free, epsilon=8, share="1/5")
@@ -182,7 +182,7 @@ def _broken_phases() -> Iterator[Case]:
         (one_way, one_way, free, "a symmetrised policy", "noise above the truth only"),
     ):
         claimed = Ahp.for_policy(free, epsilon=8) if right is wrong else right
-        yield Case(
+        yield Line(
             type(right).__name__,
             policy,
             wrong,

@@ -26,7 +26,7 @@ from onesided.linear import (
 )
 from onesided.mechanism import Linear
 from onesided.policy import Policy
-from onesided.verify._case import Case
+from onesided.verify._line import Line
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import linear as zoo
 
@@ -39,7 +39,7 @@ _UNSEEN = 2e-4
 _FAR = "reached as answers go far out"
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _on_a_line()
     yield from _on_a_square()
@@ -57,7 +57,7 @@ def _line() -> tuple[Policy, ...]:
     )
 
 
-def _on_a_line() -> Iterator[Case]:
+def _on_a_line() -> Iterator[Line]:
     for strategy in (
         Identity(3),
         Prefix(3),
@@ -77,7 +77,7 @@ def _on_a_line() -> Iterator[Case]:
         yield _case(Prefix(4), policy, _FOUR)
 
 
-def _on_a_square() -> Iterator[Case]:
+def _on_a_square() -> Iterator[Line]:
     for radius in (1, "1.5"):
         policy = policies.neighbourhood(radius=radius, places=_SQUARE)
         for strategy in (
@@ -90,7 +90,7 @@ def _on_a_square() -> Iterator[Case]:
             yield _case(strategy, policy, _FOUR)
 
 
-def _on_trees() -> Iterator[Case]:
+def _on_trees() -> Iterator[Line]:
     both = [("a", "b"), ("b", "c"), ("b", "d")]
     away = [("b", "a"), ("c", "b"), ("absent", "c")]
     for policy, names in (
@@ -102,13 +102,13 @@ def _on_trees() -> Iterator[Case]:
         yield _case(edge_counts(policy, names), policy, names)
 
 
-def _whole_domain() -> Iterator[Case]:
+def _whole_domain() -> Iterator[Line]:
     for policy in (policies.bounded(), policies.unbounded(), policies.addition_only()):
         for strategy in (Identity(2), Prefix(2), Hierarchy(2), Haar(2)):
             yield _case(strategy, policy, ("a", "b"), whole=True)
 
 
-def _broken() -> Iterator[Case]:
+def _broken() -> Iterator[Line]:
     line = {name: (k,) for k, name in enumerate(_LINE)}
     late = policies.neighbourhood(radius=1, places=line, sources=[(3,)])
     wide = policies.neighbourhood(radius=2, places=line)
@@ -131,7 +131,7 @@ def _broken() -> Iterator[Case]:
 
 def _case(
     strategy: Operator, policy: Policy, names: tuple[str, ...], *, whole: bool = False
-) -> Case:
+) -> Line:
     """One unit moves: others only shift all answers by whole numbers, noise and all.
 
     whole: run least squares too; otherwise what it is computed from.
@@ -140,7 +140,7 @@ def _case(
     mechanism = Linear.for_policy(
         policy, strategy=strategy, workload=all_ranges(cells), epsilon=_EPSILON, cells=names
     )
-    return Case(
+    return Line(
         f"Linear ({type(strategy).__name__})",
         policy,
         mechanism if whole else zoo.Measured(mechanism),
@@ -153,11 +153,11 @@ def _case(
     )
 
 
-def _rejected(wrong: Linear, policy: Policy, names: tuple[str, ...], flaw: str, seen: str) -> Case:
+def _rejected(wrong: Linear, policy: Policy, names: tuple[str, ...], flaw: str, seen: str) -> Line:
     right = Linear.for_policy(
         policy, strategy=wrong.strategy, workload=wrong.workload, epsilon=6, cells=names
     )
-    return Case(
+    return Line(
         "Linear",
         policy,
         wrong,

@@ -12,7 +12,7 @@ from onesided._numbers import Number
 from onesided.mechanism import local
 from onesided.mechanism.local import Randomiser
 from onesided.policy import Policy
-from onesided.verify._case import Case
+from onesided.verify._line import Line
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import local as zoo
 
@@ -22,13 +22,13 @@ _ABC: Final = ("a", "b", "c")
 _ABCD: Final = (*_ABC, "d")
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     for name, epsilon, randomiser, policy in _shipped():
         claims = randomiser.losses(policy)
-        yield Case(name, policy, zoo.Client(randomiser), claims, universe=_ONE, epsilon=epsilon)
+        yield Line(name, policy, zoo.Client(randomiser), claims, universe=_ONE, epsilon=epsilon)
         crowd, both = f"{name} (crowd)", zoo.Crowd(randomiser)
-        yield Case(crowd, policy, both, claims, universe=_TWO, epsilon=epsilon)
+        yield Line(crowd, policy, both, claims, universe=_TWO, epsilon=epsilon)
     yield from _broken_responses()
     yield from _broken_bits()
     yield from _broken_directions()
@@ -65,7 +65,7 @@ def _weighted() -> Policy:
     )
 
 
-def _broken_responses() -> Iterator[Case]:
+def _broken_responses() -> Iterator[Line]:
     binary = ("yes", "no")
     warner, both = local.warner(binary, epsilon="3/2"), policies.local(binary)
     for run, flaw, seen in (
@@ -87,7 +87,7 @@ def _broken_responses() -> Iterator[Case]:
     )
 
 
-def _broken_bits() -> Iterator[Case]:
+def _broken_bits() -> Iterator[Line]:
     right, policy = local.rappor(_ABC, epsilon=1), policies.local(_ABC)
     for run, flaw, seen, world in (
         (zoo.shared_bits, "bits shared between users", "a seed in the configuration", _TWO),
@@ -103,7 +103,7 @@ def _broken_bits() -> Iterator[Case]:
     yield _broken(split, less, whole, name="uRAP", flaw=flaw, seen=seen)
 
 
-def _broken_directions() -> Iterator[Case]:
+def _broken_directions() -> Iterator[Line]:
     binary = ("yes", "no")
     hidden = policies.local(binary, sensitive=["yes"])
     right = local.mangat(binary, sensitive="yes", epsilon=1)
@@ -125,6 +125,6 @@ def _wrong(run: Callable[..., Any], right: Randomiser) -> zoo.Wrong:
 
 def _broken(
     right: Randomiser, policy: Policy, wrong: Any, *, universe: Universe = _ONE, **said: Any
-) -> Case:
+) -> Line:
     claims = right.losses(policy)
-    return Case(said.pop("name"), policy, wrong, claims, universe=universe, **said)
+    return Line(said.pop("name"), policy, wrong, claims, universe=universe, **said)

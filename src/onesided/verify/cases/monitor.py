@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from onesided.verify._case import Case
 from onesided.verify._cases_monitor import cases as streams
+from onesided.verify._line import Line
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """Every stream; broken ones are our own monitor with one line changed, unless they say more."""
     for case in streams():
         yield (

@@ -21,7 +21,7 @@ from onesided.mechanism import (
     TruncatedCounts,
 )
 from onesided.policy import GroupCount, Policy, Record, Shift
-from onesided.verify._case import Case, program, shipped
+from onesided.verify._line import Line, program, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import one_sided_note as zoo
 
@@ -37,7 +37,7 @@ _MET = "δ is met exactly"
 _SAFE = "more noise than is needed"
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _sums()
     yield from _samples()
@@ -50,7 +50,7 @@ def cases() -> Iterator[Case]:
     yield from _broken_stairs()
 
 
-def _sums() -> Iterator[Case]:
+def _sums() -> Iterator[Line]:
     """Propositions 3 and 4 for the sum of values 0 .. 3: ``max_groups`` is the sensitivity."""
     for policy, side in ((_ADDED, "above"), (_REMOVED, "below"), (_BOTH, "both sides")):
         counts = Counts.for_policy(policy, epsilon=2, max_groups=3)
@@ -67,7 +67,7 @@ def _sums() -> Iterator[Case]:
     yield program("Counts (sum, unbiased)", zoo.Sum(unbiased), _ADDED, 2, universe=_VALUES)
 
 
-def _samples() -> Iterator[Case]:
+def _samples() -> Iterator[Line]:
     for epsilon in ("1/2", 1, 2):
         mechanism = Subsampled.for_policy(_BOTH, epsilon=epsilon)
         name = f"Subsampled (ε = {epsilon})"
@@ -106,10 +106,10 @@ def _samples() -> Iterator[Case]:
     )
     careful = Subsampled(Counts(1, INFINITE), keep_rate=1)
     name, claims = "Subsampled (rate ε, not ln(1 + e^ε))", dict.fromkeys(_BOTH.edges, Fraction(1))
-    yield Case(name, _BOTH, careful, claims, query=_ONE, universe=_A, loose=_SAFE)
+    yield Line(name, _BOTH, careful, claims, query=_ONE, universe=_A, loose=_SAFE)
 
 
-def _units() -> Iterator[Case]:
+def _units() -> Iterator[Line]:
     """Units in two groups, each kept whole or dropped whole."""
     whole = Subsampled.for_policy(_BOTH, epsilon=2, max_groups=2)
     yield _of_units(whole, _BOTH, "come and go", epsilon=2)
@@ -120,15 +120,15 @@ def _units() -> Iterator[Case]:
     yield _of_units(partly, policies.bounded(), "change", loose="two groups at once")
 
 
-def _of_units(mechanism: Subsampled, policy: Policy, what: str, **options: Any) -> Case:
+def _of_units(mechanism: Subsampled, policy: Policy, what: str, **options: Any) -> Line:
     claims = _claims(mechanism, policy, _TWO)
     run = zoo.Units(mechanism)
     name = f"Subsampled (units {what})"
     options = {"loose": "the worst shift is not met", **options}
-    return Case(name, policy, run, claims, query=_TWO, universe=Universe(), **options)
+    return Line(name, policy, run, claims, query=_TWO, universe=Universe(), **options)
 
 
-def _truncated() -> Iterator[Case]:
+def _truncated() -> Iterator[Line]:
     for policy, query, world in (
         (_ADDED, _ONE, _A),
         (policies.presence(max_groups=1), GroupCount(), Universe()),
@@ -153,7 +153,7 @@ def _truncated() -> Iterator[Case]:
     )
 
 
-def _stairs() -> Iterator[Case]:
+def _stairs() -> Iterator[Line]:
     for first in (None, 1, 3):
         mechanism = Staircase(2, largest=3, first=first)
         name = f"Staircase (first stair {mechanism.first})"
@@ -166,7 +166,7 @@ def _stairs() -> Iterator[Case]:
     yield program("Staircase (falls by two stairs)", zoo.Sum(steep), _ADDED, 2, universe=_VALUES)
 
 
-def _broken_samples() -> Iterator[Case]:
+def _broken_samples() -> Iterator[Line]:
     right = Subsampled.for_policy(_BOTH, epsilon=1)
     low, lowest = (Subsampled.for_policy(_BOTH, epsilon=e) for e in ("1/2", "1/4"))
     inner, eq3 = right.mechanism, "one-sided note, equation (3), misread"
@@ -195,7 +195,7 @@ def _broken_samples() -> Iterator[Case]:
     )
 
 
-def _broken_units() -> Iterator[Case]:
+def _broken_units() -> Iterator[Line]:
     whole = Subsampled.for_policy(_BOTH, epsilon=1, max_groups=2)
     coins = partial(zoo.coin_per_group, right=whole)
     one = Subsampled.for_policy(_BOTH, epsilon=1)
@@ -207,7 +207,7 @@ def _broken_units() -> Iterator[Case]:
         yield _broken(right, run, _BOTH, (flaw, seen), query=_TWO, universe=_PAIR)
 
 
-def _broken_truncated() -> Iterator[Case]:
+def _broken_truncated() -> Iterator[Line]:
     one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
     right = TruncatedCounts(1, width=3)
     for run, flaw, seen in (
@@ -230,7 +230,7 @@ def _broken_truncated() -> Iterator[Case]:
     )
 
 
-def _broken_stairs() -> Iterator[Case]:
+def _broken_stairs() -> Iterator[Line]:
     right = Staircase(2, largest=3, first=2)
     for run, flaw, seen in (
         (zoo.narrow_stairs, "stairs narrower than the largest value", "a range less one"),
@@ -239,7 +239,7 @@ def _broken_stairs() -> Iterator[Case]:
         (zoo.rate_of_counts, "ε where ε over the largest value is due", "sensitivity forgotten"),
     ):
         claim = program("Staircase", zoo.Sum(_wrong(run, right)), _ADDED, 2)
-        yield Case(
+        yield Line(
             claim.name, _ADDED, claim.program, claim.claims, universe=_VALUES, flaw=flaw, seen=seen
         )
 
@@ -257,10 +257,10 @@ def _broken(
     query: GroupCount,
     universe: Universe,
     delta: float = 0.0,
-) -> Case:
+) -> Line:
     claims = _claims(right, policy, query)
     name, (flaw, seen) = type(right).__name__, words
-    return Case(
+    return Line(
         name, policy, wrong, claims, query=query, universe=universe,
         flaw=flaw, seen=seen, delta=delta,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from onesided._numbers import INFINITE
 from onesided.mechanism import RecordSample, UnknownKeys
 from onesided.mechanism.kit import samples_for
 from onesided.policy import GroupCount, Policy
-from onesided.verify._case import Case, program, shipped
+from onesided.verify._line import Line, program, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import samples as zoo
 
@@ -19,7 +19,7 @@ _SINGLE = Universe(max_groups=1)
 _ROWS = Universe(ordered=True)
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _histograms()
     yield from _records()
@@ -32,7 +32,7 @@ def _tiers() -> Policy:
     return policies.tiers({"minor": (1, "minor"), "ill": (2, "ill"), "open": INFINITE})
 
 
-def _histograms() -> Iterator[Case]:
+def _histograms() -> Iterator[Line]:
     """The sample of each policy's open records, as a histogram of what was kept."""
     private = policies.sensitive("private")
     both = private & _tiers()
@@ -52,7 +52,7 @@ def _histograms() -> Iterator[Case]:
     yield shipped(whole, aside, _OPEN, universe=_SINGLE, epsilon=1)
 
 
-def _records() -> Iterator[Case]:
+def _records() -> Iterator[Line]:
     """The rows themselves, in order, several kinds with coins of their own."""
     several = policies.custom(
         kinds=("vip", "staff", "guest"),
@@ -70,7 +70,7 @@ def _records() -> Iterator[Case]:
         yield program("RecordSample (rows)", run, policy, 1, universe=_ROWS)
 
 
-def _unknown_keys() -> Iterator[Case]:
+def _unknown_keys() -> Iterator[Line]:
     private, two = policies.sensitive("private"), Universe(groups=("a", "b"), units=2)
     for policy in (private, policies.extended_sensitive("private")):
         for most, threshold in ((1, 0), (2, 0), (1, 1)):
@@ -93,7 +93,7 @@ def _unknown_keys() -> Iterator[Case]:
         yield program("UnknownKeys (drawn for keys that occur)", run, private, 2, universe=two)
 
 
-def _broken_samples() -> Iterator[Case]:
+def _broken_samples() -> Iterator[Line]:
     private = policies.sensitive("private")
     sample = RecordSample.for_policy(private, epsilon=1)
     for flaw, run in zoo.broken_samples(sample):
@@ -127,7 +127,7 @@ def _broken_samples() -> Iterator[Case]:
     )
 
 
-def _broken_keys() -> Iterator[Case]:
+def _broken_keys() -> Iterator[Line]:
     private = policies.sensitive("private")
     mechanism = UnknownKeys.for_policy(private, epsilon=1, max_groups=1, counted=["open"])
     for flaw, run in zoo.broken_keys(mechanism):
@@ -136,7 +136,7 @@ def _broken_keys() -> Iterator[Case]:
         seen = "lists of codes and n-grams"
         yield program("UnknownKeys", run, private, 1, flaw=flaw, seen=seen, universe=world)
     falls = policies.addition_only()
-    yield Case(
+    yield Line(
         "UnknownKeys",
         falls,
         mechanism,

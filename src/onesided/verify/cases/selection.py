@@ -10,7 +10,7 @@ from onesided import policy as policies
 from onesided._numbers import INFINITE
 from onesided.mechanism import AGeo, ALap, Counts, SparseVector, TopK
 from onesided.policy import GroupCount, Policy
-from onesided.verify._case import Case, shipped
+from onesided.verify._line import Line, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import selection as zoo
 
@@ -20,7 +20,7 @@ _SELECTED = "reached as selected counts go far above the others"
 _HALF = "reached by more queries only"
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _top_k()
     yield from _sparse_vector()
@@ -30,7 +30,7 @@ def cases() -> Iterator[Case]:
     yield from _wrong_direction()
 
 
-def _top_k() -> Iterator[Case]:
+def _top_k() -> Iterator[Line]:
     for groups in (1, 2, 3):
         policy = policies.presence(max_groups=groups)
         for k in (1, 2, 3):
@@ -47,7 +47,7 @@ def _top_k() -> Iterator[Case]:
     )
 
 
-def _sparse_vector() -> Iterator[Case]:
+def _sparse_vector() -> Iterator[Line]:
     for groups, answers in ((1, None), (3, 1), (3, 2), (2, None), (3, None)):
         policy = policies.presence(max_groups=groups)
         mechanism = SparseVector.for_policy(policy, thresholds=1, epsilon=6, max_answers=answers)
@@ -60,7 +60,7 @@ def _sparse_vector() -> Iterator[Case]:
     yield shipped(each, policies.presence(max_groups=3), universe=_ABC, loose=_HALF)
 
 
-def _asymmetric() -> Iterator[Case]:
+def _asymmetric() -> Iterator[Line]:
     single, both = Universe(groups=("a",)), policies.unbounded()
     for policy, query in (
         (policies.addition_only(), GroupCount(max_groups=1)),
@@ -75,7 +75,7 @@ def _asymmetric() -> Iterator[Case]:
         yield shipped(laplace, policy, query, universe=single, epsilon=2)
 
 
-def _broken_top_k() -> Iterator[Case]:
+def _broken_top_k() -> Iterator[Line]:
     one, two, three = (policies.presence(max_groups=n) for n in (1, 2, 3))
     forgot, half_read = TopK(2, upper_rate=6), "ADP-2021 Algorithm 1, half read"
     pair = TopK.for_policy(two, k=2, epsilon=6)
@@ -90,7 +90,7 @@ def _broken_top_k() -> Iterator[Case]:
         yield _broken(first, _wrong(run, rate=3), policy, flaw, seen, universe=_ABC)
 
 
-def _broken_sparse_vector() -> Iterator[Case]:
+def _broken_sparse_vector() -> Iterator[Line]:
     one, three = policies.presence(max_groups=1), policies.presence(max_groups=3)
     once = SparseVector.for_policy(three, thresholds=0, epsilon=4, max_answers=1)
     high = SparseVector.for_policy(three, thresholds=2, epsilon=4, max_answers=1)
@@ -110,7 +110,7 @@ def _broken_sparse_vector() -> Iterator[Case]:
     yield _broken(twice, forgot, three, "ε where ε/c is due", lyu + "4")
 
 
-def _wrong_direction() -> Iterator[Case]:
+def _wrong_direction() -> Iterator[Line]:
     rises = policies.unbounded()
     for mechanism in (TopK(1, upper_rate=3), SparseVector(0, upper_rate=3, max_answers=1)):
         claimed = Counts(3, 3)
@@ -138,7 +138,7 @@ def _wrong(run: Callable[..., Any], **options: Any) -> zoo.Wrong:
     return zoo.Wrong(partial(run, **options))
 
 
-def _broken(right: Any, wrong: Any, policy: Policy, flaw: str, seen: str, **options: Any) -> Case:
+def _broken(right: Any, wrong: Any, policy: Policy, flaw: str, seen: str, **options: Any) -> Line:
     query = options.pop("query", GroupCount())
     claims = {
         edge: max(right.loss(shift) for shift in shifts)
@@ -146,6 +146,6 @@ def _broken(right: Any, wrong: Any, policy: Policy, flaw: str, seen: str, **opti
     }
     world = options.pop("universe", _ONE)
     name = type(right).__name__
-    return Case(
+    return Line(
         name, policy, wrong, claims, query=query, universe=world, flaw=flaw, seen=seen, **options
     )

@@ -9,7 +9,7 @@ from functools import partial
 from onesided import policy as policies
 from onesided.noise import Noise
 from onesided.policy import Policy, Record
-from onesided.verify._case import Case, program
+from onesided.verify._line import Line, program
 from onesided.verify._universe import Data, Universe
 from onesided.verify.zoo import sparse_vectors as zoo
 
@@ -18,20 +18,20 @@ _LOOSE = "reached by more queries only"
 _Variant = Callable[[list[int], Noise, Fraction, int], zoo.Answers]
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """Two right and four wrong variants, and two habits of research code."""
     yield from _variants()
     yield from _habits()
 
 
-def _variants() -> Iterator[Case]:
+def _variants() -> Iterator[Line]:
     """The six of Lyu, Su and Li."""
     yield _case("SVT 1", zoo.variant_1, 2, 1, "cd", loose=_LOOSE)
     yield _case("SVT 2", zoo.variant_2, 8, 2, "cd", loose=_LOOSE, tail=1e-9, unseen=1e-4)
     yield from _wrong_variants()
 
 
-def _wrong_variants() -> Iterator[Case]:
+def _wrong_variants() -> Iterator[Line]:
     """Four of the six."""
     yield _case(
         "SVT 3",
@@ -74,7 +74,7 @@ def _wrong_variants() -> Iterator[Case]:
     )
 
 
-def _habits() -> Iterator[Case]:
+def _habits() -> Iterator[Line]:
     together = policies.unbounded()
     yield _habit("SVT, one threshold", zoo.one_threshold, 1, "cde", together)
     yield _habit(
@@ -99,7 +99,7 @@ def _habits() -> Iterator[Case]:
 
 def _case(
     name: str, variant: _Variant, epsilon: int, c: int, groups: str, **options: object
-) -> Case:
+) -> Line:
     """Half of the queries may fall while the others rise: the worst that sensitivity 1 allows."""
     middle = (len(groups) + 1) // 2
     halves = frozenset(groups[:middle]), frozenset(groups[middle:])
@@ -113,7 +113,7 @@ def _case(
 
 def _habit(
     name: str, variant: _Variant, epsilon: int, groups: str, policy: Policy, **options: object
-) -> Case:
+) -> Line:
     """All queries fall or rise together."""
     values = Record("record", frozenset(groups)), Record("absent")
     world = Universe(groups=tuple(groups), units=1, values=values)

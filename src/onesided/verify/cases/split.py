@@ -11,7 +11,7 @@ from onesided._numbers import INFINITE, Loss
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import OpenShape, SplitHistogram
 from onesided.policy import Edge, GroupCount, Policy, Record
-from onesided.verify._case import Case, shipped
+from onesided.verify._line import Line, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import split as zoo
 
@@ -25,7 +25,7 @@ _ONE_CELL: Final = Universe(groups=("a",), units=2, max_groups=1)
 _PATHS: Final = "an upper bound over what may be chosen"
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _splits()
     yield from _by_value()
@@ -35,7 +35,7 @@ def cases() -> Iterator[Case]:
     yield from _broken_shapes()
 
 
-def _splits() -> Iterator[Case]:
+def _splits() -> Iterator[Line]:
     for policy in (_SENSITIVE, policies.extended_sensitive("hidden"), _TIERS):
         mechanism = SplitHistogram.for_policy(policy, epsilon=8)
         yield _sound(mechanism, policy, _PAIR, epsilon=8)
@@ -44,7 +44,7 @@ def _splits() -> Iterator[Case]:
     yield _sound(SplitHistogram(3, 5, open_rate=4), _SENSITIVE, _PAIR)
 
 
-def _by_value() -> Iterator[Case]:
+def _by_value() -> Iterator[Line]:
     """A policy by value: cell a holds sensitive records only, b open ones only, c both."""
     records = tuple(
         Record(kind, frozenset(group))
@@ -57,7 +57,7 @@ def _by_value() -> Iterator[Case]:
     yield _sound(mechanism, _SENSITIVE, world, name="SplitHistogram (hybrid by cells)", epsilon=8)
 
 
-def _open_shapes() -> Iterator[Case]:
+def _open_shapes() -> Iterator[Line]:
     one = OpenShape((4, 4), ((4, 6, 5),), block=2)
     yield _shape(one, _SENSITIVE, _PAIR, tail=1e-11)
     two = OpenShape((4, 4), ((3, 4, 7), (5, 5, 5)), block=1)
@@ -69,7 +69,7 @@ def _open_shapes() -> Iterator[Case]:
     yield _shape(falls, leave, _PAIR, tail=1e-11)
 
 
-def _open_counts() -> Iterator[Case]:
+def _open_counts() -> Iterator[Line]:
     query = GroupCount(counted=frozenset({"open"}))
     mechanism = Counts.for_policy(
         _SENSITIVE, epsilon=3, counted=["open"], correction="median", clip=True
@@ -84,7 +84,7 @@ def _open_counts() -> Iterator[Case]:
     )
 
 
-def _broken_splits() -> Iterator[Case]:
+def _broken_splits() -> Iterator[Line]:
     right = SplitHistogram.for_policy(_SENSITIVE, epsilon=6)
     for run, flaw, seen in (
         (
@@ -114,7 +114,7 @@ def _broken_splits() -> Iterator[Case]:
     )
 
 
-def _broken_shapes() -> Iterator[Case]:
+def _broken_shapes() -> Iterator[Line]:
     right = OpenShape((2, 2), ((2, 2, 5), (4, 4, 4)), block=2)
     for run, flaw, seen in (
         (
@@ -141,21 +141,21 @@ def _broken_shapes() -> Iterator[Case]:
         yield _broken(right, run, _SENSITIVE, flaw, seen)
 
 
-def _sound(mechanism: Any, policy: Policy, world: Universe, **options: Any) -> Case:
+def _sound(mechanism: Any, policy: Policy, world: Universe, **options: Any) -> Line:
     """Everything that is drawn for is checked, not only what is made of it."""
     name = options.pop("name", type(mechanism).__name__)
     program = zoo.TwoParts(zoo.Measured(mechanism), policy, world)
     options.setdefault("tail", 1e-13)
-    return Case(name, policy, program, mechanism.losses(policy), universe=world, **options)
+    return Line(name, policy, program, mechanism.losses(policy), universe=world, **options)
 
 
-def _shape(mechanism: OpenShape, policy: Policy, world: Universe, tail: float = 1e-9) -> Case:
+def _shape(mechanism: OpenShape, policy: Policy, world: Universe, tail: float = 1e-9) -> Line:
     return _sound(mechanism, policy, world, loose=_PATHS, tail=tail, unseen=1e-3)
 
 
-def _broken(right: Any, run: zoo.Run, policy: Policy, flaw: str, seen: str) -> Case:
+def _broken(right: Any, run: zoo.Run, policy: Policy, flaw: str, seen: str) -> Line:
     claims: Mapping[Edge, Loss] = right.losses(policy)
-    return Case(
+    return Line(
         type(right).__name__,
         policy,
         zoo.TwoParts(run, policy, _TWO),

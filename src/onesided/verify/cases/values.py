@@ -19,7 +19,7 @@ from onesided.policy import ABSENT, GroupCount, Policy, Record
 from onesided.session._groups import Groups
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
-from onesided.verify._case import Case, program, shipped
+from onesided.verify._line import Line, program, shipped
 from onesided.verify._universe import Data, Universe
 
 _PLACES = ("p", "q")
@@ -29,7 +29,7 @@ _FEW = "reached with more places than this world has"
 _STAYS = "reached by who loses some of several rows at a place"
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _single_sums()
     yield from _sums_by_place()
@@ -40,7 +40,7 @@ def cases() -> Iterator[Case]:
     yield from _broken_stairs()
 
 
-def _single_sums() -> Iterator[Case]:
+def _single_sums() -> Iterator[Line]:
     """One sum over everybody."""
     for low, high in ((0, 2), (-1, 2), (1, 3)):
         for optional in (False, True):
@@ -51,7 +51,7 @@ def _single_sums() -> Iterator[Case]:
         yield _sum(policies.presence(max_groups=2), (low, high), optional=True)
 
 
-def _sums_by_place() -> Iterator[Case]:
+def _sums_by_place() -> Iterator[Line]:
     """One sum per place, and people in one or both of them."""
     for low, high in ((0, 2), (-1, 2)):
         for policy in (
@@ -65,7 +65,7 @@ def _sums_by_place() -> Iterator[Case]:
             yield _sum(policy, (low, high), optional=True, by=True, most=2)
 
 
-def _sums_in_stairs() -> Iterator[Case]:
+def _sums_in_stairs() -> Iterator[Line]:
     """The noise that a session gives to sums where one side is enough."""
     for policy in (policies.addition_only(), policies.removal_only()):
         for bounds in ((0, 3), (1, 3), (-2, 0)):
@@ -77,7 +77,7 @@ def _sums_in_stairs() -> Iterator[Case]:
         yield _sum(dropped, (0, 2), optional=True, by=True, most=2, stairs=True)
 
 
-def _squares() -> Iterator[Case]:
+def _squares() -> Iterator[Line]:
     """One sum over everybody of squares, as in a variance: dropping a row may raise a square."""
     for policy in (policies.bounded(), policies.unbounded(), policies.presence(max_groups=1)):
         shifts = value_shifts(
@@ -85,7 +85,7 @@ def _squares() -> Iterator[Case]:
         )
         mechanism = Sums.for_shifts(shifts, epsilon=_EPSILON)
         claims = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
-        yield Case(
+        yield Line(
             "Squares of -1 .. 2",
             policy,
             _Summing(mechanism, -1, 2, by=False, squared=True),
@@ -97,7 +97,7 @@ def _squares() -> Iterator[Case]:
         )
 
 
-def _cumulative() -> Iterator[Case]:
+def _cumulative() -> Iterator[Line]:
     one_sided = policies.addition_only(), policies.removal_only()
     two_sided = policies.bounded(), policies.sensitive("minor")
     for policy in (*one_sided, *two_sided):
@@ -151,7 +151,7 @@ def _sum(
     by: bool = False,
     most: int = 1,
     stairs: bool = False,
-) -> Case:
+) -> Line:
     low, high = bounds
     groups = _groups(policy, by=by, most=most)
     shifts = value_shifts(policy, groups, low=low, high=high, optional=optional, monotone=low >= 0)
@@ -159,7 +159,7 @@ def _sum(
     mechanism = noise.mechanism if stairs else noise.slopes
     claims = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
     over = " by place" if by else ""
-    return Case(
+    return Line(
         f"{_name(mechanism)} of {low} .. {high}{over}{'' if optional else ', everybody adds'}",
         policy,
         _Summing(mechanism, low, high, by),
@@ -208,7 +208,7 @@ def _records(
     return (*absent, *(Record(kind, value) for kind in kinds for value in held))
 
 
-def _broken() -> Iterator[Case]:
+def _broken() -> Iterator[Line]:
     """Prices that forget a way to move, and an answer that tells a value."""
     one_sided = Sums(3, INFINITE)
     forgotten = "priced as if everybody added a value, though a condition may leave one out"
@@ -237,7 +237,7 @@ def _broken() -> Iterator[Case]:
     tree = Cumulative(8, 8, bins=3, levels=2)
     policy = policies.bounded()
     (edge,) = policy.edges
-    yield Case(
+    yield Line(
         "Cumulative",
         policy,
         tree,
@@ -249,7 +249,7 @@ def _broken() -> Iterator[Case]:
     )
 
 
-def _broken_stairs() -> Iterator[Case]:
+def _broken_stairs() -> Iterator[Line]:
     """Stairs that forget how many sums move, how far, or which way."""
     one_sum = StairSums(Staircase(_EPSILON, largest=3))
     forgotten = "a unit in two sums pays for one, as if for the total"
@@ -276,11 +276,11 @@ def _mispriced(
     flaw: str,
     squared: bool = False,
     by: bool = False,
-) -> Case:
+) -> Line:
     low, high = bounds
     most = 2 if by else 1
     groups = _groups(policy, by=by, most=most)
-    return Case(
+    return Line(
         f"{'Squares' if squared else _name(mechanism)} of {low} .. {high}",
         policy,
         _Summing(mechanism, low, high, by=by, squared=squared),

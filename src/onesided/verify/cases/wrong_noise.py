@@ -10,7 +10,7 @@ from onesided._numbers import INFINITE
 from onesided.mechanism import Counts
 from onesided.noise import Noise
 from onesided.policy import GroupCount, Policy
-from onesided.verify._case import Case, program, shipped
+from onesided.verify._line import Line, program, shipped
 from onesided.verify._universe import Data, Universe
 from onesided.verify.cases.counts import ONE_GROUP, SINGLE
 from onesided.verify.zoo import wrong_noise as zoo
@@ -20,7 +20,7 @@ _HABIT = "a common slip"
 _Line: TypeAlias = tuple[str, Callable[[Data, Noise], Any], Policy, Universe, str, str]
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """Wrong rates, wrong sides, wrong order of steps."""
     yield from _claims()
     yield from _wrong_policies()
@@ -28,7 +28,7 @@ def cases() -> Iterator[Case]:
     yield from _right()
 
 
-def _claims() -> Iterator[Case]:
+def _claims() -> Iterator[Line]:
     """A mechanism of ours with a claim that belongs to another."""
     bounded, unbounded = policies.bounded(), policies.unbounded()
     presence, added = policies.presence(max_groups=1), policies.addition_only()
@@ -61,14 +61,14 @@ def _claims() -> Iterator[Case]:
         )
 
 
-def _wrong_policies() -> Iterator[Case]:
+def _wrong_policies() -> Iterator[Line]:
     """Right noise for another policy."""
     unbounded, presence, up = (
         policies.unbounded(),
         policies.presence(max_groups=1),
         Counts(1, INFINITE),
     )
-    yield Case(
+    yield Line(
         "Counts",
         unbounded,
         up,
@@ -78,7 +78,7 @@ def _wrong_policies() -> Iterator[Case]:
         flaw="a symmetrised policy: one direction's loss claimed for both",
         seen="one-sided note, remark after Proposition 4",
     )
-    yield Case(
+    yield Line(
         "Counts (units cut down)",
         presence,
         up,
@@ -89,7 +89,7 @@ def _wrong_policies() -> Iterator[Case]:
     )
 
 
-def _programs() -> Iterator[Case]:
+def _programs() -> Iterator[Line]:
     """Functions of data and noise."""
     for name, run, policy, universe, flaw, seen in (*_early_slips(), *_late_slips()):
         yield program(name, run, policy, 1, universe=universe, flaw=flaw, seen=seen)
@@ -167,7 +167,7 @@ def _late_slips() -> tuple[_Line, ...]:
     )
 
 
-def _right() -> Iterator[Case]:
+def _right() -> Iterator[Line]:
     """Twins of some of the wrong ones."""
     bounded, added, unbounded = policies.bounded(), policies.addition_only(), policies.unbounded()
     yield program("count, re-read", zoo.read_again, added, 1, universe=_ONE)

@@ -7,7 +7,7 @@ from functools import partial
 
 from onesided import policy as policies
 from onesided.policy import Policy, Record
-from onesided.verify._case import Case, program
+from onesided.verify._line import Line, program
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import wrong_release as zoo
 
@@ -21,7 +21,7 @@ _FOUR = Universe(
 _LETTERS = Universe(units=1, values=tuple(Record("record", frozenset(letter)) for letter in "abc"))
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Line]:
     """Keys, winners, streams, samples, recipes, local answers."""
     yield from _keys()
     yield from _winners()
@@ -45,7 +45,7 @@ def _dropping() -> Policy:
     return policies.custom(kinds=("none", "first", "second", "both"), edges=edges)
 
 
-def _keys() -> Iterator[Case]:
+def _keys() -> Iterator[Line]:
     added, one = policies.addition_only(), policies.presence(max_groups=1)
     yield program(
         "histogram",
@@ -69,7 +69,7 @@ def _keys() -> Iterator[Case]:
     yield program("two counts, presence", zoo.or_policy, _dropping(), 1, universe=_FOUR)
 
 
-def _winners() -> Iterator[Case]:
+def _winners() -> Iterator[Line]:
     """Report noisy max and top-k."""
     one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
     yield program(
@@ -95,7 +95,7 @@ def _winners() -> Iterator[Case]:
     )
 
 
-def _thresholds() -> Iterator[Case]:
+def _thresholds() -> Iterator[Line]:
     one, two, added = (
         policies.presence(max_groups=1),
         policies.presence(max_groups=2),
@@ -136,7 +136,7 @@ def _thresholds() -> Iterator[Case]:
     )
 
 
-def _open_records() -> Iterator[Case]:
+def _open_records() -> Iterator[Line]:
     osdp = policies.sensitive("private")
     yield program(
         "all open records",
@@ -169,7 +169,7 @@ def _open_records() -> Iterator[Case]:
     )
 
 
-def _zeros() -> Iterator[Case]:
+def _zeros() -> Iterator[Line]:
     """The zero-set recipe."""
     osdp = policies.sensitive("private")
     world = Universe(groups=("a",), units=1)
@@ -193,7 +193,7 @@ def _zeros() -> Iterator[Case]:
     )
 
 
-def _sampling() -> Iterator[Case]:
+def _sampling() -> Iterator[Line]:
     bounded, unbounded = policies.bounded(), policies.unbounded()
     yield program(
         "3-ary response",

@@ -22,7 +22,7 @@ CASE_TAIL: Final = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Line:
     """A program, the policy it is said to keep, what it claims to lose, and whether it does.
 
     claims: per edge. flaw: what is wrong with a broken one; empty for a sound one. seen: where
@@ -96,7 +96,7 @@ class Verdict:
     the program could not be checked; empty if it could.
     """
 
-    case: Case
+    case: Line
     report: ExactReport
     proven: float
     refused: str = ""
@@ -197,18 +197,18 @@ def shipped(
     *,
     name: str = "",
     **options: Any,
-) -> Case:
+) -> Line:
     """The one line that registers a mechanism: claims are what its own ``loss`` says.
 
     query: which count the policy prices; None is the policy's own. options: fields of
-    :class:`Case`, such as ``universe`` or ``loose``.
+    :class:`Line`, such as ``universe`` or ``loose``.
     """
     count = GroupCount() if query is None else query
     claims = {
         edge: max(mechanism.loss(shift) for shift in shifts)
         for edge, shifts in policy.shifts(count).items()
     }
-    return Case(name or type(mechanism).__name__, policy, mechanism, claims, query=count, **options)
+    return Line(name or type(mechanism).__name__, policy, mechanism, claims, query=count, **options)
 
 
 def program(
@@ -217,8 +217,8 @@ def program(
     policy: Policy,
     epsilon: Number,
     **options: Any,
-) -> Case:
+) -> Line:
     """A case for a function ``(data, noise)`` that claims ``epsilon`` times each edge's weight."""
     claim = exact_number(epsilon, name="epsilon")
     claims = {edge: claim * edge.weight for edge in policy.edges}
-    return Case(name, policy, run, claims, **options)
+    return Line(name, policy, run, claims, **options)
