@@ -169,6 +169,7 @@ PUBLIC = {
         "Ahp",
         "StreamAnswer",
         "AtMost",
+        "CheckRecord",
         "ContinualAnswer",
         "ContinualCount",
         "Counts",
@@ -444,8 +445,9 @@ PUBLIC = {
     "onesided.verify": [
         "Agreement",
         "AuditReport",
-        "Line",
+        "Case",
         "CheckResult",
+        "Line",
         "EachCount",
         "Effort",
         "ExactReport",
@@ -456,7 +458,10 @@ PUBLIC = {
         "Universe",
         "Verdict",
         "agrees",
+        "as_json",
+        "as_junit",
         "audit",
+        "cases_in",
         "catalogue",
         "estimate",
         "exact",
@@ -470,6 +475,7 @@ PUBLIC = {
         "two_sided_law",
         "update",
         "verdicts",
+        "zoo",
     ],
 }
 

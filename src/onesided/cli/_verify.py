@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,26 @@ from rich.progress import Progress
 from rich.table import Table
 
 from onesided.cli._terminal import Terminal
-from onesided.verify import CheckResult, Verdict, markdown, own_checks, update, verdicts
+from onesided.errors import OutputError, ParameterError
+from onesided.verify import (
+    Case,
+    CheckResult,
+    Verdict,
+    as_json,
+    as_junit,
+    cases_in,
+    markdown,
+    own_checks,
+    update,
+    verdicts,
+)
 
 
 def verify(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A Python file with onesided.verify.Cases: check these, not ours."),
+    ] = None,
     *,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
     as_markdown: Annotated[
@@ -26,8 +43,19 @@ def verify(
     only: Annotated[
         str | None,
         typer.Option(
-            help="Check one distribution's lines: onesided, or a plug-in's name. All unless given."
+            help="Check the lines that mention this text, or of one distribution: onesided, or a "
+            "plug-in's name. All unless given."
         ),
+    ] = None,
+    as_json_text: Annotated[
+        bool, typer.Option("--json", help="Print all verdicts as JSON instead of tables.")
+    ] = False,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write the verdicts there as JUnit XML.")
+    ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(help="With FILE: a folder for the records that session.release asks for."),
     ] = None,
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many processes; all cores unless given.")
@@ -36,26 +64,74 @@ def verify(
     """Run the shipped code on every possible noise, for every move of every policy.
 
     Sound mechanisms must lose no more than they claim; deliberately broken ones must be caught.
+    With FILE: run the Cases in it instead, and say whether each keeps its promise.
     """
-    console = Terminal()
-    with Progress(console=Terminal(stderr=True), transient=True) as bar:
-        task = bar.add_task("Checking every path", total=None)
-        found = verdicts(
-            source=only,
-            processes=processes or os.cpu_count() or 1,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )
-        bar.update(task, description="Checks of their own kind")
-        checks = own_checks() if only in {None, "onesided"} else []
+    count = processes or os.cpu_count() or 1
+    cases = [] if file is None else cases_in(file)
+    found, checks = _own_cases(cases) if cases else _catalogue(only, count)
+    if records is not None:
+        _write_records(records, cases, found)
     if page is not None:
         update(page, markdown(found, checks))
-    if as_markdown:
+    if junit is not None:
+        _written(junit, as_junit(found, checks))
+    if as_json_text:
+        typer.echo(as_json(found, checks))
+    elif as_markdown:
         typer.echo(markdown(found, checks))
     elif not quiet:
         for table in (_shipped(found), _zoo(found), _own(checks)):
             if table.row_count:
-                console.print(table)
-    _conclude(console, found, checks)
+                Terminal().print(table)
+    _conclude(Terminal(stderr=as_json_text), found, checks)
+
+
+def _catalogue(only: str | None, processes: int) -> tuple[list[Verdict], list[CheckResult]]:
+    """All lines, or those asked for, with a word on each as it is done."""
+    with Progress(console=Terminal(stderr=True), transient=True) as bar:
+        task = bar.add_task("Checking every path", total=None)
+
+        def show(done: int, total: int, title: str) -> None:
+            bar.update(task, completed=done, total=total, description=f"{done}/{total} {title}")
+
+        found = verdicts(only=only, processes=processes, progress=show)
+        bar.update(task, description="Checks of their own kind")
+        return found, own_checks() if only in {None, "onesided"} else []
+
+
+def _own_cases(cases: list[Case]) -> tuple[list[Verdict], list[CheckResult]]:
+    """The cases of a file, one after the other: what they hold need not be sendable."""
+    found = []
+    with Progress(console=Terminal(stderr=True), transient=True) as bar:
+        task = bar.add_task("Checking every path", total=len(cases))
+        for case in cases:
+            bar.update(task, description=case.line.name)
+            found.append(case.verdict())
+            bar.update(task, advance=1)
+    return found, []
+
+
+def _write_records(folder: Path, cases: list[Case], found: list[Verdict]) -> None:
+    """One file per case. Errors: ParameterError without cases; OutputError."""
+    if not cases:
+        raise ParameterError(
+            "Records are of mechanisms of your own.",
+            hint="Give the file with your Cases: onesided verify mine.py --records DIR.",
+        )
+    for number, (case, verdict) in enumerate(zip(cases, found, strict=True), start=1):
+        name = re.sub(r"[^A-Za-z0-9]+", "-", verdict.case.name).strip("-") or "case"
+        _written(folder / f"{number}-{name}.check.json", case.record(verdict).to_json())
+
+
+def _written(path: Path, text: str) -> None:
+    """Write a file, and the folder it is in. Errors: OutputError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(
+            f"{path} could not be written: {error.strerror}.", hint="Choose another place."
+        ) from error
 
 
 def _conclude(console: Terminal, found: list[Verdict], checks: list[CheckResult]) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from onesided.mechanism._asymmetric import AGeo, ALap
 from onesided.mechanism._base import Mechanism
+from onesided.mechanism._checked import CheckRecord
 from onesided.mechanism._counts import Counts, Interval
 from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._decision import AtMost
@@ -80,6 +81,7 @@ __all__ = [
     "ALap",
     "Ahp",
     "AtMost",
+    "CheckRecord",
     "ContinualAnswer",
     "ContinualCount",
     "Counts",

@@ -1,12 +1,16 @@
 """Attempts to falsify our own promises, by running the shipped code against every noise."""
 
+from onesided.verify import zoo
 from onesided.verify._audit import AuditReport, EachCount, audit
 from onesided.verify._enumerate import PathNoise, paths
 from onesided.verify._exact import estimate, exact
+from onesided.verify._formats import as_json, as_junit
 from onesided.verify._laws import Agreement, agrees, geometric_law, power, two_sided_law
 from onesided.verify._line import Line, Verdict, program, shipped
 from onesided.verify._markdown import markdown, update
 from onesided.verify._own import CheckResult, own_checks
+from onesided.verify._own_case import Case
+from onesided.verify._own_file import cases_in
 from onesided.verify._progress import Effort
 from onesided.verify._report import ExactReport, Finding
 from onesided.verify._risk import RiskReport, risk
@@ -17,6 +21,7 @@ from onesided.verify.cases import catalogue
 __all__ = [
     "Agreement",
     "AuditReport",
+    "Case",
     "CheckResult",
     "EachCount",
     "Effort",
@@ -28,7 +33,10 @@ __all__ = [
     "Universe",
     "Verdict",
     "agrees",
+    "as_json",
+    "as_junit",
     "audit",
+    "cases_in",
     "catalogue",
     "estimate",
     "exact",
@@ -43,4 +51,5 @@ __all__ = [
     "two_sided_law",
     "update",
     "verdicts",
+    "zoo",
 ]

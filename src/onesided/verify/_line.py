@@ -57,6 +57,11 @@ class Line:
         """The name, and the flaw of a broken one."""
         return f"{self.name}: {self.flaw}" if self.flaw else self.name
 
+    def mentions(self, text: str) -> bool:
+        """Whether its title, its policy or its program has ``text``, in any case."""
+        told = f"{self.title} {self.policy.name} {self.program!r}"
+        return text.lower() in told.lower()
+
     @property
     def promises(self) -> Mapping[Edge, Loss]:
         """Per edge the least of what the mechanism claims and ε times the edge's weight."""

@@ -49,6 +49,14 @@ class Universe:
                 )
             settle(self, **{name: tuple(given)})
 
+    def __str__(self) -> str:
+        kind = "list" if self.ordered else "bag"
+        if self.values:
+            return f"every {kind} of {self.units} of {len(self.values)} given records"
+        most = "any number" if self.max_groups is None else f"at most {self.max_groups}"
+        groups = ", ".join(self.groups)
+        return f"every {kind} of {self.units} records, each in {most} of the groups {groups}"
+
     def records(self, policy: Policy) -> tuple[Record, ...]:
         """Every record that one unit can be."""
         if not isinstance(policy, Policy):

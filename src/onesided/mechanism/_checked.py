@@ -1,0 +1,180 @@
+"""What a passing check of somebody's own mechanism leaves behind, for sessions to read.
+
+The record is made by ``onesided.verify`` and read without it: production imports no verifier.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from onesided._numbers import Infinite
+from onesided.errors import ParameterError
+from onesided.policy import GroupCount, Policy
+
+_NEXT = "Write the mechanism to a file and import it from there."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRecord:
+    """That a mechanism was run on every noise in one small universe, and what came of it.
+
+    It is no proof: it says nothing of larger data. source: the hash of the mechanism's module,
+    class and parameters (what the module imports is not part of it). policy: its TOML text.
+    epsilon: the loss per unit of edge weight that was checked. universe: in words. said: the
+    verdict in words. Units: nats.
+    """
+
+    name: str
+    source: str
+    policy: str
+    epsilon: Fraction
+    query: GroupCount
+    universe: str
+    passed: bool
+    said: str
+
+    def __str__(self) -> str:
+        how = "passed" if self.passed else "did NOT pass"
+        return f"{self.name} {how} at ε = {self.epsilon} on {self.universe}: {self.said}"
+
+    def misfit(
+        self, mechanism: object, *, policy: Policy, epsilon: Fraction, query: GroupCount
+    ) -> str:
+        """Why this record does not speak for this use of ``mechanism``; empty if it does."""
+        if not self.passed:
+            return f"the check did not pass: {self.said}"
+        if self.source != source_of(mechanism):
+            return "it is of another source or of other parameters"
+        if self.policy != policy.to_toml():
+            return "it is about another policy"
+        if self.epsilon != epsilon:
+            return f"it was made at ε = {self.epsilon}, not {epsilon}"
+        return "" if self.query == query else f"it was made for {self.query}, not {query}"
+
+    def to_json(self) -> str:
+        """As text, to be kept beside the mechanism."""
+        query = self.query
+        return json.dumps(
+            {
+                "onesided_check": 1,
+                "name": self.name,
+                "source": self.source,
+                "policy": self.policy,
+                "epsilon": str(self.epsilon),
+                "max_groups": query.max_groups,
+                "counted": None if query.counted is None else sorted(query.counted),
+                "truncated": query.truncated,
+                "universe": self.universe,
+                "passed": self.passed,
+                "said": self.said,
+            },
+            indent=1,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> CheckRecord:
+        """What :meth:`to_json` wrote. Errors: ParameterError for anything else."""
+        try:
+            read = json.loads(text)
+            version = {1: True}[read.pop("onesided_check")]
+            read["passed"] = version and read["passed"] is True
+            counted = read.pop("counted")
+            query = GroupCount(
+                max_groups=read.pop("max_groups"),
+                counted=None if counted is None else frozenset(map(str, counted)),
+                truncated=read.pop("truncated") is True,
+            )
+            read["epsilon"] = Fraction(read["epsilon"])
+            return cls(query=query, **read)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ParameterError(
+                f"This is not the record of a check: {error}.",
+                hint="Run the check again with onesided.verify.Case(...).run().",
+            ) from error
+
+
+def source_of(mechanism: object) -> str:
+    """The hash of a mechanism: its module's text, its class, and its parameters.
+
+    Errors: ParameterError if the text cannot be read, or a parameter has no fixed form.
+    """
+    parts = "\n".join(_described(mechanism))
+    return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def _described(value: Any) -> Iterator[str]:
+    """Everything that ``value`` is made of, as lines of text."""
+    if value is None or isinstance(
+        value, bool | int | float | str | bytes | Fraction | Decimal | Infinite
+    ):
+        yield f"{type(value).__qualname__} {value!r}"
+    elif isinstance(value, np.ndarray | np.generic):
+        yield f"array {value.dtype.str} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    elif isinstance(value, Mapping):
+        yield f"mapping {len(value)}"
+        for pair in value.items():
+            yield from _described(pair)
+    elif isinstance(value, frozenset | set):
+        yield from sorted("\n".join(_described(one)) for one in value)
+    elif isinstance(value, Sequence):
+        yield f"sequence {len(value)}"
+        for one in value:
+            yield from _described(one)
+    elif isinstance(value, Policy):
+        yield value.to_toml()
+    else:
+        yield from _of_code(value)
+
+
+def _of_code(value: Any) -> Iterator[str]:
+    if isinstance(value, partial):
+        yield "partial"
+        yield from _described((value.func, value.args, value.keywords))
+    elif isinstance(value, FunctionType | type):
+        yield f"{value.__qualname__} {_text_of(value)}"
+        if isinstance(value, FunctionType):
+            held = [cell.cell_contents for cell in value.__closure__ or ()]
+            yield from _described((value.__defaults__, value.__kwdefaults__ or {}, held))
+    else:
+        for kind in type(value).__mro__[:-1]:
+            yield f"{kind.__qualname__} {_text_of(kind)}"
+        yield from _described(_fields(value))
+
+
+def _fields(value: object) -> dict[str, object]:
+    slots = [name for kind in type(value).__mro__ for name in _names(kind)]
+    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    return {**held, **getattr(value, "__dict__", {})}
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    given = vars(kind).get("__slots__", ())
+    names = (given,) if isinstance(given, str) else tuple(given)
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+
+
+def _text_of(code: Any) -> str:
+    """The hash of the text of the module that ``code`` is written in."""
+    if code.__module__ in ("builtins", "typing", "abc", "enum", "collections"):
+        return str(code.__module__)
+    try:
+        text = inspect.getsource(sys.modules[code.__module__])
+    except (KeyError, OSError, TypeError) as error:
+        raise ParameterError(
+            f"The source of {code.__qualname__} cannot be read ({error}), so no check can be told "
+            "to be about it.",
+            hint=_NEXT,
+        ) from error
+    return hashlib.sha256(text.encode()).hexdigest()

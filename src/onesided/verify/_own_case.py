@@ -1,0 +1,140 @@
+"""The exact check for a mechanism of the user's own."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from onesided._numbers import Infinite, Loss, Number, positive
+from onesided._numbers import exact as exact_number
+from onesided.errors import ParameterError, PolicyError, UnprotectableError
+from onesided.mechanism import CheckRecord
+from onesided.mechanism._checked import source_of
+from onesided.policy import Edge, GroupCount, Policy
+from onesided.verify._line import CASE_TAIL, UNSEEN, Line, Verdict
+from onesided.verify._universe import Universe
+
+_NOT_TIGHT = "less than was promised, in this universe"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A mechanism of your own, the policy it keeps, and its ε: checked as ours are.
+
+    mechanism: an object with ``release(counts, noise=...)`` and, if a session is to price it,
+        ``loss(shift)``; or a plain function of ``(data, noise)``, data a tuple of records.
+    epsilon: loss per unit of edge weight, in nats, along every edge of ``policy``. Its own
+        ``loss`` may say less and is then held to that, but not more.
+    universe: the small world to try it in. query: which counts ``release`` is given.
+    delta: the probability with which ε may fail. tail: paths less likely are left out; unseen:
+        how much they may hide. name: in the table.
+    Promise: ``run()`` passes only if no noise, on any pair of data sets of the universe, shows
+    more loss, and every edge was tried. Says nothing about larger data: that needs a proof.
+    Errors: ParameterError, PolicyError.
+
+    >>> from onesided import INFINITE, mechanism, policy, verify
+    >>> world = verify.Universe(max_groups=1)
+    >>> counts = mechanism.Counts(1, INFINITE)
+    >>> case = verify.Case(counts, policy.addition_only(), 1, universe=world)
+    >>> case.run().passed
+    True
+    """
+
+    mechanism: Any
+    policy: Policy
+    epsilon: Number
+    _: KW_ONLY
+    universe: Universe = field(default_factory=Universe)
+    query: GroupCount = field(default_factory=GroupCount)
+    delta: Number = 0
+    name: str = ""
+    tail: float = CASE_TAIL
+    unseen: float = UNSEEN
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise PolicyError(
+                f"policy must be a Policy, got {self.policy!r}.",
+                hint="Make one with onesided.policy, for example presence(max_groups=3).",
+            )
+        if not isinstance(self.universe, Universe):
+            raise ParameterError(
+                f"universe must be a Universe, got {self.universe!r}.",
+                hint='For example onesided.verify.Universe(groups=("a", "b"), units=2).',
+            )
+        positive(self.epsilon, name="epsilon")
+        if not (hasattr(self.mechanism, "release") or callable(self.mechanism)):
+            raise ParameterError(
+                f"Cannot verify {self.mechanism!r}: it is neither a mechanism nor a function.",
+                hint="Give an object with release(counts, noise=...), or a function (data, noise).",
+            )
+        if isinstance(self.mechanism, type):
+            raise ParameterError(
+                f"{self.mechanism.__name__} is a class, not a mechanism.",
+                hint=f"Make one of it: {self.mechanism.__name__}(...).",
+            )
+
+    @property
+    def line(self) -> Line:
+        """The line of the table. Errors: ParameterError if its own loss cannot be computed."""
+        name = self.name or getattr(self.mechanism, "__name__", type(self.mechanism).__name__)
+        return Line(
+            name,
+            self.policy,
+            self.mechanism,
+            self._claims(),
+            query=self.query,
+            universe=self.universe,
+            loose=_NOT_TIGHT,
+            tail=self.tail,
+            delta=float(exact_number(self.delta, name="delta")),
+            unseen=self.unseen,
+            epsilon=self.epsilon,
+        )
+
+    def verdict(self) -> Verdict:
+        """What the exact check says: the worst loss, the move and the output that show it."""
+        return self.line.run()
+
+    def run(self) -> CheckRecord:
+        """Check it, and give the record that a session asks for."""
+        return self.record(self.verdict())
+
+    def record(self, verdict: Verdict) -> CheckRecord:
+        """The record of a verdict on this case."""
+        found = "nothing was run" if verdict.refused else f"worst loss {verdict.found_text}"
+        return CheckRecord(
+            name=verdict.case.name,
+            source=source_of(self.mechanism),
+            policy=self.policy.to_toml(),
+            epsilon=Fraction(exact_number(self.epsilon, name="epsilon")),
+            query=self.query,
+            universe=str(self.universe),
+            passed=verdict.accepted,
+            said=f"{verdict.word}; {found}",
+        )
+
+    def _claims(self) -> dict[Edge, Loss]:
+        epsilon = exact_number(self.epsilon, name="epsilon")
+        loss = getattr(self.mechanism, "loss", None)
+        if loss is None or not hasattr(self.mechanism, "release"):
+            return {edge: epsilon * edge.weight for edge in self.policy.edges}
+        try:
+            shifts = self.policy.shifts(self.query)
+            claims = {edge: max(loss(shift) for shift in many) for edge, many in shifts.items()}
+        except (TypeError, AttributeError) as error:
+            raise ParameterError(
+                f"The loss of {type(self.mechanism).__name__} could not be computed: {error}.",
+                hint="Write it as def loss(self, shift): ..., an exact number of shift.rise and "
+                "shift.fall, or leave it out.",
+            ) from error
+        for edge, claim in claims.items():
+            if isinstance(claim, Infinite):
+                raise UnprotectableError(
+                    f"By its own loss, {type(self.mechanism).__name__} hides nothing along the "
+                    f"move {edge.name} of the policy '{self.policy.name}'.",
+                    hint="Give it noise on the other side too, or check it under a policy "
+                    "whose moves it hides.",
+                )
+        return claims

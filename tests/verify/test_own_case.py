@@ -1,0 +1,216 @@
+"""Mechanisms of the user's own: the same checks, a record, a file of cases, and clear errors."""
+
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import pytest
+from typer.testing import CliRunner
+
+import onesided as od
+from onesided import errors, policy, verify
+from onesided.cli._app import app
+from onesided.mechanism import CheckRecord, Counts
+from onesided.mechanism._checked import source_of
+from onesided.policy import GroupCount, Record
+from onesided.verify import Case, Universe, zoo
+
+ONE = Universe(groups=("a",), units=2)
+ADDED = policy.addition_only()
+
+
+@dataclass(frozen=True)
+class Doubled:
+    """Twice each count, and noise above."""
+
+    rate: Fraction
+
+    def release(self, counts, *, noise):
+        return 2 * counts + noise.geometric(self.rate, counts.size)
+
+    def loss(self, shift):
+        return self.rate * 2 * shift.fall + od.INFINITE * shift.rise
+
+
+class Silent(Doubled):
+    """The same, without a word on its loss."""
+
+    loss = None
+
+
+def plain(data, noise):
+    return sum(record.kind == "record" for record in data) + int(noise.geometric(1, 1)[0])
+
+
+@pytest.mark.parametrize("mechanism", [Doubled(Fraction(1, 2)), Silent(Fraction(1, 2)), plain])
+def test_a_mechanism_of_ones_own_is_checked_as_ours_are(mechanism):
+    record = Case(mechanism, ADDED, 1, universe=ONE).run()
+    assert record.passed
+    assert record.epsilon == 1
+    assert record.policy == ADDED.to_toml()
+    assert "tight" in record.said
+    assert "passed at ε = 1 on every bag of 2 records" in str(record)
+
+
+@pytest.mark.parametrize("mechanism", [Doubled(Fraction(1)), Silent(Fraction(1)), Counts(2, 2)])
+def test_too_little_noise_does_not_pass(mechanism):
+    record = Case(mechanism, ADDED, 1, universe=ONE).run()
+    assert not record.passed
+    assert "did NOT pass" in str(record)
+
+
+def test_a_loss_that_understates_does_not_pass():
+    class Sly(Doubled):
+        def loss(self, shift):
+            return super().loss(shift) / 2
+
+    assert not Case(Sly(Fraction(1)), ADDED, 1, universe=ONE).run().passed
+
+
+def test_an_edge_that_is_not_tried_is_no_pass():
+    values = tuple(Record("sensitive", frozenset(place)) for place in "ab")
+    world = Universe(units=1, values=values)
+    secret = policy.sensitive("minor")
+    record = Case(Counts.for_policy(secret, epsilon=1), secret, 1, universe=world).run()
+    assert not record.passed
+    assert "NOT TESTED: sensitive -> open" in record.said
+
+
+def test_chance_of_its_own_is_no_pass():
+    record = Case(lambda _data, _noise: od.noise.SecureNoise().uniform(2, 1)[0], ADDED, 1)
+    assert not record.run().passed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "kind", "word"),
+    [
+        ((3, ADDED, 1), {}, errors.ParameterError, "neither a mechanism nor a function"),
+        ((Doubled, ADDED, 1), {}, errors.ParameterError, "is a class"),
+        ((plain, "addition_only", 1), {}, errors.PolicyError, "must be a Policy"),
+        ((plain, ADDED, 0), {}, errors.ParameterError, "epsilon"),
+        ((plain, ADDED, float("nan")), {}, errors.ParameterError, "epsilon"),
+        ((plain, ADDED, 1), {"universe": ("a",)}, errors.ParameterError, "must be a Universe"),
+    ],
+)
+def test_wrong_input_is_refused_with_the_next_step(arguments, options, kind, word):
+    with pytest.raises(kind, match=word) as caught:
+        Case(*arguments, **options)
+    assert caught.value.hint
+
+
+def test_a_policy_that_it_cannot_keep_is_said_so():
+    case = Case(Doubled(Fraction(1, 2)), policy.removal_only(), 1, universe=ONE)
+    with pytest.raises(errors.UnprotectableError, match="hides nothing along the move") as caught:
+        case.run()
+    assert caught.value.hint
+
+
+def test_a_program_with_other_arguments_and_an_empty_world_do_not_pass():
+    assert "cannot be called" in Case(lambda _data: 0, ADDED, 1).run().said
+    empty = Universe(groups=(), units=1)
+    assert (
+        not Case(Counts(1, od.INFINITE), policy.presence(max_groups=1), 1, universe=empty)
+        .run()
+        .passed
+    )
+    with pytest.raises(errors.ParameterError, match="loss"):
+        Case(replace_loss(), ADDED, 1).run()
+
+
+def replace_loss():
+    class Odd(Doubled):
+        def loss(self):
+            return 0
+
+    return Odd(Fraction(1))
+
+
+def test_a_record_speaks_for_its_own_mechanism_only():
+    mechanism, query = Doubled(Fraction(1, 2)), GroupCount()
+    record = Case(mechanism, ADDED, 1, universe=ONE).run()
+    use = {"policy": ADDED, "epsilon": Fraction(1), "query": query}
+    assert record.misfit(mechanism, **use) == ""
+    assert record.misfit(Doubled(Fraction(1, 2)), **use) == ""
+    assert "other parameters" in record.misfit(Doubled(Fraction(1, 3)), **use)
+    assert "other parameters" in record.misfit(Silent(Fraction(1, 2)), **use)
+    assert "another policy" in record.misfit(mechanism, **{**use, "policy": policy.unbounded()})
+    assert "ε = 1" in record.misfit(mechanism, **{**use, "epsilon": Fraction(2)})
+    wide = GroupCount(max_groups=2)
+    assert "made for" in record.misfit(mechanism, **{**use, "query": wide})
+    assert "did not pass" in replace(record, passed=False).misfit(mechanism, **use)
+
+
+def test_a_record_survives_being_written_and_nothing_else_is_read():
+    record = Case(Doubled(Fraction(1, 2)), ADDED, 1, universe=ONE).run()
+    assert CheckRecord.from_json(record.to_json()) == record
+    for wrong in ("", "[]", "{}", "3", record.to_json().replace(": 1,", ": 2,", 1)):
+        with pytest.raises(errors.ParameterError, match="not the record"):
+            CheckRecord.from_json(wrong)
+
+
+def test_a_source_that_cannot_be_read_is_refused():
+    def typed(_data, _noise):
+        return 0
+
+    typed.__module__ = "nowhere"
+    with pytest.raises(errors.ParameterError, match="cannot be read"):
+        source_of(typed)
+
+
+MINE = """
+from onesided import INFINITE, policy, verify
+from onesided.mechanism import Counts
+world = verify.Universe(groups=("a",), units=1)
+good = verify.Case(Counts(1, INFINITE), policy.addition_only(), 1, universe=world)
+bad = [verify.Case(Counts(2, INFINITE), policy.addition_only(), 1, universe=world, name="half")]
+"""
+
+
+def test_the_cases_of_a_file_are_run_and_written_as_records(tmp_path):
+    file = tmp_path / "my_cases.py"
+    file.write_text(MINE)
+    junit = tmp_path / "out" / "junit.xml"
+    done = CliRunner().invoke(
+        app,
+        ["verify", str(file), "--json", "--junit", str(junit), "--records", str(tmp_path / "r")],
+    )
+    assert done.exit_code == 1
+    lines = json.loads(done.stdout)["lines"]
+    assert [line["accepted"] for line in lines] == [True, False]
+    assert 'tests="2" failures="1"' in junit.read_text()
+    read = [CheckRecord.from_json(p.read_text()) for p in sorted((tmp_path / "r").iterdir())]
+    assert [record.passed for record in read] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "word"),
+    [
+        ("none.py", "x = 1", "holds no"),
+        ("fails.py", "1 / 0", "ZeroDivisionError"),
+        ("json.py", "", "already loaded"),
+        ("cases.txt", "", "not a Python file"),
+        ("missing.py", None, "not a Python file"),
+    ],
+)
+def test_a_file_without_cases_is_refused(tmp_path, name, text, word):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(errors.ParameterError, match=word):
+        verify.cases_in(tmp_path / name)
+
+
+def test_only_some_lines_can_be_asked_for():
+    titles = []
+    found = verify.verdicts(
+        only="atmost", processes=1, progress=lambda _done, _total, title: titles.append(title)
+    )
+    assert {v.case.name for v in found} <= {"AtMost", "Subsampled (AtMost inside)"}
+    assert len(titles) == len(found)
+    with pytest.raises(errors.ParameterError, match="mentions"):
+        verify.verdicts(only="nonesuch")
+
+
+def test_the_zoo_is_public_and_each_says_what_is_wrong():
+    assert len(zoo.broken()) > 100
+    assert all(line.flaw and line.seen for line in zoo.broken())
+    assert not any(line.flaw for line in zoo.sound())
