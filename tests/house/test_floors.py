@@ -144,6 +144,8 @@ PUBLIC = {
         "Local",
         "Neighbourhood",
         "Option",
+        "OwnMechanism",
+        "OwnRelease",
         "Path",
         "Policy",
         "Predicate",

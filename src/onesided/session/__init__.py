@@ -9,6 +9,7 @@ from onesided.session._groups import Grouped
 from onesided.session._histogram import Histogram, HistogramRelease
 from onesided.session._histogram_methods import ShapedRelease
 from onesided.session._ngrams import Ngrams
+from onesided.session._own_mechanism import OwnMechanism, OwnRelease
 from onesided.session._plan import Option, Plan
 from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import Question
@@ -42,6 +43,8 @@ __all__ = [
     "Mean",
     "Ngrams",
     "Option",
+    "OwnMechanism",
+    "OwnRelease",
     "Plan",
     "Quantile",
     "QuantileRelease",

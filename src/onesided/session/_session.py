@@ -21,6 +21,7 @@ from onesided.session._diagnostics import Diagnostics, Inspected, inspected
 from onesided.session._enclosed import Enclosed
 from onesided.session._histogram import Histogram
 from onesided.session._ngrams import Ngrams
+from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan
 from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import CONTENT_TYPE, PreparedQuery, Question, Result, query_method
@@ -130,6 +131,7 @@ class Session:
     ranges = query_method(RangeQuery)
     discover = query_method(Discover)
     ngrams = query_method(Ngrams)
+    release = query_method(OwnMechanism)
 
     def at_most(
         self, threshold: int | Sequence[int] | Mapping[Any, int], **question: Any

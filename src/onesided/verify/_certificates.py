@@ -120,7 +120,8 @@ class _Sums:
 
 
 def _plus(total: NDArray[np.float64], where: BoolArray, weight: float) -> NDArray[np.float64]:
-    return where * weight if not total.size else total + where * weight
+    added = where.astype(np.float64) * weight
+    return added if not total.size else total + added
 
 
 _NONE: Final = np.zeros(0, dtype=np.bool_)

@@ -1,0 +1,149 @@
+"""A mechanism of the curator's own on a session's counts: priced by its loss, checked before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._numbers import positive
+from onesided.engine._keys import PublicKeys
+from onesided.errors import DataError, ParameterError
+from onesided.mechanism import CheckRecord, Mechanism
+from onesided.mechanism._checked import source_of
+from onesided.noise import IntArray, Noise, SecureNoise
+from onesided.policy import Guarantee
+from onesided.session._context import QueryContext
+from onesided.session._groups import Grouped, Groups
+from onesided.session._plan import Plan
+from onesided.session._question import Answer, PreparedQuery
+from onesided.session._release import FrameMaker
+
+_STATISTICS: Final = ("count",)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMechanism(Grouped):
+    """What does a mechanism of your own answer, on the counts of units per group?
+
+    For the curator alone: the mechanism is code that sees true counts.
+    mechanism: has ``release(counts, noise=...)``, which gives one number per group, and
+        ``loss(shift)``, which is charged and may not exceed ε times an edge's weight.
+    statistic: what it is given; "count".
+    check: the record of ``onesided.verify.Case(mechanism, policy, epsilon, ...).run()``, which
+        must have passed for this very source, policy, ε and ``max_groups``.
+    unverified: True to go without; the guarantee then rests on what the mechanism says of itself.
+    The other arguments are those of :class:`onesided.session.Grouped`.
+    Errors: ParameterError without a record that fits, or for a loss above ε.
+    """
+
+    mechanism: Mechanism
+    statistic: str = field(kw_only=True)
+    check: CheckRecord | None = field(default=None, kw_only=True)
+    unverified: bool = field(default=False, kw_only=True)
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, OwnRelease]:
+        """Check and price the question. Looks at no row."""
+        if self.statistic not in _STATISTICS:
+            raise ParameterError(
+                f"statistic={self.statistic!r} is unknown.",
+                hint=f"Use {', '.join(map(repr, _STATISTICS))}.",
+                value=self.statistic,
+            )
+        groups = self.groups(context)
+        assurance = self._assurance(context, groups)
+        plan = self._priced(context, groups, assurance)
+        size = len(groups.keys.rows)
+        # On made-up counts: an answer of another form is refused before anything is charged.
+        self._answer(np.zeros(size, dtype=np.int64), None)
+
+        def draw(counts: IntArray, noise: Noise | None) -> Answer:
+            return {"values": self._answer(counts, noise)}
+
+        def result(answer: Answer, entry: int | None) -> OwnRelease:
+            values = np.asarray(answer["values"])
+            return OwnRelease(
+                groups.keys, values, plan.guarantee, entry, assurance, groups.frames(context)
+            )
+
+        name = type(self.mechanism).__name__
+        about = {"own": name, "source": source_of(self.mechanism), "statistic": self.statistic}
+        return groups.prepared(
+            context, plan, about=about, draw=draw, result=result, label=f"{name} on the"
+        )
+
+    def _assurance(self, context: QueryContext, groups: Groups) -> str:
+        """What the guarantee rests on. Errors: ParameterError without a record that fits."""
+        epsilon = Fraction(positive(self.epsilon, name="epsilon"))
+        why = "there is no record of a check"
+        if self.check is not None:
+            why = self.check.misfit(
+                self.mechanism, policy=context.policy, epsilon=epsilon, query=groups.query
+            )
+        if not why and self.check is not None:
+            return (
+                f"Checked on every noise in one small universe ({self.check.universe}), not "
+                "proved for other data."
+            )
+        if self.unverified is True:
+            return "Not checked: the loss is what the mechanism says of itself."
+        raise ParameterError(
+            f"{type(self.mechanism).__name__} may not be used: {why}.",
+            hint="Run onesided.verify.Case(mechanism, policy, epsilon, universe=...).run() with "
+            f"query={groups.query!r} and pass its record as check=; unverified=True goes without. "
+            "Nothing was drawn and nothing was recorded.",
+        )
+
+    def _priced(self, context: QueryContext, groups: Groups, assurance: str) -> Plan:
+        """The plan at the mechanism's own loss. Errors: ParameterError above ε."""
+        plan = groups.plan(context, self.mechanism, why=assurance)
+        told = replace(plan.guarantee, about=f"{plan.guarantee.about} {assurance}")
+        plan = replace(plan, guarantee=told)
+        for edge in context.policy.edges:
+            most = positive(self.epsilon, name="epsilon") * edge.weight
+            if not plan.charge[edge.name] <= most:
+                raise ParameterError(
+                    f"By its own loss, {type(self.mechanism).__name__} loses "
+                    f"{plan.charge[edge.name]} along {edge.name}, more than {most}.",
+                    hint="Give it more noise, or ask at a larger epsilon. Nothing was drawn and "
+                    "nothing was recorded.",
+                )
+        return plan
+
+    def _answer(self, counts: IntArray, noise: Noise | None) -> NDArray[Any]:
+        """What the mechanism answers. Errors: DataError unless one number per group."""
+        source = SecureNoise() if noise is None else noise
+        values = np.asarray(self.mechanism.release(counts.copy(), noise=source))
+        if values.shape != counts.shape or values.dtype.kind not in "biuf":
+            raise DataError(
+                f"{type(self.mechanism).__name__} must give one number per group, "
+                f"got {values.dtype} with shape {values.shape}.",
+                hint="Return a one-dimensional array, as long as the counts it is given.",
+            )
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRelease:
+    """What a mechanism of the curator's own answered. Everything here is public.
+
+    keys: the groups. values: one number for each. assurance: what the guarantee rests on.
+    """
+
+    keys: PublicKeys
+    values: NDArray[Any]
+    guarantee: Guarantee
+    entry: int | None
+    assurance: str
+    _make_frame: FrameMaker = field(repr=False, compare=False)
+
+    @property
+    def frame(self) -> Any:
+        """The keys, then ``estimate``."""
+        return self._make_frame({**self.keys.columns(), "estimate": self.values.tolist()})
+
+    def __str__(self) -> str:
+        return f"{self.values.size:,} groups. {self.assurance} {self.guarantee}"
