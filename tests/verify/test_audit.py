@@ -86,3 +86,23 @@ def test_equal_inputs_show_nothing():
     found = audit(ONE_SIDED, (1, 1), sampler=True, samples=100_000, seed=6, processes=1)
     assert found.loss < 0.05
     assert verify.audit is audit
+
+
+def three_counts(values, size, noise):
+    drawn = noise.two_sided("1/2", "1/2", size * len(values))
+    return np.tile(values, (size, 1)) + drawn.reshape(size, -1)
+
+
+def test_an_event_over_several_parts_is_found_where_no_single_output_comes_often():
+    """A rise and a fall at once: each count shows half of ε, and only together all of it."""
+    pair = [1, 1, 0], [1, 0, 1]
+    found = audit(three_counts, pair, sampler=True, samples=200_000, seed=7, processes=1)
+    assert 0.93 < found.loss <= 1
+    assert "log-ratios" in found.event
+
+
+def test_events_are_not_chosen_by_what_they_were_made_from():
+    """Equal data: whatever looks best must not look good on the samples that count."""
+    same = [1, 1, 0], [1, 1, 0]
+    found = audit(three_counts, same, sampler=True, samples=50_000, seed=8, processes=1)
+    assert found.loss < 0.1
