@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 from rich.table import Table
+from rich.text import Text
 
 from onesided.cli._terminal import Terminal
 from onesided.errors import OutputError, ParameterError
@@ -166,7 +167,7 @@ def _shipped(found: list[Verdict]) -> Table:
                 f"{verdict.found:.4f}",
                 f"{verdict.report.outside:.0e}",
                 f"{verdict.proven:.0e}",
-                verdict.word if verdict.right else f"[bold red]{verdict.word}[/]",
+                _word(verdict),
             )
     return table
 
@@ -187,7 +188,7 @@ def _zoo(found: list[Verdict]) -> Table:
                 case.seen,
                 f"{verdict.promised:.4f}",
                 verdict.found_text,
-                verdict.word if verdict.right else f"[bold red]{verdict.word}[/]",
+                _word(verdict),
             )
     return table
 
@@ -197,6 +198,11 @@ def _own(checks: list[CheckResult]) -> Table:
     for name in ("check", "subject", "measured", "verdict"):
         table.add_column(name, overflow="fold")
     for check in checks:
-        word = check.word if check.right else f"[bold red]{check.word}[/]"
+        word = _word(check)
         table.add_row(check.name, check.subject, check.measured, word)
     return table
+
+
+def _word(verdict: Verdict | CheckResult) -> Text:
+    """The verdict in words, in red where it is wrong."""
+    return Text(verdict.word, style="" if verdict.right else "bold red")

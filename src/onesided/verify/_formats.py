@@ -41,7 +41,7 @@ def as_json(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
         }
         for check in checks
     ]
-    return json.dumps({"lines": lines, "checks": own}, indent=1, ensure_ascii=False)
+    return json.dumps({"lines": lines, "checks": own}, indent=1)
 
 
 def as_junit(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
