@@ -1,0 +1,160 @@
+"""A hostile ledger, of any depth, length or width, ends in one of our errors, soon and small."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from onesided.ledger import Ledger, _rows
+
+EDGE = "sensitive -> open"
+LOOK = """
+import json, resource, sys, time, warnings
+import onesided as od
+from onesided import errors
+from onesided.ledger import Ledger
+from onesided.policy import Policy
+Ledger.open(None).close()  # loads all that looking needs
+try:
+    od.policy.from_toml("x")
+except errors.OnesidedError:
+    pass
+before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+told = []
+for look in sys.argv[2:]:
+    try:
+        with Ledger.open(sys.argv[1], create=False) as ledger:
+            if look == "total":
+                od.session.total_guarantee(ledger)
+            else:
+                getattr(ledger, look)()
+        told.append(None)
+    except errors.OnesidedError as error:
+        told.append(type(error).__name__)
+        assert len(str(error)) < 10_000, len(str(error))
+print(json.dumps({"told": told, "seconds": time.process_time() - start,
+    "megabytes": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024}))
+"""
+DEEP, WIDE = 10**6, 4 * 10**6
+HOSTILE = {
+    "deep": '{"a":' + "[" * DEEP + "]" * DEEP + "}",
+    "deep unit": '{"onesided.unit":' + '{"a":' * 10**5 + "1" + "}" * 10**5 + "}",
+    "wide": '{"a":[' + "[]," * WIDE + "1]}",
+    "names": "{" + ",".join(f'"{i}":0' for i in range(10**6)) + "}",
+    "digits": '{"a":' + "1" * 10**6 + "}",
+    "exponent": '{"a":1e999999999}',
+    "long": json.dumps({"a": "x" * 10**8}),
+    "text": "not JSON",
+    "unit": '{"onesided.unit":{"row":true,"column":"x"}}',
+    "budget": '{"budget":{"e":"1e999999999"},"delta_budget":{"e":"1/0"}}',
+    "budget of text": json.dumps({"budget": "x" * 10**6, "delta_budget": []}),
+    "digits of a budget": json.dumps({"budget": {EDGE: "9" * 10**6}, "delta_budget": {EDGE: "0"}}),
+}
+
+
+def forged(path, column, text, *, number):
+    """Rewrite one row and hash it and all after it as their writer would."""
+    with sqlite3.connect(path) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
+            connection.execute(f"DROP TRIGGER {name}")
+        previous = None
+        for values in connection.execute(
+            "SELECT * FROM onesided_entries WHERE number >= ? ORDER BY number", [number]
+        ).fetchall():
+            row = dict(zip(_rows.COLUMNS, values, strict=True))
+            row |= {column: text} if row["number"] == number else {}
+            row["previous"] = previous or row["previous"]
+            row["hash"] = previous = _rows.digest(_rows.Row(**row))
+            connection.execute(
+                f"UPDATE onesided_entries SET {column} = ?, previous = ?, hash = ? WHERE number = ?",
+                [row[column], row["previous"], row["hash"], row["number"]],
+            )
+    connection.close()
+
+
+def looked(path, *looks):
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK, path, *looks], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def path(tmp_path, open_account):
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        account = open_account(ledger)
+        account.spend({EDGE: "1/10"}, label="a")
+        account.spend({EDGE: "1/10"}, label="b")
+    return tmp_path / "ledger.db"
+
+
+LOOKS = ("accounts", "balances", "entries", "check")
+
+
+def test_an_honest_ledger_is_looked_at(path):
+    assert looked(path, *LOOKS)["told"] == [None] * 4
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("number", [1, 3])
+def test_hostile_detail(path, name, number):
+    forged(path, "detail", HOSTILE[name], number=number)
+    found = looked(path, *LOOKS)
+    if name not in ("exponent", "budget", "budget of text", "digits of a budget") or number == 1:
+        assert found["told"][-1] in ("TamperedLedgerError", "LedgerFormatError")
+    assert found["megabytes"] < 200
+    assert found["seconds"] < 4  # four looks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * DEEP + "]" * DEEP,
+        json.dumps({EDGE: "9" * 10**7}),
+        json.dumps({EDGE: "1e999999999"}),
+        json.dumps({EDGE: "1/0"}),
+        "{" + ",".join(f'"{i}":"0"' for i in range(10**5)) + "}",
+        "x" * 10**8,
+    ],
+    ids=["deep", "digits", "exponent", "zero", "wide", "long"],
+)
+def test_hostile_amounts(path, text):
+    forged(path, "total_epsilon", text, number=3)
+    found = looked(path, *LOOKS)
+    assert set(found["told"][1:]) <= {"TamperedLedgerError", "LedgerFormatError"}
+    assert found["megabytes"] < 200
+    assert found["seconds"] < 4
+
+
+@pytest.mark.parametrize("column", ["label", "policy_id", "release_id", "kind", "nonce", "time"])
+def test_a_column_of_a_hundred_megabytes(path, column):
+    forged(path, column, "x" * 10**8, number=3)
+    found = looked(path, *LOOKS)
+    assert found["told"][-1] == "LedgerFormatError"
+    assert found["megabytes"] < 200
+    assert found["seconds"] < 4
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        "a = " + "[" * 5000 + "]" * 5000,
+        "name = 1" + "0" * 10000,
+        "a" + ".a" * 20000 + " = 1",
+        "a = 1\n" * 10**6,
+        "[[a]]\n" * 10**6,
+    ],
+    ids=["deep", "digits", "names", "repeated", "tables"],
+)
+def test_hostile_policies_inside_a_ledger(path, toml):
+    with sqlite3.connect(path) as connection:
+        (text,) = connection.execute("SELECT detail FROM onesided_entries LIMIT 1").fetchone()
+    connection.close()
+    forged(path, "detail", json.dumps(json.loads(text) | {"policy_toml": toml}), number=1)
+    found = looked(path, "total")
+    assert found["told"] == ["PolicyError"]
+    assert found["megabytes"] < 200
+    assert found["seconds"] < 2
