@@ -11,6 +11,7 @@ from onesided.policy._base import VERSION, Policy
 from onesided.policy._family import Family
 from onesided.policy._lines import line_of
 from onesided.policy._registry import families
+from onesided.store import read_toml
 
 _READ: Final = "Give the file's text, such as pathlib.Path('policy.toml').read_text()."
 _FIELDS: Final = ("onesided_policy", "family", "parameters")
@@ -30,7 +31,7 @@ def from_toml(text: str) -> Policy:
     if not isinstance(text, str):
         raise PolicyError(f"A policy in TOML must be text, got {text!r}.", hint=_READ)
     try:
-        document = tomllib.loads(text)
+        document = read_toml(text)
     except tomllib.TOMLDecodeError as error:
         place = str(error).replace(
             "end of document", f"line {text.count(chr(10)) + 1}, the end of the document"
@@ -39,6 +40,8 @@ def from_toml(text: str) -> Policy:
         raise PolicyError(
             f"The policy is not valid TOML: {place}.", hint=hint if "=" in text else _READ
         ) from None
+    except ValueError as error:
+        raise PolicyError(f"The policy is no policy of ours: {error}.", hint=_READ) from None
     try:
         _check_version(document)
         return _build({key: document[key] for key in document if key != "onesided_policy"})
