@@ -61,7 +61,7 @@ def measure(*, threshold: int, count: int, epsilon: str, repeats: int, seed: int
             "answers": int(asked.sum()),
             "false_negatives": float(alarms.sum() / asked.sum()),
             "with_rests": float(silent.mean() / repeats),
-            "worst_update": float((alarms / asked).max()),
+            "worst_update": float((alarms / np.maximum(asked, 1)).max()),
             "worst_update_with_rests": float(silent.max() / repeats),
         }
     ]
