@@ -14,6 +14,7 @@ from onesided.policy import Guarantee, Shift
 
 if TYPE_CHECKING:
     from onesided import accounting, bounds, linear, session, verify
+    from onesided.engine import cross
     from onesided.ledger import Ledger
     from onesided.monitor import Monitor
     from onesided.session import Count, Plan, Release, Session
@@ -32,6 +33,7 @@ _LATER = {
     "accounting": "",
     "risk": "onesided.verify",
     "bounds": "",
+    "cross": "onesided.engine",
     "linear": "",
     "session": "",
     "verify": "",
@@ -50,6 +52,7 @@ __all__ = [
     "__version__",
     "accounting",
     "bounds",
+    "cross",
     "errors",
     "linear",
     "mechanism",

@@ -118,6 +118,7 @@ PUBLIC = {
         "__version__",
         "accounting",
         "bounds",
+        "cross",
         "errors",
         "linear",
         "mechanism",

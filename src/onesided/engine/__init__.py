@@ -2,3 +2,8 @@
 
 No other package asks which engine it has.
 """
+
+from onesided.engine._keys import PublicKeys, cross, public_keys
+from onesided.engine._table import Table
+
+__all__ = ["PublicKeys", "Table", "cross", "public_keys"]

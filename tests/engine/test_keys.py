@@ -1,0 +1,74 @@
+"""Keys are columns: typed, told apart byte by byte, and never a tuple for each of them."""
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+import pytest
+
+import onesided as od
+from onesided import errors
+from onesided.engine import PublicKeys, public_keys
+
+
+def test_cross_gives_every_value_of_one_with_each_of_the_other():
+    keys = public_keys(od.cross(place=["a", "b"], hour=range(3)), ("place", "hour"))
+    assert keys.rows == tuple((p, h) for p in "ab" for h in range(3))
+    assert public_keys(od.cross(hour=[1], place=["a"]), ("place", "hour")).rows == (("a", 1),)
+    with pytest.raises(errors.KeysError, match="one text"):
+        od.cross(place="ab")
+    with pytest.raises(errors.KeysError, match="no value"):
+        od.cross(place=[])
+
+
+FORMS = {
+    "list": [1, 2, 3],
+    "range": range(1, 4),
+    "int32": np.array([1, 2, 3], dtype=np.int32),
+    "polars": pl.Series("k", [1, 2, 3], dtype=pl.UInt8),
+    "frame": pl.DataFrame({"k": [1, 2, 3]}),
+    "tuples": [(1,), (2,), (3,)],
+    "mapping": {"k": (k for k in (1, 2, 3))},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_keys_have_the_same_digest_however_they_are_given(form):
+    given = FORMS[form]
+    given = {"k": [1, 2, 3]} if form == "mapping" else given
+    keys = public_keys(given, ("k",))
+    assert keys.arrays[0].dtype == np.int64
+    assert keys == PublicKeys.of(("k",), [(1,), (2,), (3,)])
+    assert keys.digest == public_keys([1, 2, 3], ("k",)).digest
+
+
+def test_keys_that_differ_have_different_digests():
+    several = [
+        (["a", "b"], "k"),
+        (["ab", ""], "k"),
+        (["a", "b"], "l"),
+        ([1, 2], "k"),
+        (["1", "2"], "k"),
+        ([True, False], "k"),
+        ([dt.date(2024, 1, 1), dt.date(2024, 1, 2)], "k"),
+        ([dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2)], "k"),  # noqa: DTZ001
+        (["b", "a"], "k"),
+    ]
+    digests = {public_keys(keys, (name,)).digest for keys, name in several}
+    assert len(digests) == len(several)
+
+
+@pytest.mark.parametrize(
+    "keys", [[1, 1], np.array([3, 1, 3]), ["a", "a"], pl.Series(["x", "x"]), [True, True]], ids=str
+)
+def test_keys_that_are_given_twice_are_refused(keys):
+    with pytest.raises(errors.KeysError, match="given twice"):
+        public_keys(keys, ("k",))
+
+
+def test_moments_finer_than_keys_can_be_are_refused():
+    fine = pl.Series("k", [1, 2]).cast(pl.Datetime("ns"))
+    with pytest.raises(errors.KeysError, match="finer than a microsecond"):
+        public_keys(fine, ("k",))
+    coarse = pl.Series("k", [1000, 2000]).cast(pl.Datetime("ns"))
+    assert public_keys(coarse, ("k",)).size == 2
