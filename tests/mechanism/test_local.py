@@ -12,7 +12,7 @@ import onesided as od
 from onesided import verify
 from onesided.mechanism import local
 from onesided.mechanism.local._alias import AliasTable
-from onesided.mechanism.local._tight import solve_ones
+from onesided.mechanism.local._columns import solve_ones
 from onesided.policy import local as local_policy
 from onesided.verify.cases import local as lines
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from onesided import policy as policies
 from onesided.errors import ParameterError, PolicyError
-from onesided.policy import Policy
+from onesided.policy import Family, Policy
 
-NAMES: Final = (
-    "bounded",
-    "unbounded",
-    "addition_only",
-    "removal_only",
-    "presence",
-    "sensitive",
-    "extended_sensitive",
-)
+# Families that the command line makes without a file.
+_BY_NAME: Final = {
+    name: family for name, family in policies.families().items() if family.options is not None
+}
 
 
 def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> Policy:
@@ -25,18 +21,20 @@ def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> 
 
     Errors: PolicyError or ParameterError naming what is missing.
     """
-    if sensitive is not None and name not in ("sensitive", "extended_sensitive"):
+    takers = [one.name for one in _BY_NAME.values() if "sensitive" in (one.options or {})]
+    if sensitive is not None and name not in takers:
         raise ParameterError(
             f"--sensitive={sensitive!r} has no meaning for the policy {name!r}.",
-            hint="Leave it out, or use --policy sensitive or extended_sensitive.",
+            hint=f"Leave it out, or use --policy {' or '.join(takers)}.",
         )
-    if name in NAMES:
-        return _named(name, max_groups=max_groups, sensitive=sensitive)
+    if name in _BY_NAME:
+        return _named(_BY_NAME[name], {"max_groups": max_groups, "sensitive": sensitive})
     path = Path(name)
     if not path.is_file():
         raise PolicyError(
             f"There is no policy or file {name!r}.",
-            hint=f"Name one of {', '.join(NAMES)}, or a .toml file (docs/policies.md) for others.",
+            hint=f"Name one of {', '.join(_BY_NAME)}, or a .toml file (docs/policies.md) for "
+            "others.",
         )
     try:
         text = path.read_text(encoding="utf-8")
@@ -48,20 +46,14 @@ def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> 
     return policies.from_toml(text)
 
 
-def _named(name: str, *, max_groups: int | None, sensitive: str | None) -> Policy:
-    if name == "presence":
-        if max_groups is None:
+def _named(family: Family, given: Mapping[str, object]) -> Policy:
+    """A policy of a family that needs no file. Errors: ParameterError for an option it lacks."""
+    parameters: dict[str, object] = {}
+    for name, option in (family.options or {}).items():
+        if given.get(name) is None:
             raise ParameterError(
-                "The presence policy needs --max-groups.",
-                hint="Give the most groups (such as places) of one person that ε should cover.",
+                f"The {family.name} policy needs --{name.replace('_', '-')}.",
+                hint=f"Give {option.hint}.",
             )
-        return policies.presence(max_groups=max_groups)
-    if name in ("sensitive", "extended_sensitive"):
-        if sensitive is None:
-            raise ParameterError(
-                f"The {name} policy needs --sensitive.",
-                hint="Give SQL that is true for sensitive rows, such as 'age < 18 or not opt_in'.",
-            )
-        return getattr(policies, name)(sensitive)  # type: ignore[no-any-return]
-    plain: Policy = getattr(policies, name)()
-    return plain
+        parameters[option.parameter] = given[name]
+    return family.read(**parameters)

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from onesided.errors import MissingDependencyError
+from onesided.mechanism.local._columns import Least, Matrix, lifted
 from onesided.mechanism.local._estimate import FloatArray
-from onesided.mechanism.local._tight import Least, Matrix, lifted
 
 _NOISE: Final = 1e-9
 _BITS: Final = 53

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final
 
 from onesided._numbers import Number
 from onesided.errors import ParameterError, PolicyError
 from onesided.mechanism.local._channel import Channel
-from onesided.mechanism.local._odds import finite, round_up_to, shrink
+from onesided.mechanism.local._columns import Least, lifted, solve_ones
+from onesided.mechanism.local._odds import finite, shrink
+from onesided.mechanism.local._programme import programmed
 from onesided.mechanism.local._response import RandomisedResponse
 from onesided.policy import Local, Policy
 
 MOST_LETTERS: Final = 64
 MOST_PROGRAMMED: Final = 32
-# For each edge (x, y), by places: a chance of x times this is the least that y must have.
-Least: TypeAlias = Mapping[tuple[int, int], Fraction]
-Matrix: TypeAlias = list[list[Fraction]]
 
 
 def context_aware(policy: Policy, *, epsilon: Number) -> Channel:
@@ -44,8 +43,6 @@ def context_aware(policy: Policy, *, epsilon: Number) -> Channel:
         rows = [[shares[o] * columns[o][x] for o in range(count)] for x in range(count)]
     else:
         _refuse_large(count, MOST_PROGRAMMED, "the linear programme that this policy needs")
-        from onesided.mechanism.local._programme import programmed  # noqa: PLC0415 - needs scipy
-
         rows = programmed(count, least)
     check(rows, letters, least)
     return Channel(letters, rows)
@@ -75,56 +72,6 @@ def constraints(policy: Policy, epsilon: Fraction) -> tuple[tuple[str, ...], Lea
     shrunk = {weight: shrink(epsilon * weight) for weight in {e.weight for e in local.edges}}
     least = {(places[e.source], places[e.target]): shrunk[e.weight] for e in local.edges}
     return local.kinds, least
-
-
-def lifted(column: Mapping[int, Fraction], count: int, least: Least) -> list[Fraction]:
-    """The least column of 64-bit chances that is not below ``column`` and keeps all constraints.
-
-    Raises each target to what its sources demand. Rounding up keeps ``v(y) >= t v(x)``, and never
-    makes a chance larger than the one it came from, so that cycles come to rest.
-    """
-    held = [round_up_to(column.get(place, Fraction(0)), bits=64) for place in range(count)]
-    for _ in range(count + 1):
-        changed = False
-        for (x, y), share in least.items():
-            due = round_up_to(held[x] * share, bits=64)
-            if held[y] < due:
-                held[y], changed = due, True
-        if not changed:
-            break
-    return held
-
-
-def solve_ones(matrix: Matrix) -> list[Fraction] | None:
-    """The exact solution c of ``matrix @ c = 1``; None if the matrix is singular.
-
-    Bareiss's elimination: whole numbers throughout, no common factors to look for.
-    """
-    count = len(matrix)
-    rows = [_whole_row(row) for row in matrix]
-    before = 1
-    for step in range(count):
-        pivot = next((r for r in range(step, count) if rows[r][step]), None)
-        if pivot is None:
-            return None
-        rows[step], rows[pivot] = rows[pivot], rows[step]
-        head = rows[step]
-        for r in range(step + 1, count):
-            row, first = rows[r], rows[r][step]
-            for j in range(step, count + 1):
-                row[j] = (row[j] * head[step] - first * head[j]) // before
-        before = head[step]
-    found = [Fraction(0)] * count
-    for r in reversed(range(count)):
-        rest = sum((rows[r][j] * found[j] for j in range(r + 1, count)), Fraction(0))
-        found[r] = (rows[r][count] - rest) / rows[r][r]
-    return found
-
-
-def _whole_row(row: Sequence[Fraction]) -> list[int]:
-    """A row and the right-hand side 1, times what makes all of them whole."""
-    common = max(entry.denominator for entry in row)
-    return [*(int(entry * common) for entry in row), common]
 
 
 def check(rows: Iterable[Sequence[Fraction]], letters: Sequence[str], least: Least) -> None:
