@@ -110,7 +110,10 @@ def test_what_was_published_is_published_again_unchanged(stream):
     assert stream.once().returncode == 0
     before = stream.status
     shutil.rmtree(stream.folder / "public")
+    (stream.folder / "public").mkdir()
+    (stream.folder / "public" / ".status.json.abc.tmp").write_text("of a killed process")
     again = stream.once()
+    assert not list((stream.folder / "public").glob(".*.tmp"))
     assert again.returncode == 0, again.stderr
     assert "Resumed after step 1" in again.stdout
     assert stream.status == before

@@ -58,7 +58,7 @@ def main(
 
 # Arguments of the library, as they are called here.
 _OPTIONS = {"counted": "count"}
-_ARGUMENTS = "by|keys|epsilon|max_groups|on_excess|where|counted|budget|further|id|unit"
+_ARGUMENTS = "again|by|keys|epsilon|max_groups|on_excess|where|counted|budget|further|id|unit"
 
 
 def as_options(hint: str) -> str:

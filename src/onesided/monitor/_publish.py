@@ -23,7 +23,7 @@ from onesided.monitor._guarantees import Guarantees
 from onesided.monitor._published import PublishedSteps
 from onesided.report._figures import MAP_LIMIT, map_layout, needs_webgl
 from onesided.report._template import fill, plural, resource
-from onesided.store import replace_file
+from onesided.store import remove_drafts, replace_file
 
 _OURS: Final = "onesided.monitor"
 _MOST_FRAMES: Final = 500
@@ -93,6 +93,8 @@ class Folder:
         }
         for name, text in texts.items():
             try:
+                # It is our turn: a draft is one that a killed process left.
+                remove_drafts(self.path / name)
                 replace_file(self.path / name, text)
             except OSError as error:
                 raise _unwritable(self.path / name, error) from error
