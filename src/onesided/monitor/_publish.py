@@ -21,8 +21,7 @@ from onesided.errors import OutputError
 from onesided.monitor._answer import MonitorRelease
 from onesided.monitor._guarantees import Guarantees
 from onesided.monitor._published import PublishedSteps
-from onesided.report._figures import MAP_LIMIT, map_layout, needs_webgl
-from onesided.report._template import fill, plural, resource
+from onesided.report import MAP_LIMIT, fill, map_layout, needs_webgl, plural, resource
 from onesided.store import remove_drafts, replace_file
 
 _OURS: Final = "onesided.monitor"
