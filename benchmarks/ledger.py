@@ -1,6 +1,7 @@
 """Spends per second of the ledger, and what killing it costs.
 
     python benchmarks/ledger.py [--spends 500] [--processes 8] [--kills 500] [--folder FOLDER]
+    python benchmarks/ledger.py --entries 100000     what looking costs with few and with many
 
 Prints one table for SQLite (in FOLDER, default a temporary one) and, if ONESIDED_POSTGRES_URL is
 set, for PostgreSQL. A durable spend cannot be faster than the disk, so the disk's own syncs per
@@ -12,13 +13,14 @@ import contextlib
 import json
 import os
 import secrets
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from onesided.ledger import Ledger
+from onesided.ledger import Ledger, _schema
 
 TESTS = Path(__file__).parents[1] / "tests" / "ledger"
 MANY = 10**9
@@ -30,9 +32,13 @@ def main():
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--entries", type=int, help="measure looking at so many, and stop")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        if options.entries:
+            look_at(folder, (10, options.entries))
+            return
         print(f"disk: {syncs_per_second(folder):.0f} syncs of 4 KiB per second in {folder}")
         measure("memory", lambda _: None, options)
         measure("sqlite", lambda name: str(folder / f"{name}.db"), options)
@@ -65,6 +71,52 @@ def measure(store, place, options):
     )
     if options.kills:
         print(f"{store}: {child('crash.py', place('crash'), options.kills, 1)}")
+
+
+def look_at(folder, sizes):
+    """Seconds of CPU, which other programs on the machine disturb less than seconds by the wall."""
+    paths = [filled(folder / f"{size}.db", size) for size in sizes]
+    looks = {
+        "open": Ledger.head,
+        "account()": open_account,
+        "balances()": Ledger.balances,
+        "entries(last=3)": lambda ledger: ledger.entries(kind="spend", last=3),
+        "spend and store": spend_and_store,
+        "entries()": Ledger.entries,
+        "check()": Ledger.check,
+    }
+    print("s of CPU" + "".join(f"{size:>12,} rows" for size in sizes))
+    for name, look in looks.items():
+        print(f"{name:16}" + "".join(f"{cpu(path, look):>12.4f}     " for path in paths))
+
+
+def cpu(path, look):
+    began = time.process_time()
+    with Ledger.open(path) as ledger:
+        look(ledger)
+    return time.process_time() - began
+
+
+def spend_and_store(ledger):
+    account = open_account(ledger)
+    account.store(account.spend({"edge": 1}, label="count by place"), b"x" * 300, "text/plain")
+
+
+def filled(path, size):
+    """A ledger of that many rows, filled in memory and then written to its file at once."""
+    with Ledger.open() as ledger:
+        account = open_account(ledger)
+        for _ in range((size - 1) // 2):
+            receipt = account.spend({"edge": "1/10"}, label="count by place", detail={"by": "x"})
+            account.store(receipt, b"x" * 300, "text/plain")
+        raw = ledger._store.database.engine.raw_connection()  # noqa: SLF001 - set up, not measured
+        raw.driver_connection.execute(f"PRAGMA application_id = {_schema.KIND.mark}")
+        target = sqlite3.connect(path)
+        raw.driver_connection.backup(target)
+        target.close()
+        raw.close()
+    path.chmod(0o600)
+    return path
 
 
 def open_account(ledger, name="b"):
