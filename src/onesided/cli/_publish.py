@@ -264,11 +264,11 @@ def _publication(
 ) -> Publication:
     own = session.policy.identity
     # What was asked under other policies is not ours to publish.
-    entries = tuple(entry for entry in session.ledger.entries() if entry.policy_id == own)
+    entries = session.ledger.entries(policy_id=own, last=20)
     return Publication(
         release=release,
         policy=session.policy,
-        entries=entries[-20:],
+        entries=entries,
         head=session.ledger.head(),
         remaining=session.remaining,
         title=asked.title or f"Counts by {', '.join(asked.by)}",
