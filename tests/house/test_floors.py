@@ -475,6 +475,7 @@ PUBLIC = {
         "estimate",
         "exact",
         "geometric_law",
+        "losses_of",
         "markdown",
         "own_checks",
         "paths",

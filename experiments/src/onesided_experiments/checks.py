@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from onesided import policy as policies
 from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE, Loss, Number
-from onesided.policy import Edge, GroupCount, Policy, Record
-from onesided.verify import Line, Universe, program, shipped
+from onesided.policy import GroupCount, Record
+from onesided.verify import Line, Universe, losses_of, program, shipped
 from onesided_experiments.baselines import (
     ACCEPTED,
     AdaptiveGapSparseVector,
@@ -96,7 +96,7 @@ def _suppress() -> Iterator[Line]:
         "Suppress (from the records)",
         levels,
         partial(_by_own_epsilon, mechanism=mechanism, asks=asks),
-        _claims(mechanism, levels, mechanism.query(levels, epsilon=2)),
+        losses_of(mechanism, levels, mechanism.query(levels, epsilon=2)),
         universe=_ONE,
         unseen=1e-3,
     )
@@ -108,7 +108,7 @@ def _plain_gaps() -> Line:
         "GapTopK",
         policy,
         PlainGaps(1),
-        _claims(GapTopK(1, noise_rate=1), policy, query),
+        losses_of(GapTopK(1, noise_rate=1), policy, query),
         query=query,
         universe=_FOUR,
         flaw="plain gaps with ties by position",
@@ -129,10 +129,6 @@ def _broken_suppress() -> Iterator[Line]:
     yield Line("Suppress", secret, bare, ones, query=query, flaw=flaw, **told)
     flaw = "says how many were left out"
     yield program("Suppress", TellsMissing(mechanism), secret, 3, flaw=flaw, **told)
-
-
-def _claims(mechanism: Any, policy: Policy, query: GroupCount) -> dict[Edge, Loss]:
-    return dict(shipped(mechanism, policy, query).claims)
 
 
 @dataclass(frozen=True, slots=True)

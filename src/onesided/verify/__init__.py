@@ -6,7 +6,7 @@ from onesided.verify._enumerate import PathNoise, paths
 from onesided.verify._exact import estimate, exact
 from onesided.verify._formats import as_json, as_junit
 from onesided.verify._laws import Agreement, agrees, geometric_law, power, two_sided_law
-from onesided.verify._line import Line, Verdict, program, shipped
+from onesided.verify._line import Line, Verdict, losses_of, program, shipped
 from onesided.verify._markdown import markdown, update
 from onesided.verify._own import CheckResult, own_checks
 from onesided.verify._own_case import Case
@@ -41,6 +41,7 @@ __all__ = [
     "estimate",
     "exact",
     "geometric_law",
+    "losses_of",
     "markdown",
     "own_checks",
     "paths",

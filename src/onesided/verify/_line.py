@@ -209,10 +209,7 @@ def shipped(
     :class:`Line`, such as ``universe`` or ``loose``.
     """
     count = GroupCount() if query is None else query
-    claims = {
-        edge: max(mechanism.loss(shift) for shift in shifts)
-        for edge, shifts in policy.shifts(count).items()
-    }
+    claims = losses_of(mechanism, policy, count)
     return Line(name or type(mechanism).__name__, policy, mechanism, claims, query=count, **options)
 
 
@@ -227,3 +224,20 @@ def program(
     claim = exact_number(epsilon, name="epsilon")
     claims = {edge: claim * edge.weight for edge in policy.edges}
     return Line(name, policy, run, claims, **options)
+
+
+def losses_of(mechanism: Any, policy: Policy, query: GroupCount) -> dict[Edge, Loss]:
+    """Per edge, what a mechanism says it loses by its own ``loss``."""
+    return {
+        edge: max(mechanism.loss(shift) for shift in shifts)
+        for edge, shifts in policy.shifts(query).items()
+    }
+
+
+def in_place_of(
+    right: Any, wrong: Any, policy: Policy, flaw: str, seen: str, **options: Any
+) -> Line:
+    """A broken program that claims what the right mechanism loses. options: fields of Line."""
+    query = options.setdefault("query", GroupCount())
+    claims = losses_of(right, policy, query)
+    return Line(type(right).__name__, policy, wrong, claims, flaw=flaw, seen=seen, **options)

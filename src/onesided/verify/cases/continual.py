@@ -9,7 +9,7 @@ from typing import Any
 from onesided import policy as policies
 from onesided.mechanism import ContinualCount
 from onesided.policy import GroupCount, Policy
-from onesided.verify._line import Line, shipped
+from onesided.verify._line import Line, in_place_of, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import continual as zoo
 
@@ -83,21 +83,5 @@ def _one_level(right: ContinualCount) -> ContinualCount:
 
 
 def _broken(right: ContinualCount, wrong: Any, policy: Policy, flaw: str, seen: str) -> Line:
-    query = GroupCount()
-    claims = {
-        edge: max(right.loss(shift) for shift in shifts)
-        for edge, shifts in policy.shifts(query).items()
-    }
     world = Universe(groups=_STEPS, units=1, max_groups=1)
-    return Line(
-        "ContinualCount",
-        policy,
-        wrong,
-        claims,
-        query=query,
-        universe=world,
-        flaw=flaw,
-        seen=seen,
-        tail=1e-5,
-        unseen=1e-1,
-    )
+    return in_place_of(right, wrong, policy, flaw, seen, universe=world, tail=1e-5, unseen=1e-1)

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, Final, cast
 
 from onesided import policy as policies
-from onesided._numbers import INFINITE, Loss
+from onesided._numbers import INFINITE
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import AGrid, Ahp, Marginals, UniformGrid, zeros
-from onesided.policy import Edge, GroupCount, Policy, Record
-from onesided.verify._line import Line, program, shipped
+from onesided.policy import GroupCount, Policy, Record
+from onesided.verify._line import Line, losses_of, program, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import histograms_more as zoo
 
@@ -186,20 +186,13 @@ def _broken_phases() -> Iterator[Line]:
             type(right).__name__,
             policy,
             wrong,
-            _claims(claimed, policy, GroupCount()),
+            losses_of(claimed, policy, GroupCount()),
             universe=_ONE,
             flaw=flaw,
             seen=seen,
             tail=1e-7,
             unseen=1e-3,
         )
-
-
-def _claims(mechanism: Any, policy: Policy, query: GroupCount) -> dict[Edge, Loss]:
-    return {
-        edge: max(mechanism.loss(shift) for shift in shifts)
-        for edge, shifts in policy.shifts(query).items()
-    }
 
 
 def _half(right: Ahp | AGrid) -> Ahp | AGrid:

@@ -21,7 +21,7 @@ from onesided.mechanism import (
     TruncatedCounts,
 )
 from onesided.policy import GroupCount, Policy, Record, Shift
-from onesided.verify._line import Line, program, shipped
+from onesided.verify._line import Line, in_place_of, losses_of, program, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import one_sided_note as zoo
 
@@ -121,7 +121,7 @@ def _units() -> Iterator[Line]:
 
 
 def _of_units(mechanism: Subsampled, policy: Policy, what: str, **options: Any) -> Line:
-    claims = _claims(mechanism, policy, _TWO)
+    claims = losses_of(mechanism, policy, _TWO)
     run = zoo.Units(mechanism)
     name = f"Subsampled (units {what})"
     options = {"loose": "the worst shift is not met", **options}
@@ -183,13 +183,14 @@ def _broken_samples() -> Iterator[Line]:
         (right, _wrong(zoo.told_size, right), "tells the size of the sample", "debug output"),
         (right, _wrong(zoo.exact_rescaled, right), "rescaled by the true count", "debiasing"),
     ):
-        yield _broken(claimed, wrong, _BOTH, (flaw, seen), query=_ONE, universe=_A)
+        yield in_place_of(claimed, wrong, _BOTH, flaw, seen, query=_ONE, universe=_A)
     clear = Subsampled(Counts(INFINITE, INFINITE), keep_rate=1)
-    yield _broken(
+    yield in_place_of(
         Subsampled(Counts(1, INFINITE), keep_rate=1),
         clear,
         _ADDED,
-        ("a sample in the clear, sold as addition-only", "one-sided note, Theorem 5: fishy"),
+        "a sample in the clear, sold as addition-only",
+        "one-sided note, Theorem 5: fishy",
         query=_ONE,
         universe=_A,
     )
@@ -204,7 +205,7 @@ def _broken_units() -> Iterator[Line]:
         (whole, coins, "a coin for each group of a unit", "columns sampled one by one"),
         (whole, zoo.Units(full), "the rate of one group for two", "max_groups forgotten"),
     ):
-        yield _broken(right, run, _BOTH, (flaw, seen), query=_TWO, universe=_PAIR)
+        yield in_place_of(right, run, _BOTH, flaw, seen, query=_TWO, universe=_PAIR)
 
 
 def _broken_truncated() -> Iterator[Line]:
@@ -215,15 +216,16 @@ def _broken_truncated() -> Iterator[Line]:
         (zoo.cut_at_top, "the tail piled up at the end", "numpy.minimum"),
         (zoo.noise_shown, "tells when the noise is at its end", "a validity flag"),
     ):
-        yield _broken(
-            right, _wrong(run, right), one, (flaw, seen), query=GroupCount(), universe=Universe(),
+        yield in_place_of(
+            right, _wrong(run, right), one, flaw, seen, query=GroupCount(), universe=Universe(),
             delta=_delta(right, one, GroupCount()),
         )  # fmt: skip
-    yield _broken(
+    yield in_place_of(
         right,
         right,
         two,
-        ("δ of one count, where a unit is in two", "δ taken from the formula for one count"),
+        "δ of one count, where a unit is in two",
+        "δ taken from the formula for one count",
         query=GroupCount(),
         universe=_PAIR,
         delta=_delta(right, one, GroupCount()),
@@ -246,31 +248,6 @@ def _broken_stairs() -> Iterator[Line]:
 
 def _wrong(run: Callable[..., Any], right: Any) -> zoo.Wrong:
     return zoo.Wrong(partial(run, right=right))
-
-
-def _broken(
-    right: Any,
-    wrong: Any,
-    policy: Policy,
-    words: tuple[str, str],
-    *,
-    query: GroupCount,
-    universe: Universe,
-    delta: float = 0.0,
-) -> Line:
-    claims = _claims(right, policy, query)
-    name, (flaw, seen) = type(right).__name__, words
-    return Line(
-        name, policy, wrong, claims, query=query, universe=universe,
-        flaw=flaw, seen=seen, delta=delta,
-    )  # fmt: skip
-
-
-def _claims(mechanism: Any, policy: Policy, query: GroupCount) -> dict[Any, Any]:
-    return {
-        edge: max(mechanism.loss(shift) for shift in shifts)
-        for edge, shifts in policy.shifts(query).items()
-    }
 
 
 def _delta(mechanism: TruncatedCounts, policy: Policy, query: GroupCount) -> float:

@@ -10,7 +10,7 @@ from onesided import policy as policies
 from onesided._numbers import INFINITE
 from onesided.mechanism import AGeo, ALap, Counts, SparseVector, TopK
 from onesided.policy import GroupCount, Policy
-from onesided.verify._line import Line, shipped
+from onesided.verify._line import Line, in_place_of, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import selection as zoo
 
@@ -79,7 +79,7 @@ def _broken_top_k() -> Iterator[Line]:
     one, two, three = (policies.presence(max_groups=n) for n in (1, 2, 3))
     forgot, half_read = TopK(2, upper_rate=6), "ADP-2021 Algorithm 1, half read"
     pair = TopK.for_policy(two, k=2, epsilon=6)
-    yield _broken(pair, forgot, two, "ε where ε/k is due", half_read)
+    yield _in_one(pair, forgot, two, "ε where ε/k is due", half_read)
     first = TopK(1, upper_rate=3)
     for policy, run, flaw, seen in (
         (one, zoo.ties_by_truth, "ties broken by the true counts", "sorts of sorted data"),
@@ -87,7 +87,7 @@ def _broken_top_k() -> Iterator[Line]:
         (three, zoo.runner_up, "the best unselected value is published unpaid", "free gap"),
         (one, zoo.true_values, "noisy winners, true values", "report noisy max misread"),
     ):
-        yield _broken(first, _wrong(run, rate=3), policy, flaw, seen, universe=_ABC)
+        yield _in_one(first, _wrong(run, rate=3), policy, flaw, seen, universe=_ABC)
 
 
 def _broken_sparse_vector() -> Iterator[Line]:
@@ -104,17 +104,17 @@ def _broken_sparse_vector() -> Iterator[Line]:
         (single, one, zoo.fresh_answer, "answers with fresh noise, unpaid", lyu + "3, in spirit"),
         (single, one, zoo.rounded_first, "count rounded before the noise", "binned counts"),
     ):
-        yield _broken(right, _wrong(run, right=right), policy, flaw, seen)
+        yield _in_one(right, _wrong(run, right=right), policy, flaw, seen)
     twice = SparseVector.for_policy(three, thresholds=0, epsilon=4, max_answers=2)
     forgot = SparseVector(0, upper_rate=4, max_answers=2)
-    yield _broken(twice, forgot, three, "ε where ε/c is due", lyu + "4")
+    yield _in_one(twice, forgot, three, "ε where ε/c is due", lyu + "4")
 
 
 def _wrong_direction() -> Iterator[Line]:
     rises = policies.unbounded()
     for mechanism in (TopK(1, upper_rate=3), SparseVector(0, upper_rate=3, max_answers=1)):
         claimed = Counts(3, 3)
-        yield _broken(
+        yield _in_one(
             claimed,
             mechanism,
             rises,
@@ -123,7 +123,7 @@ def _wrong_direction() -> Iterator[Line]:
             query=GroupCount(max_groups=1),
             universe=Universe(units=1, max_groups=1),
         )
-    yield _broken(
+    yield _in_one(
         AGeo(1, INFINITE, most=2),
         _wrong(zoo.cut_noise, rate=1),
         policies.addition_only(),
@@ -138,14 +138,5 @@ def _wrong(run: Callable[..., Any], **options: Any) -> zoo.Wrong:
     return zoo.Wrong(partial(run, **options))
 
 
-def _broken(right: Any, wrong: Any, policy: Policy, flaw: str, seen: str, **options: Any) -> Line:
-    query = options.pop("query", GroupCount())
-    claims = {
-        edge: max(right.loss(shift) for shift in shifts)
-        for edge, shifts in policy.shifts(query).items()
-    }
-    world = options.pop("universe", _ONE)
-    name = type(right).__name__
-    return Line(
-        name, policy, wrong, claims, query=query, universe=world, flaw=flaw, seen=seen, **options
-    )
+def _in_one(right: Any, wrong: Any, policy: Policy, flaw: str, seen: str, **options: Any) -> Line:
+    return in_place_of(right, wrong, policy, flaw, seen, **{"universe": _ONE, **options})
