@@ -240,6 +240,7 @@ PUBLIC = {
         "rates_over",
         "samples_for",
         "settle",
+        "source_of",
         "tail_bound",
         "thresholds_of",
         "with_thresholds",

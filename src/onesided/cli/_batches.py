@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.cli._tables import reading
-from onesided.engine.duckdb._text import quoted
+from onesided.engine.kit import quoted
 from onesided.errors import DataError, UnknownColumnError, first_line
-from onesided.monitor._time import Scale
+from onesided.monitor.kit import Scale
 
 _LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _DATE: Final = re.compile(

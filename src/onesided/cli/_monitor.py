@@ -22,8 +22,7 @@ from onesided.cli._tables import SUFFIXES
 from onesided.cli._terminal import Terminal, clean
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.monitor import Monitor, MonitorRelease
-from onesided.monitor._publish import Folder, Look
-from onesided.monitor._time import duration, read_window
+from onesided.monitor.kit import Folder, Look, duration, read_window
 
 
 class Unknown(StrEnum):

@@ -22,7 +22,7 @@ from onesided.cli._policies import read_policy
 from onesided.cli._result import Result, say, say_to_curator
 from onesided.cli._tables import expanded, reading
 from onesided.cli._terminal import Terminal
-from onesided.engine.duckdb._text import quoted
+from onesided.engine.kit import quoted
 from onesided.errors import LedgerUnavailableError, ParameterError
 from onesided.ledger import Ledger
 from onesided.policy import Policy

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from onesided._numbers import Loss, Number, positive, rate, text, whole
-from onesided.engine._keys import PublicKeys, public_keys
+from onesided.engine import PublicKeys, public_keys
 from onesided.errors import ParameterError, UnprotectableError
 from onesided.monitor._time import Scale, read_window
 from onesided.noise import IntArray

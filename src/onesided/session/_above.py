@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import text, whole
-from onesided.engine._keys import PublicKeys
+from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import SparseAnswers, SparseVector
 from onesided.noise import IntArray, Noise

@@ -9,7 +9,8 @@ from math import prod
 from typing import Final
 
 from onesided._numbers import text
-from onesided.engine._keys import Key, public_keys
+from onesided.engine import public_keys
+from onesided.engine.kit import Key
 from onesided.errors import DataError, ParameterError
 from onesided.session._bins import BinEdges, require_numbers
 from onesided.session._context import QueryContext

@@ -11,7 +11,7 @@ from typing import Any, Final
 import narwhals as nw
 
 from onesided._numbers import Number, exact, text, whole
-from onesided.engine._table import missing
+from onesided.engine.kit import missing
 from onesided.errors import DataError, ParameterError
 
 MOST_BINS: Final = 1024

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import narwhals as nw
 
-from onesided.engine._rowwise import require_rowwise
-from onesided.engine._table import Lazy, Table
+from onesided.engine import Table
+from onesided.engine.kit import Lazy, require_rowwise
 from onesided.errors import DataError, PolicyError
 from onesided.policy import Policy, Predicate
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import narwhals as nw
 
-from onesided.engine._table import LENGTH, missing, whole_of
+from onesided.engine.kit import LENGTH, missing, whole_of
 from onesided.errors import ParameterError
 from onesided.session._binned import Binned
 from onesided.session._bins import BinEdges, _below

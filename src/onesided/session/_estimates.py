@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, round_down, round_up
-from onesided.engine._keys import PublicKeys
+from onesided.engine import PublicKeys
 from onesided.mechanism import Interval
 from onesided.policy import Guarantee
 from onesided.session._release import FrameMaker

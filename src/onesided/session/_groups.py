@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, TypeVar
 import numpy as np
 
 from onesided._numbers import Number, whole
-from onesided.engine._keys import Key, PublicKeys, check_types, public_keys
-from onesided.engine._table import Lazy
+from onesided.engine import PublicKeys, public_keys
+from onesided.engine.kit import Key, Lazy, check_types
 from onesided.errors import ContributionError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Predicate

@@ -9,7 +9,7 @@ from typing import Final
 import narwhals as nw
 
 from onesided._numbers import Number, whole
-from onesided.engine._table import LENGTH, Lazy, missing
+from onesided.engine.kit import LENGTH, Lazy, missing
 from onesided.errors import DataError, ParameterError
 from onesided.session._context import QueryContext, condition
 from onesided.session._groups import names_of, refuse_clashes

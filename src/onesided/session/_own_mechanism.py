@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import positive
-from onesided.engine._keys import PublicKeys
+from onesided.engine import PublicKeys
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism import CheckRecord, Mechanism
-from onesided.mechanism._checked import source_of
+from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Guarantee
 from onesided.session._context import QueryContext

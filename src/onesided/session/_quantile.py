@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, exact, text
-from onesided.engine._keys import PublicKeys
+from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import Cumulative, Interval
 from onesided.mechanism.kit import CONFIDENCE

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, exact, whole
-from onesided.engine._keys import PublicKeys
+from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import Counts, Interval
 from onesided.noise import IntArray

@@ -12,8 +12,8 @@ from typing import Any, Final, NoReturn
 import narwhals as nw
 
 from onesided._numbers import Loss, Number
-from onesided.engine._sampling import Cut, Draw, Samples, look
-from onesided.engine._table import KIND, Table, missing
+from onesided.engine import Table
+from onesided.engine.kit import KIND, Cut, Draw, Samples, look, missing
 from onesided.errors import LedgerError, ParameterError, UnprotectableError
 from onesided.mechanism.kit import samples_for
 from onesided.noise import Noise

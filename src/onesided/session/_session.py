@@ -8,8 +8,8 @@ from typing import Any
 
 from onesided._numbers import Number, positive
 from onesided.accounting import NOTE, Total, total_of
-from onesided.engine._rowwise import require_rowwise
-from onesided.engine._table import Table
+from onesided.engine import Table
+from onesided.engine.kit import require_rowwise
 from onesided.errors import ParameterError, PolicyError, called
 from onesided.ledger import Account, Ledger, Unit
 from onesided.noise import Noise

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import text, whole
-from onesided.engine._keys import PublicKeys
+from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import TopK as Mechanism
 from onesided.mechanism import TopKAnswer

@@ -13,9 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from onesided._numbers import Number, text, whole
-from onesided.engine._first_groups import first_groups
-from onesided.engine._key_codes import LOWER, KeyCodes
-from onesided.engine._protocol import LENGTH, Column, Lazy
+from onesided.engine.kit import LENGTH, LOWER, Column, KeyCodes, Lazy, first_groups
 from onesided.errors import DataError, KeysError, ParameterError, first_line
 from onesided.mechanism import UnknownKeys
 from onesided.mechanism.kit import open_kinds

@@ -15,10 +15,7 @@ import numpy as np
 
 from onesided import policy as policies
 from onesided.monitor import Batch, Machine, rules_for
-from onesided.monitor._answer import StepAnswer
-from onesided.monitor._journal import MemoryJournal, Transaction
-from onesided.monitor._recorder import Recorder
-from onesided.monitor._rules import Rules
+from onesided.monitor.kit import MemoryJournal, Recorder, Rules, StepAnswer, Transaction
 from onesided.noise import BoolArray, FreshNoise, Noise
 from onesided.verify._line import Line
 from onesided.verify._universe import Data, Universe

@@ -10,7 +10,7 @@ from onesided._numbers import Infinite, Loss, Number, positive
 from onesided._numbers import exact as exact_number
 from onesided.errors import ParameterError, PolicyError, UnprotectableError
 from onesided.mechanism import CheckRecord
-from onesided.mechanism._checked import source_of
+from onesided.mechanism.kit import source_of
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._line import CASE_TAIL, UNSEEN, Line, Verdict
 from onesided.verify._universe import Universe

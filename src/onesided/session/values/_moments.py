@@ -8,8 +8,7 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from onesided.engine._first_groups import first_groups
-from onesided.engine._table import LENGTH, ORDER, Lazy, missing, whole_of
+from onesided.engine.kit import LENGTH, ORDER, Lazy, first_groups, missing, whole_of
 from onesided.errors import DataError, OnesidedError
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext

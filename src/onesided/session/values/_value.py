@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import narwhals as nw
 
 from onesided._numbers import MAX_COUNT, Number, exact, positive, text
-from onesided.engine._table import Lazy, missing
+from onesided.engine.kit import Lazy, missing
 from onesided.errors import DataError, ParameterError
 
 Missing = Literal["refuse", "drop"]

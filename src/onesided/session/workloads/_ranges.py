@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from onesided._numbers import Number, exact, positive, text
-from onesided.engine._table import missing as no_value
+from onesided.engine.kit import missing as no_value
 from onesided.errors import DataError, ParameterError
 from onesided.linear import Grid, Moves
 from onesided.linear import Ranges as Workload

@@ -11,14 +11,12 @@ import numpy as np
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE
-from onesided.engine._keys import PublicKeys
+from onesided.engine import PublicKeys
 from onesided.mechanism import Cumulative, Staircase, StairSums, Sums
 from onesided.mechanism.kit import rates_for
 from onesided.noise import IntArray, Noise
 from onesided.policy import ABSENT, GroupCount, Policy, Record
-from onesided.session._groups import Groups
-from onesided.session.values._shifts import value_shifts
-from onesided.session.values._sum_noise import SumNoise
+from onesided.session.kit import Groups, SumNoise, value_shifts
 from onesided.verify._line import Line, program, shipped
 from onesided.verify._universe import Data, Universe
 

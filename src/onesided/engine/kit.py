@@ -1,0 +1,31 @@
+"""What questions need of engines beside the public names."""
+
+from onesided.engine._first_groups import first_groups
+from onesided.engine._key_codes import LOWER, KeyCodes
+from onesided.engine._keys import Key, check_types
+from onesided.engine._protocol import LENGTH, Column, Lazy
+from onesided.engine._rowwise import require_rowwise
+from onesided.engine._sampling import Cut, Draw, Samples, look
+from onesided.engine._table import KIND, ORDER, missing, whole_of
+from onesided.engine.duckdb._text import quoted
+
+__all__ = [
+    "KIND",
+    "LENGTH",
+    "LOWER",
+    "ORDER",
+    "Column",
+    "Cut",
+    "Draw",
+    "Key",
+    "KeyCodes",
+    "Lazy",
+    "Samples",
+    "check_types",
+    "first_groups",
+    "look",
+    "missing",
+    "quoted",
+    "require_rowwise",
+    "whole_of",
+]
