@@ -122,6 +122,16 @@ def test_a_mechanism_that_was_made_for_less_than_it_charges_is_rejected():
     assert verify.shipped(doubled, one_group, epsilon=2).run().word == "kept, tight"
 
 
+def test_a_mechanism_that_does_not_spend_the_epsilon_it_was_made_for_is_not_right():
+    """Odds too small by a tenth passed: the line was tight against the mechanism's own loss."""
+    one_group = policy.presence(max_groups=1)
+    thrifty = mechanism.Counts.for_policy(one_group, epsilon="9/10")
+    verdict = verify.shipped(thrifty, one_group, epsilon=1).run()
+    assert verdict.accepted
+    assert not verdict.right
+    assert "charges less" in verdict.word
+
+
 def test_a_mechanism_that_loses_more_than_it_says_is_rejected_though_made_for_more():
     one_group = policy.presence(max_groups=1)
 

@@ -30,6 +30,7 @@ class Line:
     it is. delta: probability with which the claim may fail. unseen: how much cut tails may hide.
     sealed: False where the program may read the clock, for a journal that writes down times.
     epsilon: what the mechanism was made for; its own ``loss`` may then say no more than that.
+    spends: whether it must charge all of ε on some edge, unless it charges nothing at all.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Line:
     unseen: float = UNSEEN
     sealed: bool = True
     epsilon: Number | None = None
+    spends: bool = True
 
     @property
     def sound(self) -> bool:
@@ -71,6 +73,18 @@ class Line:
     def overdrawn(self) -> tuple[Edge, ...]:
         """The edges along which it claims to lose more than the ε that it was made for."""
         return tuple(edge for edge, claim in self.claims.items() if claim > self._most(edge))
+
+    @property
+    def underspent(self) -> bool:
+        """Whether it charges something, but nowhere near the ε that it was made for."""
+        charged = [edge for edge, claim in self.claims.items() if claim > 0]
+        return self.spends and bool(charged) and all(self._left(edge) > 1e-6 for edge in charged)
+
+    def _left(self, edge: Edge) -> float:
+        most, claim = self._most(edge), self.claims[edge]
+        if isinstance(most, Infinite) or isinstance(claim, Infinite):
+            return 0.0
+        return float(most - claim)
 
     def _most(self, edge: Edge) -> Loss:
         if self.epsilon is None:
@@ -151,7 +165,9 @@ class Verdict:
         A sound line that loses less than it claims has more noise than is due, or says why not.
         """
         told = self.accepted == self.case.sound and not self.report.untested
-        return told and bool(self.tight or self.case.loose or not self.case.sound)
+        if not self.case.sound:
+            return told
+        return told and not self.case.underspent and bool(self.tight or self.case.loose)
 
     @property
     def word(self) -> str:
@@ -172,6 +188,8 @@ class Verdict:
             return "a broken one accepted"
         if self.case.overdrawn:
             return f"made for ε = {self.case.epsilon}, and charges more"
+        if self.accepted and self.case.underspent:
+            return f"made for ε = {self.case.epsilon}, and charges less: the noise is too large"
         return "less is lost than is charged, and nothing says why" if self.accepted else "not kept"
 
     @property

@@ -91,6 +91,7 @@ class Case:
             delta=float(exact_number(self.delta, name="delta")),
             unseen=self.unseen,
             epsilon=self.epsilon,
+            spends=False,
         )
 
     def verdict(self) -> Verdict:
