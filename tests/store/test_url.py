@@ -60,3 +60,22 @@ def test_anything_else_is_refused_without_repeating_it(text):
     with pytest.raises(errors.ParameterError) as caught:
         DatabaseUrl(text)
     assert "S3cretPw" not in f"{caught.value} {caught.value.values} {caught.value.__cause__}"
+
+
+def test_no_frame_of_ours_holds_the_password():
+    """A traceback that shows local variables shows no secret of the driver's or of ours."""
+    pytest.importorskip("psycopg")
+    from onesided.ledger import Ledger
+
+    place = DatabaseUrl("postgresql+psycopg://bob:S3cretPw@127.0.0.1:1/none")
+    with pytest.raises(errors.LedgerUnavailableError) as caught:
+        Ledger.open(place)
+    link, shown = caught.value, []
+    while link is not None:
+        shown += [str(link), repr(link), repr(vars(link))]
+        trace = link.__traceback__
+        while trace is not None:
+            shown.append(repr(trace.tb_frame.f_locals))
+            trace = trace.tb_next
+        link = link.__cause__ or link.__context__
+    assert "S3cret" not in " ".join(shown)

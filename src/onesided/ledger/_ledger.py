@@ -50,7 +50,7 @@ class Ledger:
     @classmethod
     def open(
         cls,
-        where: str | Path | None = None,
+        where: str | Path | DatabaseUrl | None = None,
         *,
         timeout: Number = TIMEOUT,
         create: bool = True,
@@ -72,6 +72,11 @@ class Ledger:
         name = _default_who() if who is None else plain_text(who, name="who")
         if where is None:
             return cls(_memory(), who=name)
+        if isinstance(where, str) and DatabaseUrl.is_for(where):
+            # From here on no frame of ours holds the password, whatever a traceback shows.
+            where = DatabaseUrl(where)
+        if isinstance(where, DatabaseUrl):
+            return cls(_from_database(where, timeout=seconds, create=create), who=name)
         if isinstance(where, str) and "://" in where:
             return cls(_from_url(where, timeout=seconds, create=create), who=name)
         if not isinstance(where, str | Path):
@@ -262,11 +267,13 @@ def _from_path(path: str, *, timeout: float, create: bool) -> Store:
     return _opened(FilePlace(Path(path), timeout=timeout, create=create))
 
 
-def _from_url(where: str, *, timeout: float, create: bool) -> Store:
-    if DatabaseUrl.is_for(where):
-        from onesided.ledger._postgres import PostgresPlace  # noqa: PLC0415 - loads on use
+def _from_database(url: DatabaseUrl, *, timeout: float, create: bool) -> Store:
+    from onesided.ledger._postgres import PostgresPlace  # noqa: PLC0415 - loads on use
 
-        return _opened(PostgresPlace(DatabaseUrl(where), timeout=timeout, create=create))
+    return _opened(PostgresPlace(url, timeout=timeout, create=create))
+
+
+def _from_url(where: str, *, timeout: float, create: bool) -> Store:
     kind, _, path = where.partition("://")
     if kind.partition("+")[0] == "sqlite" and "?" not in path and path.startswith("/"):
         return _from_path(path[1:], timeout=timeout, create=create)

@@ -121,10 +121,13 @@ class Database(ABC):
 
 
 def framed_out(error: BaseException) -> BaseException:
-    """``error`` without its frames: the driver's hold the password that it connects with."""
+    """``error`` without the driver's frames and connection, which hold the password."""
     link: BaseException | None = error
     while link is not None:
         link.__traceback__ = None
+        for name in ("_info", "_pgconn"):
+            if name in vars(link):
+                setattr(link, name, None)
         link = link.__cause__ or link.__context__
     return error
 
