@@ -22,6 +22,10 @@ class Bound:
     Direction: from X to Y only. ``epsilon`` is in nats and may be negative, see :func:`reverse`;
     INFINITE or ``delta = 1`` promise nothing.
     Errors: ParameterError for NaN, or a δ outside [0, 1].
+
+    >>> from onesided.accounting import Bound
+    >>> Bound("1/2", "1/1000").epsilon
+    Fraction(1, 2)
     """
 
     epsilon: Given[Loss | Number, Loss] = Given(_loss)

@@ -29,6 +29,10 @@ def extended_to_osdp(
 
     The inverse does not hold. Source: OSDP Theorem 10.1; for unequal losses per edge see
     :func:`by_way_of_absence`.
+
+    >>> from onesided.accounting import extended_to_osdp
+    >>> extended_to_osdp(1).headline
+    Fraction(2, 1)
     """
     bound = Bound(non_negative(epsilon, name="epsilon"), delta)
     both = by_way_of_absence(bound, bound)

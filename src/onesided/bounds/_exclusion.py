@@ -47,6 +47,10 @@ def suppress_freedom(threshold: Loss | Number) -> Loss:
     protected record does ask for less than τ, and the computation is τ-private for *adding and
     removing* records; with replacement only, its size may tell and φ is infinite.
     Source: OSDP Theorem 3.4.
+
+    >>> from onesided.bounds import suppress_freedom
+    >>> suppress_freedom(2)
+    Fraction(2, 1)
     """
     if isinstance(threshold, Infinite):
         return threshold

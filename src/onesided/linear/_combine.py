@@ -17,6 +17,10 @@ class Stack(Operator):
     """Operators one below the other, each scaled by a whole weight of at least 1.
 
     Errors: ParameterError for parts of unlike width, or weights that are not one for each.
+
+    >>> from onesided.linear import Identity, Prefix, Stack
+    >>> Stack([Identity(2), Prefix(2)]).dense().tolist()
+    [[1, 0], [0, 1], [1, 0], [1, 1]]
     """
 
     def __init__(self, parts: Sequence[Operator], weights: Sequence[int] | None = None) -> None:
@@ -71,7 +75,12 @@ class Stack(Operator):
 
 
 class Kron(Operator):
-    """The Kronecker product: ``first`` along the rows of a grid, ``second`` along its columns."""
+    """The Kronecker product: ``first`` along the rows of a grid, ``second`` along its columns.
+
+    >>> from onesided.linear import Identity, Kron, Prefix
+    >>> Kron(Identity(2), Prefix(2)).shape
+    (4, 4)
+    """
 
     def __init__(self, first: Operator, second: Operator) -> None:
         self.first, self.second = first, second
@@ -144,6 +153,10 @@ class Relabelled(Operator):
     """``operator`` on cells that were merged or renumbered: cell x is its column ``labels[x]``.
 
     Errors: ParameterError for labels that are none of its columns.
+
+    >>> from onesided.linear import Identity, Relabelled
+    >>> Relabelled(Identity(2), [0, 0, 1]).dense().tolist()
+    [[1, 1, 0], [0, 0, 1]]
     """
 
     def __init__(self, operator: Operator, labels: Array) -> None:
@@ -188,6 +201,10 @@ def kron(*parts: Operator) -> Operator:
     """The Kronecker product of one or more operators, the first along the slowest axis.
 
     Errors: ParameterError for none.
+
+    >>> from onesided.linear import Identity, kron
+    >>> kron(Identity(2), Identity(3)).shape
+    (6, 6)
     """
     if not parts:
         raise ParameterError("Nothing to multiply.", hint="Give one operator per axis.")

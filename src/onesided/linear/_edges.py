@@ -26,6 +26,10 @@ class EdgeCounts(Operator):
     Source: Haney, Machanavajjhala, Ding 2015, policies that are trees.
     Errors: PolicyError where the parents form a circle, or are no cells; ParameterError for signs
     that are not 1 or -1, one for each cell.
+
+    >>> from onesided.linear import EdgeCounts
+    >>> EdgeCounts([-1, 0, 0]).dense().tolist()
+    [[1, 1, 1], [0, 1, 0], [0, 0, 1]]
     """
 
     def __init__(self, parents: Array, signs: Array | None = None) -> None:
@@ -129,6 +133,10 @@ def edge_counts(policy: Policy, cells: Layout) -> EdgeCounts:
     Cells by absence become roots. Where every move along an edge goes one way, the row's sign is
     chosen so that a move makes it fall: the noise may then be above the truth alone.
     Errors: PolicyError if the moves form a circle, absence included.
+
+    >>> from onesided import linear, policy
+    >>> linear.edge_counts(policy.graph([(0, 1), (1, 2)]), 3).dense().tolist()
+    [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
     """
     moves = moves_of(policy, cells)
     arrows: set[tuple[int, int]] = set()

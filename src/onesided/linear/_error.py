@@ -40,6 +40,10 @@ def error_factors(strategy: Operator, workload: Operator) -> Array:
     delta-neighbourhood sums it up. Post-processing such as non-negativity changes both.
     Errors: ParameterError where the strategy does not span the workload, or is over other cells,
     and where this is too much work: choose some of the queries.
+
+    >>> from onesided.linear import Identity, Prefix, error_factors
+    >>> error_factors(Identity(3), Prefix(3)).tolist()
+    [1.0, 2.0, 3.0]
     """
     check_spans(strategy, workload)
     return factors(strategy, workload)

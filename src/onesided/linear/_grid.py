@@ -30,6 +30,10 @@ class Grid:
         of their points are.
     Points outside belong to no cell. A promise is about data inside the grid.
     Errors: ParameterError for other than one or two axes, too many cells, or unfit spacings.
+
+    >>> from onesided.linear import Grid
+    >>> Grid((2, 3)).cells
+    6
     """
 
     shape: tuple[int, ...]

@@ -17,6 +17,10 @@ class Hierarchy(ZeroOne):
     Rows stand from the total down to the cells. Any number of cells; the last node of a level
     may be smaller. Source: Hay, Rastogi, Miklau, Suciu 2010; least squares by their two passes,
     with each node's own variance, so that smaller nodes are weighted right.
+
+    >>> from onesided.linear import Hierarchy
+    >>> Hierarchy(2).dense().tolist()
+    [[1, 1], [1, 0], [0, 1]]
     """
 
     def __init__(self, n: int, branching: int = 2) -> None:

@@ -36,7 +36,12 @@ class _Solved(ZeroOne):
 
 
 class Identity(_Solved):
-    """Every cell by itself."""
+    """Every cell by itself.
+
+    >>> from onesided.linear import Identity
+    >>> Identity(3).dense().tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    """
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         del plane  # all other cells are alike
@@ -56,7 +61,12 @@ class Identity(_Solved):
 
 
 class Prefix(_Solved):
-    """Row i is the sum of cells 0 .. i."""
+    """Row i is the sum of cells 0 .. i.
+
+    >>> from onesided.linear import Prefix
+    >>> Prefix(3).dense().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
 
     def apply(self, values: Array) -> Array:
         return np.asarray(np.cumsum(values, axis=0))
@@ -77,7 +87,12 @@ class Prefix(_Solved):
 
 
 class Suffix(_Solved):
-    """Row i is the sum of cells i .. n - 1 (delta-neighbourhood, Table 2)."""
+    """Row i is the sum of cells i .. n - 1 (delta-neighbourhood, Table 2).
+
+    >>> from onesided.linear import Suffix
+    >>> Suffix(3).dense().tolist()
+    [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
+    """
 
     def apply(self, values: Array) -> Array:
         return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
@@ -98,7 +113,12 @@ class Suffix(_Solved):
 
 
 class Bins(ZeroOne):
-    """Row k is the sum of the cells x with ``(x + offset) // width == k``; empty bins are none."""
+    """Row k is the sum of the cells x with ``(x + offset) // width == k``; empty bins are none.
+
+    >>> from onesided.linear import Bins
+    >>> Bins(4, 2).dense().tolist()
+    [[1, 1, 0, 0], [0, 0, 1, 1]]
+    """
 
     def __init__(self, n: int, width: int, *, offset: int = 0) -> None:
         self.n, self.width = _cells(n), whole(width, name="width", least=1)
@@ -140,6 +160,10 @@ class Haar(Operator):
 
     Rows stand from wide to narrow and are orthogonal. Errors: ParameterError unless n is a
     power of two.
+
+    >>> from onesided.linear import Haar
+    >>> Haar(2).dense().tolist()
+    [[1, 1], [1, -1]]
     """
 
     def __init__(self, n: int) -> None:

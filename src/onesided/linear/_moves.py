@@ -84,6 +84,11 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
         exactly one of the cells. Otherwise it may lie outside all of them, and a record that may
         change may come and go.
     Errors: PolicyError for cells that the policy cannot place; ParameterError for bad layouts.
+
+    >>> from onesided import linear, policy
+    >>> moves = linear.moves_of(policy.graph([(0, 1), (1, 2)]), 3)
+    >>> moves.components().tolist()
+    [0, 0, 0]
     """
     return policy.moves_on(_Laid(cells, partition=partition))
 

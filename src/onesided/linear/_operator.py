@@ -44,6 +44,10 @@ class Operator(ABC):
     """An integer matrix of ``shape`` (rows, columns). Integers in, exact integers out (int64).
 
     Errors of ``@`` and ``+``: DataError for values, ParameterError for operators that do not fit.
+
+    >>> from onesided.linear import Prefix
+    >>> (Prefix(3) @ [1, 2, 3]).tolist()
+    [1, 3, 6]
     """
 
     @property
@@ -265,6 +269,10 @@ class Dense(Operator):
     """A matrix given in full; for small ones.
 
     Errors: ParameterError unless it is of integers, DataError if its rows differ in length.
+
+    >>> from onesided.linear import Dense
+    >>> (Dense([[1, -1]]) @ [5, 3]).tolist()
+    [2]
     """
 
     def __init__(self, matrix: object) -> None:
@@ -305,7 +313,12 @@ class Dense(Operator):
 
 
 class Product(Operator):
-    """One matrix after another: ``left @ right``. Errors: ParameterError if they do not fit."""
+    """One matrix after another: ``left @ right``. Errors: ParameterError if they do not fit.
+
+    >>> from onesided.linear import Bins, Dense
+    >>> (Dense([[1, 1]]) @ Bins(4, 2)).dense().tolist()
+    [[1, 1, 1, 1]]
+    """
 
     def __init__(self, left: Operator, right: Operator) -> None:
         if left.shape[1] != right.shape[0]:

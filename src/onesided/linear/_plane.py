@@ -19,7 +19,12 @@ _MOST_BLOCKS: Final = 2_048
 
 
 def row_prefix(shape: int | Sequence[int]) -> Operator:
-    """Prefix sums along each row of a grid."""
+    """Prefix sums along each row of a grid.
+
+    >>> from onesided.linear import row_prefix
+    >>> row_prefix((1, 2)).dense().tolist()
+    [[1, 0], [1, 1]]
+    """
     rows, columns = Grid(shape).plane
     return Kron(Identity(rows), Prefix(columns))
 
@@ -31,7 +36,12 @@ def summed_area(shape: int | Sequence[int]) -> Operator:
 
 
 class Quadtree(ZeroOne):
-    """Squares of side 1, b, b^2, ... up to the whole grid; rows from the total to the cells."""
+    """Squares of side 1, b, b^2, ... up to the whole grid; rows from the total to the cells.
+
+    >>> from onesided.linear import Quadtree
+    >>> Quadtree((2, 2)).shape
+    (5, 4)
+    """
 
     def __init__(self, shape: int | Sequence[int], branching: int = 2) -> None:
         self.grid = Grid(shape).plane
@@ -192,7 +202,12 @@ class Blocks(Operator):
 
 
 def block_prefix(n: int, width: int) -> Blocks:
-    """Every cell of a line, and prefix sums of blocks of ``width`` cells."""
+    """Every cell of a line, and prefix sums of blocks of ``width`` cells.
+
+    >>> from onesided.linear import block_prefix
+    >>> block_prefix(4, 2).shape
+    (6, 4)
+    """
     bins = Bins(n, width)
     return Blocks(Prefix(bins.shape[0]), bins.label(np.arange(n)))
 
@@ -203,6 +218,10 @@ def staggered(shape: Sequence[int] | int, *, cells: bool = True) -> Operator:
     Cells next to each other are then apart at one level only, whatever the number of levels: the
     shift of a step is (1, 1), and one more each way for ``cells``, the cells themselves.
     Ours.
+
+    >>> from onesided.linear import staggered
+    >>> staggered(4).shape
+    (10, 4)
     """
     sides = Grid(shape).plane if not isinstance(shape, int) else (1, whole(shape, name="cells"))
     parts: list[Operator] = [kron(*(Identity(side) for side in sides))] if cells else []
@@ -219,6 +238,10 @@ def grid_blocks(shape: Sequence[int], width: int, coarse: str = "summed_area") -
     """Every cell of a grid, and a strategy on square blocks of side ``width``.
 
     coarse: "summed_area", "row_prefix" or "quadtree". Errors: ParameterError for another.
+
+    >>> from onesided.linear import grid_blocks
+    >>> grid_blocks((4, 4), 2).shape
+    (20, 16)
     """
     rows, columns = (Bins(side, width) for side in Grid(shape).plane)
     sides = (rows.shape[0], columns.shape[0])

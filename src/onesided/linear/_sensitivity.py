@@ -30,6 +30,11 @@ def strategy_shifts(strategy: Operator, moves: Moves) -> dict[Edge, tuple[Shift,
     Cost: one formula per pair of joined cells; for strategies whose changes grow with distance
     only the farthest pairs are looked at.
     Errors: ParameterError for shapes that do not match, or more pairs than can be gone through.
+
+    >>> from onesided import linear, policy
+    >>> moves = linear.moves_of(policy.graph([(0, 1), (1, 2)]), 3)
+    >>> list(linear.strategy_shifts(linear.Prefix(3), moves).values())
+    [(Shift(rise=1, fall=0), Shift(rise=0, fall=1))]
     """
     if strategy.shape[1] != moves.cells:
         raise ParameterError(
@@ -58,7 +63,13 @@ def strategy_shifts(strategy: Operator, moves: Moves) -> dict[Edge, tuple[Shift,
 
 
 def sensitivity(shifts: Mapping[Edge, Iterable[Shift]]) -> int:
-    """The largest L1 distance along any move: what the paper calls the sensitivity."""
+    """The largest L1 distance along any move: what the paper calls the sensitivity.
+
+    >>> from onesided import linear, policy
+    >>> moves = linear.moves_of(policy.graph([(0, 1), (1, 2)]), 3)
+    >>> linear.sensitivity(linear.strategy_shifts(linear.Prefix(3), moves))
+    1
+    """
     return max(shift.rise + shift.fall for many in shifts.values() for shift in many)
 
 

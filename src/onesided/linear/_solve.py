@@ -22,6 +22,10 @@ def least_squares(strategy: Operator, noisy: Array) -> Array:
     """The cells that fit the noisy answers best: ``A+ noisy``, in floats.
 
     Errors: ParameterError unless there is one answer per row.
+
+    >>> from onesided.linear import Prefix, least_squares
+    >>> least_squares(Prefix(3), [1, 3, 6]).tolist()
+    [1.0, 2.0, 3.0]
     """
     answers = _one_per_row(strategy, noisy)
     found = strategy.solve(answers)

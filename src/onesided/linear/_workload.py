@@ -24,6 +24,10 @@ class Ranges(ZeroOne):
 
     ``shape``-d grids of any number of axes. Errors: ParameterError for ranges that are empty,
     turned around or reach outside the grid.
+
+    >>> from onesided.linear import Ranges
+    >>> Ranges(3, [0, 1], [2, 3]).dense().tolist()
+    [[1, 1, 0], [0, 1, 1]]
     """
 
     def __init__(self, grid: int | Sequence[int], lows: ArrayLike, highs: ArrayLike) -> None:
@@ -105,7 +109,12 @@ def thinned(workload: Operator, most: int) -> Operator:
 
 
 def all_ranges(n: int) -> Ranges:
-    """Every range of a line of n cells, short ones first. Errors: ParameterError above 2^24."""
+    """Every range of a line of n cells, short ones first. Errors: ParameterError above 2^24.
+
+    >>> from onesided.linear import all_ranges
+    >>> all_ranges(2).dense().tolist()
+    [[1, 0], [0, 1], [1, 1]]
+    """
     whole(n, name="cells", least=1)
     if n * (n + 1) // 2 > _MOST_RANGES:
         raise ParameterError(
@@ -118,7 +127,12 @@ def all_ranges(n: int) -> Ranges:
 
 
 def sampled_ranges(grid: int | Sequence[int], count: int, *, seed: int = 0) -> Ranges:
-    """``count`` ranges or rectangles, each end uniform: public, and the same for equal seeds."""
+    """``count`` ranges or rectangles, each end uniform: public, and the same for equal seeds.
+
+    >>> from onesided.linear import sampled_ranges
+    >>> sampled_ranges((4, 5), 7).shape
+    (7, 20)
+    """
     whole(count, name="count", least=1)
     sides = (grid,) if isinstance(grid, int) else tuple(grid)
     draw = np.random.default_rng(seed)
@@ -134,6 +148,10 @@ def marginals(grid: Sequence[int], axes: Collection[int]) -> Operator:
     """ZeroOne over all axes but ``axes``: one query per combination of their cells.
 
     Errors: ParameterError for axes that the grid does not have.
+
+    >>> from onesided.linear import marginals
+    >>> marginals((2, 2), {0}).dense().tolist()
+    [[1, 1, 0, 0], [0, 0, 1, 1]]
     """
     if not all(0 <= axis < len(grid) for axis in axes):
         raise ParameterError(

@@ -103,6 +103,10 @@ class AGeo:
 
     Source: ADP-2022 Definition VIII.1, whose mass at the end point is given twice; this is
     ``f + G`` clamped, so the end holds the whole tail. Errors: ParameterError.
+
+    >>> from onesided.mechanism import AGeo
+    >>> AGeo(1, 1, most=100).most
+    100
     """
 
     upper_rate: Rate = Given(rate)

@@ -103,6 +103,12 @@ class ContinualCount:
     Units: rates in nats per count, for all levels together; answers in counts.
     Source: Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011; one-sided noise is ours.
     Errors: ParameterError.
+
+    >>> from onesided import policy
+    >>> from onesided.mechanism import ContinualCount
+    >>> visits = policy.presence(max_groups=1)
+    >>> print(ContinualCount.for_policy(visits, epsilon=1, horizon=4, max_events=5).upper_rate)
+    1/5
     """
 
     upper_rate: Rate = Given(rate)

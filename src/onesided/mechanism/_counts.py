@@ -51,6 +51,13 @@ class Counts:
     median out; ``clip`` keeps answers at or above 0, and an answer that is 0 or less stays 0.
     Source: ALap and AGeo (ADP-2022), OsdpLaplace and Algorithm 2 (OSDP), Propositions 3 and 4
     (one-sided note). Errors: ParameterError.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import Shift
+    >>> counts = Counts("1/2", INFINITE)  # noise above the truth alone
+    >>> counts.loss(Shift(rise=0, fall=1)), counts.loss(Shift(rise=1, fall=0))
+    (Fraction(1, 2), INFINITE)
     """
 
     upper_rate: Rate = Given(rate)

@@ -34,6 +34,10 @@ class Cumulative:
     Units: rates in nats per count and level; answers in counts.
     Source: the hierarchical method (Hay et al. 2010) with the noise of this policy.
     Errors: ParameterError.
+
+    >>> from onesided.mechanism import Cumulative
+    >>> Cumulative(1, 1, bins=8, levels=3).branching
+    2
     """
 
     upper_rate: Rate = Given(rate)

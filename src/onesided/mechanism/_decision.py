@@ -24,6 +24,11 @@ class AtMost:
     Power: a count f <= t is certified with probability ``1 - e^(-upper_rate (t + 1 - f))``, the
     most that any mechanism at this loss can do.
     Source: ADP-2021 Theorem 11, ADP-2022 Corollary V.6, with integer noise. Errors: ParameterError.
+
+    >>> from onesided.mechanism import AtMost
+    >>> from onesided.policy import Shift
+    >>> print(AtMost(5, upper_rate="1/2").loss(Shift(rise=0, fall=1)))
+    1/2
     """
 
     threshold: Whole = Given(whole)

@@ -71,6 +71,14 @@ class Linear:
     Units: rates in nats per count.
     Source: delta-neighbourhood, section 5, with noise on two sides; Li et al. 2010.
     Errors: ParameterError for rates, or a strategy from which some query cannot be had.
+
+    >>> from onesided import policy
+    >>> from onesided.linear import Prefix
+    >>> from onesided.mechanism import Linear
+    >>> ages = policy.graph([(0, 1), (1, 2)], directed=True)
+    >>> asked = Linear.for_policy(ages, workload=Prefix(3), epsilon=1, strategy=Prefix(3))
+    >>> asked.upper_rate, asked.lower_rate
+    (Fraction(1, 1), INFINITE)
     """
 
     strategy: Operator

@@ -39,6 +39,11 @@ class RecordSample:
 
     Source: OSDP Algorithm 1 and Theorem 4.1; one-sided note, Theorem 5 (Poisson subsampling).
     Errors: ParameterError.
+
+    >>> from onesided import policy
+    >>> from onesided.mechanism import RecordSample
+    >>> RecordSample.for_policy(policy.sensitive("minor"), epsilon=1).rate
+    Fraction(1, 1)
     """
 
     rate: Rate = Given(rate)

@@ -74,6 +74,12 @@ class SparseVector:
 
     Source: ADP-2021 Algorithm 2 (rate ε/c), ADP-2022 Algorithm 1 (SALap: ``max_answers=1``); on
     integers, where ``z <= t`` certifies at the best rate possible. Errors: ParameterError.
+
+    >>> from onesided import policy
+    >>> from onesided.mechanism import SparseVector
+    >>> one = SparseVector.for_policy(policy.presence(max_groups=2), thresholds=5, epsilon=1)
+    >>> print(one.upper_rate)
+    1/2
     """
 
     thresholds: Given[int | Sequence[int], Thresholds] = Given(thresholds_of)
@@ -147,6 +153,12 @@ class SparseStream(Once):
 
     Safe for several threads. It cannot be copied, pickled or used in a fork: two would answer
     twice. A draw that fails leaves it as it was.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import SparseVector
+    >>> stream = SparseVector(5, upper_rate=INFINITE).stream()  # without noise
+    >>> stream.ask(3).certified, stream.ask(9).value
+    (True, 9)
     """
 
     def __init__(self, mechanism: SparseVector, *, noise: Noise | None = None) -> None:

@@ -57,6 +57,10 @@ class Staircase:
     programme; docs/one-sided-noise.md). For many sums per unit whose total is what is
     bounded, the geometric is better: it pays for the total, stairs for the number of sums.
     Source: ours, after Geng and Viswanath's two-sided staircase (2014). Errors: ParameterError.
+
+    >>> from onesided.mechanism import Staircase
+    >>> Staircase(1, largest=10).largest
+    10
     """
 
     noise_rate: Loss

@@ -28,6 +28,11 @@ class Sums:
     record may move them by more than 1: sums of bounded values, in steps of a declared grid.
     Units: rates in nats per step; totals and answers in steps.
     Source: Propositions 3 and 4 of the one-sided note, for any sensitivity. Errors: ParameterError.
+
+    >>> from onesided.mechanism import Sums
+    >>> from onesided.policy import Shift
+    >>> print(Sums("1/10", "1/5").loss(Shift(rise=3, fall=5)))
+    11/10
     """
 
     upper_rate: Rate = Given(rate)

@@ -54,6 +54,11 @@ class TopK:
 
     Source: ADP-2021 Algorithm 1, with rate ε/k there; here ε/min(k, ℓ0), on integers.
     Errors: ParameterError for k or rates that cannot be meant.
+
+    >>> from onesided import policy
+    >>> from onesided.mechanism import TopK
+    >>> print(TopK.for_policy(policy.presence(max_groups=2), k=5, epsilon=1).upper_rate)
+    1/2
     """
 
     k: Whole = Given(whole, least=1)

@@ -57,6 +57,10 @@ class TruncatedCounts:
     No δ is 0: what is certain on both sides tells, now and then, a count from any smaller one.
 
     Source: ours. Errors: ParameterError.
+
+    >>> from onesided.mechanism import TruncatedCounts
+    >>> TruncatedCounts(1, width=10).per_key
+    1
     """
 
     upper_rate: Rate = Given(rate)

@@ -52,6 +52,11 @@ class UnknownKeys:
     not occur, and could not leave those out without telling which they are.
 
     Source: one-sided note, remark on histograms; OSDP section 6.3.2. Errors: ParameterError.
+
+    >>> from onesided.mechanism import UnknownKeys
+    >>> from onesided.policy import Shift
+    >>> UnknownKeys("1/2").loss(Shift(rise=0, fall=1))
+    INFINITE
     """
 
     lower_rate: Rate = Given(rate)

@@ -29,6 +29,10 @@ class TwoSidedGeometric:
     Tails are rational upper bounds, above the truth by less than 2^-200; quantiles follow from
     them and so err, if ever, toward caution. Floats are for display and good to 1e-12.
     Errors: ParameterError for rates outside [2^-40, 2^10].
+
+    >>> from onesided.noise import TwoSidedGeometric
+    >>> TwoSidedGeometric(1, 1).mean()
+    0.0
     """
 
     upper: Rate = Given(_numbers.rate)

@@ -99,6 +99,10 @@ class SecureNoise(ExactNoise):
 
     Promise: as :class:`ExactNoise`, with bits that nobody can predict or repeat. Threads,
     forked processes, copies and unpickled twins never share bits. There is no seed.
+
+    >>> from onesided.noise import SecureNoise
+    >>> bool(SecureNoise().geometric("1/2", 3).min() >= 0)
+    True
     """
 
     def __init__(self) -> None:
@@ -106,7 +110,13 @@ class SecureNoise(ExactNoise):
 
 
 class NotPrivateSeededNoise(ExactNoise):
-    """The same samplers over reproducible bits, for tests. NOT PRIVATE: the seed gives it away."""
+    """The same samplers over reproducible bits, for tests. NOT PRIVATE: the seed gives it away.
+
+    >>> from onesided.noise import NotPrivateSeededNoise
+    >>> one, two = NotPrivateSeededNoise(7), NotPrivateSeededNoise(7)
+    >>> bool((one.geometric(1, 5) == two.geometric(1, 5)).all())
+    True
+    """
 
     def __init__(self, seed: int) -> None:
         super().__init__(NotPrivateSeededBits(seed))

@@ -26,6 +26,10 @@ class Attributes(Policy):
 
     Values that are not sensitive stay, and are not protected. As a group of a count, a value is
     written ``"attribute=value"``, or as the value alone if the policy has a single attribute.
+
+    >>> from onesided import policy
+    >>> policy.attributes({"income": "*"}).is_sensitive("income", "high")
+    True
     """
 
     sensitive: tuple[tuple[str, tuple[str, ...]], ...]

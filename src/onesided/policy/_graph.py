@@ -32,6 +32,10 @@ class Graph(Policy):
 
     The distance of values that are not neighbours is INFINITE; what follows for them anyway, along
     paths, is :func:`onesided.policy.path`. The value ``"absent"`` stands for not being there.
+
+    >>> from onesided import policy
+    >>> policy.graph([("home", "office")]).arrows.values
+    ('home', 'office')
     """
 
     arrows: Arrows

@@ -20,6 +20,10 @@ class Guarantee:
     direction; nothing is said of the way back. ``about`` says which data the answer is about, as
     a sentence; ``scope`` names them where they are not the data as they are. ``made_for`` is the
     policy itself where it is known: many policies share a name, and the names of their edges.
+
+    >>> from onesided.policy import Guarantee
+    >>> print(Guarantee("presence", {"present -> not present": 1}, {}))
+    Under the policy 'presence' -- present -> not present: ε = 1 (pure, δ = 0).
     """
 
     policy: str

@@ -39,6 +39,10 @@ def implied_places(
     ``steps`` are ``(from, to)`` ways, one direction each. A place implies every place without
     which it cannot be reached from the entrances.
     Errors: PolicyError for places that cannot be reached at all.
+
+    >>> from onesided import policy
+    >>> policy.implied_places([("door", "hall"), ("hall", "ward")], entrances=["door"])
+    (('hall', 'door'), ('ward', 'door'), ('ward', 'hall'))
     """
     ways: dict[str, set[str]] = {}
     for here, there in steps:

@@ -34,6 +34,10 @@ class Intersection(Policy):
     strictest policy that relaxes both. :func:`together` keeps the exact sum, edge by edge.
     OSDP's minimum relaxation (Def. 3.6) and ADP-2022's composition (Theorem VIII.6) are cases.
     Errors: PolicyError where the parts have no move in common.
+
+    >>> from onesided import policy
+    >>> (policy.sensitive("minor") & policy.bounded()).name
+    'intersection'
     """
 
     _parts: tuple[Policy, ...]

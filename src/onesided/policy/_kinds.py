@@ -27,6 +27,10 @@ class KindPolicy(Policy):
 
     Errors: PolicyError for no edges, repeated or unknown kinds, repeated edges, rules that name an
     unknown kind, or a rule for an open kind before a protected one.
+
+    >>> from onesided import policy
+    >>> policy.sensitive("minor").kinds
+    ('sensitive', 'open')
     """
 
     _name: str

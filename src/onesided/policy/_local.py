@@ -22,6 +22,10 @@ class Local(Policy):
 
     Every letter is a kind and every arrow an edge of its own, so that a randomiser's loss is
     stated pair by pair.
+
+    >>> from onesided import policy
+    >>> policy.local(["yes", "no"]).kinds
+    ('no', 'yes')
     """
 
     arrows: Arrows

@@ -32,6 +32,10 @@ class Neighbourhood(Policy):
     """Points within ``radius`` may pass as each other; by a source, also as absent, and back.
 
     ``places`` names positions, so that groups of a count have a place on the map.
+
+    >>> from onesided import policy
+    >>> policy.neighbourhood(radius=250, metric="haversine").space.unit
+    ' metres'
     """
 
     radius: Fraction

@@ -61,7 +61,14 @@ def path(
     records: Iterable[Record],
     weighted: bool = True,
 ) -> Path | None:
-    """The shortest path from ``real`` to ``other`` by moves among ``records``; None if none."""
+    """The shortest path from ``real`` to ``other`` by moves among ``records``; None if none.
+
+    >>> from onesided import policy
+    >>> places = policy.graph([("a", "b"), ("b", "c")])
+    >>> records = places.records(["a", "b", "c"], max_groups=1)
+    >>> policy.path(places, records[0], records[2], records=records).moves
+    2
+    """
     return paths_from(policy, real, records=records, weighted=weighted).get(other)
 
 

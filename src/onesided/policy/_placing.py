@@ -17,6 +17,10 @@ def possible_pairs(first: Policy, second: Policy) -> frozenset[Pair]:
     """The pairs of kinds that one record can have under the two policies.
 
     Where neither policy has rules, kinds of the same name are taken to be the same.
+
+    >>> from onesided import policy
+    >>> sorted(policy.possible_pairs(policy.sensitive("ill"), policy.bounded()))
+    [('open', 'record'), ('sensitive', 'record')]
     """
     both_absent = {(ABSENT, ABSENT)} if ABSENT in first.kinds and ABSENT in second.kinds else set()
     ours, theirs = _present(first), _present(second)

@@ -19,6 +19,10 @@ class Predicate:
 
     Two predicates are equal when their ``text`` is; ``sql`` says whether the text is SQL that
     the table's own engine reads, or the printed form of ``expression``.
+
+    >>> from onesided.policy import Predicate
+    >>> Predicate.of("age < 18").negated().text
+    'NOT (age < 18)'
     """
 
     text: str
@@ -111,6 +115,10 @@ class Rule:
     """A unit is of ``kind`` if every condition is true or null for some row of its own.
 
     ``also``: further conditions, each of which some row must meet -- the same row or another.
+
+    >>> from onesided import policy
+    >>> policy.sensitive("minor").rules[0].kind
+    'sensitive'
     """
 
     kind: str

@@ -29,6 +29,10 @@ class Presence(Policy):
     A unit in no more than ``max_groups`` groups may thus pass as any part of itself in one move,
     as in ADP-2021 (Definitions 7 to 9); one in ``m`` groups needs ``ceil(m / max_groups)`` moves to
     pass as having been nowhere.
+
+    >>> from onesided import policy
+    >>> policy.presence(max_groups=3).covers
+    3
     """
 
     max_groups: int

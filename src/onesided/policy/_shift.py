@@ -21,6 +21,10 @@ class Shift:
 
     Direction: from the real data X to the data Y that it must be able to pass as; ``fall`` is
     what is lower on Y, ``rise`` what is higher. The two are never merged.
+
+    >>> from onesided.policy import Shift
+    >>> Shift(rise=0, fall=2)
+    Shift(rise=0, fall=2)
     """
 
     rise: int
@@ -35,6 +39,10 @@ class Edge:
     """A directed class of moves: a ``source`` record must be able to pass as a ``target``.
 
     ``weight`` is the distance of the move: a mechanism at ε may lose ε times it.
+
+    >>> from onesided.policy import Edge
+    >>> Edge("ill", "well", "1/2").name
+    'ill -> well'
     """
 
     source: str
@@ -55,7 +63,12 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One unit's record: its kind, and what it holds (for a group-by count, its groups)."""
+    """One unit's record: its kind, and what it holds (for a group-by count, its groups).
+
+    >>> from onesided.policy import Record
+    >>> Record("value", frozenset({"home"})).kind
+    'value'
+    """
 
     kind: str
     value: Hashable = frozenset()
@@ -71,6 +84,10 @@ class GroupCount:
     counted: the kinds that are counted; None counts every kind.
     truncated: units in more groups are cut down to ``max_groups`` of them. What is kept may
         then change when something is dropped, and the policy has to price that.
+
+    >>> from onesided.policy import GroupCount
+    >>> GroupCount(counted=frozenset({"open"})).counts("sensitive")
+    False
     """
 
     max_groups: int | None = None

@@ -104,6 +104,10 @@ class Hierarchical(TwoPhase):
     Units: rates in nats per count, for all levels together.
     Source: Hay, Rastogi, Miklau and Suciu 2010; GreedyH of Li, Hay, Miklau and Wang 2014.
     Errors: ParameterError for rates or a branching that cannot be meant.
+
+    >>> from onesided.mechanism import Hierarchical
+    >>> Hierarchical(upper_rate=1, lower_rate=1, branching=4).branching
+    4
     """
 
     _: KW_ONLY

@@ -61,6 +61,10 @@ class SplitHistogram:
         the data, from the policy's own rule.
     Source: ours; the hybrid by cells is OSDP section 6.3.3, which adds the losses of the parts.
     Errors: ParameterError.
+
+    >>> from onesided.mechanism import SplitHistogram
+    >>> SplitHistogram(1, 1, open_rate=2).open_rate
+    Fraction(2, 1)
     """
 
     upper_rate: Rate = Given(rate)

@@ -28,6 +28,10 @@ class Partition:
     labels: the histogram's shape; bucket numbers 0 .. m - 1, each of them used.
     sizes: how many cells each bucket has, shape (m,).
     Errors: DataError for labels that are not such numbers.
+
+    >>> from onesided.mechanism import Partition
+    >>> Partition([0, 0, 1]).sizes.tolist()
+    [2, 1]
     """
 
     labels: IntArray
