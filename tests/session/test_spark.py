@@ -188,6 +188,39 @@ def test_columns_that_clash_are_named(spark):
         session(texts)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # PySpark has not been tried with pandas 3
+def test_plans_with_parts_that_may_change_are_refused_by_name(spark):
+    from pyspark.sql import functions as sql
+
+    data = spark_table(spark, {"person": [1, 2], "place": ["a", "b"]})
+    spark.sql("declare or replace variable onesided_limit int default 1")
+    data.createOrReplaceTempView("onesided_plans")
+    for changing, named in (
+        (data.withColumn("u", sql.udf(lambda value: value)("place")), "PythonUDF"),
+        (spark.sql("select * from onesided_plans where person > onesided_limit"), "Variable"),
+        (data.dropDuplicates(["person", "PERSON"]), "dropDuplicates"),
+        (data.groupBy("person").agg(sql.first("place").alias("place")), "First"),
+        (data.mapInPandas(lambda parts: parts, data.schema), "MapInPandas"),
+    ):
+        with pytest.raises(errors.DataError, match=named):
+            Table(changing)
+    steady = spark.sql(
+        "select person, upper(place) as place, count(*) as n from onesided_plans "
+        "where person in (1, 2) group by person, place"
+    )
+    for kept in (steady, data.dropDuplicates(), data.dropDuplicates(["place", "person"])):
+        assert set(Table(kept).schema) >= {"person", "place"}
+
+
+def test_only_the_published_rows_stay_in_the_executors(spark):
+    data = spark_table(spark, {"person": [1, 2, 3], "age": [30, 3, 40]})
+    held = spark.sparkContext._jsc.getPersistentRDDs
+    before = set(held())
+    frame = session(data).sample(epsilon=EXACT).frame
+    assert len(set(held()) - before) == 1
+    assert frame.count() == 2
+
+
 def test_other_kinds_of_spark_are_refused():
     class DataFrame:
         __module__ = "pyspark.sql.connect.dataframe"

@@ -6,12 +6,54 @@ pyspark is imported inside functions: whoever has a Spark table has loaded it al
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from onesided.engine._rowwise import sql_suspect
 from onesided.errors import DataError, PolicyError
 
-# Steps of a plan that pick rows by where they stand, which no engine promises to repeat.
+# Steps that give the same rows each time, whoever runs them.
+_STEPS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    Project Filter SubqueryAlias View LogicalRDD LogicalRelation LocalRelation Range RelationV2
+    DataSourceV2Relation HiveTableRelation InMemoryRelation OneRowRelation Join Union Sort Aggregate
+    Expand Window Generate Repartition RepartitionByExpression RebalancePartitions ResolvedHint
+    WithCTE CTERelationDef CTERelationRef Except Intersect Distinct
+    """,
+    )
+)
+# Expressions that go by the row's values alone, and aggregates that go by no order of rows.
+_EXPRESSIONS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    Alias AttributeReference OuterReference Literal Cast SortOrder Add Subtract Multiply
+    Divide IntegralDivide Remainder Pmod UnaryMinus UnaryPositive Abs Round BRound Ceil Floor
+    RoundCeil RoundFloor Sqrt Exp Log Log10 Log2 Pow Signum Greatest Least EqualTo
+    EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual And Or Not In InSet
+    IsNull IsNotNull IsNaN Coalesce NaNvl NullIf CaseWhen If Between Like RLike StartsWith
+    EndsWith Contains Upper Lower Concat ConcatWs Length Substring Left Right StringTrim
+    StringTrimLeft StringTrimRight StringLPad StringRPad StringReplace StringSplit
+    StringLocate RegExpReplace RegExpExtract Md5 Sha1 Sha2 XxHash64 Murmur3Hash Crc32 Hex
+    Unhex Base64 UnBase64 Encode Decode Year Quarter Month WeekOfYear WeekDay DayOfWeek
+    DayOfMonth DayOfYear Hour Minute Second DateAdd DateSub DateDiff AddMonths LastDay
+    TruncDate TruncTimestamp MakeDate MakeTimestamp TimestampAdd TimestampDiff DateAddInterval
+    TimeAdd TimestampAddInterval GetTimestamp ParseToDate ParseToTimestamp UnixTimestamp
+    ToUnixTimestamp FromUnixTime FromUTCTimestamp ToUTCTimestamp DateFormatClass
+    PreciseTimestampConversion TimeWindow CreateNamedStruct CreateArray CreateMap
+    GetStructField GetArrayItem GetArrayStructFields GetMapValue ElementAt Size ArrayContains
+    Explode PosExplode Inline MapKeys MapValues StructsToJson JsonToStructs GetJsonObject
+    InSubquery ListQuery Exists ScalarSubquery BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
+    ShiftLeft ShiftRight WindowExpression WindowSpecDefinition SpecifiedWindowFrame CurrentRow
+    UnboundedPreceding UnboundedFollowing Lag Lead RowNumber Rank DenseRank
+    AggregateExpression Count Sum Min Max Average StddevSamp StddevPop VarianceSamp
+    VariancePop BoolAnd BoolOr Percentile PivotFirst Collate ResolvedCollation ToVariantObject
+    VariantGet
+    """,
+    )
+)
 _PICKING: Final = frozenset(["GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"])
 # What a plan of Spark's prints for text that is not compared byte by byte.
 _COLLATED: Final = " collate "
@@ -50,17 +92,35 @@ def _instability(native: Any) -> str | None:
     if _asks_now(native):
         return "functions such as current_timestamp()"
     subqueries = plan.subqueriesAll()
-    left = [plan, *(subqueries.apply(place) for place in range(subqueries.size()))]
+    left = [plan, *_parts(subqueries)]
     while left:
         node = left.pop()
-        name, children = node.nodeName(), node.children()
-        if name in _PICKING or (
-            # One of the rows that agree in some columns, whichever is met first.
-            name == "Deduplicate" and node.keys().size() < node.output().size()
-        ):
-            return "limit(), sample(), or dropDuplicates() on some columns"
-        left.extend(children.apply(place) for place in range(children.size()))
+        name = node.nodeName().split(" ")[0]
+        if name == "Deduplicate":
+            # One of the rows that agree in some columns, whichever is met first. Spark ignores
+            # capitals in their names, and counts a column twice that is named twice.
+            keys, output = (
+                {str(part.exprId()) for part in _parts(columns)}
+                for columns in (node.keys(), node.output())
+            )
+            if keys != output:
+                return "dropDuplicates() on some columns"
+        elif name not in _STEPS:
+            return "limit(), sample() or offset()" if name in _PICKING else name
+        inner = list(_parts(node.expressions()))
+        while inner:
+            part = inner.pop()
+            kind = part.getClass().getSimpleName().rstrip("$")
+            if kind not in _EXPRESSIONS:
+                return kind
+            inner.extend(_parts(part.children()))
+        left.extend(_parts(node.children()))
     return None
+
+
+def _parts(sequence: Any) -> Iterator[Any]:
+    """What is in a sequence of Scala's."""
+    return (sequence.apply(place) for place in range(sequence.size()))
 
 
 def _asks_now(native: Any) -> bool:

@@ -103,7 +103,11 @@ def cut(subject: Subject, samples: Samples, noise: Noise | None) -> tuple[Any, d
         return kept.select(*names), _by_kind(kept, samples)
     chosen = _flipped(_open_units(subject, subject.unit, samples), [subject.unit], samples, noise)
     rows = native.join(chosen.select(subject.unit), subject.unit, "left_semi").select(*names)
-    return _stored(_dealt(rows, names)).select(*names), _by_kind(chosen, samples)
+    kept = _stored(_dealt(rows, names)).select(*names)
+    many = _by_kind(chosen, samples)
+    # The executors hold the published rows alone: who was chosen is needed no more.
+    chosen._jdf.queryExecution().analyzed().rdd().unpersist(False)  # noqa: FBT003, SLF001 - no public way
+    return kept, many
 
 
 def _open_units(subject: Subject, unit: str, samples: Samples) -> Any:
