@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,8 @@ from onesided._numbers import positive, whole
 from onesided.cli._batches import fetched, position_columns
 from onesided.cli._options import Config
 from onesided.cli._policies import read_policy
-from onesided.cli._result import Result, say, say_to_curator
+from onesided.cli._result import CuratorNotes, Result, say, say_to_curator
+from onesided.cli._schema import Declared, is_text, read_schema
 from onesided.cli._tables import expanded, reading
 from onesided.cli._terminal import Terminal
 from onesided.engine.kit import quoted
@@ -27,7 +28,7 @@ from onesided.errors import LedgerUnavailableError, ParameterError
 from onesided.ledger import Ledger
 from onesided.policy import Policy
 from onesided.report import NewFolder, Publication, new_folder, write_folder
-from onesided.session import Count, Diagnostics, Plan, Release, Session
+from onesided.session import Count, Plan, Release, Session
 
 _LEDGER = "onesided.ledger.db"
 _EMPTY = "0" * 64  # the head of a ledger without rows
@@ -52,6 +53,9 @@ class Publish:
     ] = None
     unit: Annotated[str | None, typer.Option(help="Column that says whose row it is.")] = None
     keys: Annotated[Path | None, typer.Option(help="File of the public groups.")] = None
+    schema: Annotated[
+        Path | None, typer.Option(help="TOML file that says what each column is read as.")
+    ] = None
     at_most: Annotated[int | None, typer.Option(help="Certify groups with at most this.")] = None
     max_groups: Annotated[int | None, typer.Option(help="Groups of one unit covered by ε.")] = None
     on_excess: Annotated[
@@ -165,21 +169,22 @@ def perform(asked: Publish) -> Result:
         def step(number: int) -> None:
             progress.update(task, completed=number, description=_STEPS[number])
 
-        result, facts = _published(asked, folder, step)
-    if facts is not None:
-        say_to_curator(notices, facts, epsilon=asked.epsilon)
+        result, notes = _published(asked, folder, step)
+    say_to_curator(notices, notes, epsilon=asked.epsilon)
     return result
 
 
 def _published(
     asked: Publish, folder: NewFolder, step: Callable[[int], None]
-) -> tuple[Result, Diagnostics | None]:
+) -> tuple[Result, CuratorNotes]:
     """Parse, check, charge, write."""
     if asked.at_most is not None:
         whole(asked.at_most, name="threshold")
     positive(asked.epsilon, name="epsilon")
-    policy, files = _policy(asked), asked.files
-    with _tables(asked, files) as (data, keys), _ledger_of(asked, files) as ledger:
+    policy, files, declared = _policy(asked), asked.files, _declared(asked)
+    asked = replace(asked, unit=declared.unit)
+    with _tables(asked, files) as (read, keys), _ledger_of(asked, files) as ledger:
+        data = declared.typed(read, path=files[0])
         question, new = asked.question(keys), ledger.head() == _EMPTY
         session = _session(asked, data, policy, ledger)
         told_again = _drawn(ledger, policy, asked.id)
@@ -187,6 +192,7 @@ def _published(
         # What is told again is about the data of then, and those of today are not read.
         looks = told_again is None and session.plan(question).affordable
         facts = session.inspect(question) if looks else None
+        unreadable = declared.unreadable(read) if looks and is_text(files[0]) else {}
         positions = _positions(keys, asked)
         folder.reserve(_room(keys))
         step(2)
@@ -202,7 +208,11 @@ def _published(
             files=files,
             written=written,
         )
-    return result, facts
+    return result, CuratorNotes(facts, unreadable)
+
+
+def _declared(asked: Publish) -> Declared:
+    return read_schema(asked.schema, unit=asked.unit)
 
 
 def _policy(asked: Publish) -> Policy:
@@ -213,7 +223,9 @@ def _policy(asked: Publish) -> Policy:
 def _tables(asked: Publish, files: tuple[Path, ...]) -> Iterator[tuple[Any, Any]]:
     """The data and the keys, if there are any."""
     with reading(files, *([] if asked.keys is None else [[asked.keys]])) as (data, *keys):
-        yield data, keys[0] if keys else None
+        declared = _declared(asked)
+        known = [declared.typed(one, path=Path(str(asked.keys)), complete=False) for one in keys]
+        yield data, known[0] if known else None
 
 
 @contextmanager
@@ -247,8 +259,10 @@ def _session(asked: Publish, data: Any, policy: Policy, ledger: Ledger) -> Sessi
 
 def _planned(asked: Publish) -> Plan:
     """What the publication would cost and give. Looks at no row; writes and records nothing."""
-    policy, files = _policy(asked), asked.files
-    with _tables(asked, files) as (data, keys), _ledger_of(asked, files) as ledger:
+    policy, files, declared = _policy(asked), asked.files, _declared(asked)
+    asked = replace(asked, unit=declared.unit)
+    with _tables(asked, files) as (read, keys), _ledger_of(asked, files) as ledger:
+        data = declared.typed(read, path=files[0])
         return _session(asked, data, policy, ledger).plan(asked.question(keys))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,21 +98,43 @@ def _side(*, certain: bool, cut: bool) -> str:
     return "certain, never wrong" if certain else "holds with 95 % per group"
 
 
-def say_to_curator(notices: Terminal, facts: Diagnostics, *, epsilon: str) -> None:
-    """What only the curator may know; printed to the error stream and written nowhere."""
-    lines = [
-        f"  {number:,} {words}"
-        for number, words in (
-            (facts.counted_outside_keys, "counted in groups that are not in the keys (left out)"),
-            (facts.rows_of_undecided_kind, "rows of undecided kind (counted as protected)"),
-            (
-                facts.units_over_bound,
-                f"units in more groups than covered by ε = {epsilon} "
-                f"(up to {facts.most_groups_of_a_unit} groups)",
-            ),
-        )
-        if number
-    ]
+@dataclass(frozen=True, slots=True)
+class CuratorNotes:
+    """What only the curator may know.
+
+    facts: about the data behind the question, None where they were not read. unreadable: how many
+    texts of a column are not of the form that the schema declares.
+    """
+
+    facts: Diagnostics | None
+    unreadable: Mapping[str, int]
+
+    def lines(self, *, epsilon: str) -> list[str]:
+        """One line for each that is not nothing."""
+        found = [
+            (count, f"texts of {clean(name)!r} are not of their declared form (taken as unknown)")
+            for name, count in self.unreadable.items()
+        ]
+        if self.facts is not None:
+            facts = self.facts
+            found += [
+                (
+                    facts.counted_outside_keys,
+                    "counted in groups that are no keys (left out)",
+                ),
+                (facts.rows_of_undecided_kind, "rows of undecided kind (counted as protected)"),
+                (
+                    facts.units_over_bound,
+                    f"units in more groups than covered by ε = {epsilon} "
+                    f"(up to {facts.most_groups_of_a_unit} groups)",
+                ),
+            ]
+        return [f"  {number:,} {words}" for number, words in found if number]
+
+
+def say_to_curator(notices: Terminal, notes: CuratorNotes, *, epsilon: str) -> None:
+    """Print them to the error stream; they are written nowhere."""
+    lines = notes.lines(epsilon=epsilon)
     if lines:
         notices.print("For you, not for publication:", style="bold yellow")
         notices.print("\n".join(lines))
