@@ -51,14 +51,14 @@ class Amounts:
 
     def __add__(self, other: Amounts) -> Amounts:
         return Amounts(
-            epsilon=_combine(self.epsilon, other.epsilon, sign=1),
-            delta=_combine(self.delta, other.delta, sign=1),
+            epsilon=_added(self.epsilon, other.epsilon),
+            delta=_added(self.delta, other.delta),
         )
 
     def __sub__(self, other: Amounts) -> Amounts:
         return Amounts(
-            epsilon=_combine(self.epsilon, other.epsilon, sign=-1),
-            delta=_combine(self.delta, other.delta, sign=-1),
+            epsilon={edge: value - other.epsilon[edge] for edge, value in self.epsilon.items()},
+            delta={edge: value - other.delta[edge] for edge, value in self.delta.items()},
         )
 
     def within(self, budget: Amounts) -> bool:
@@ -85,10 +85,9 @@ def read(epsilon: str, delta: str) -> Amounts:
     return Amounts(epsilon=_read(epsilon), delta=_read(delta))
 
 
-def _combine(
-    left: Mapping[str, Fraction], right: Mapping[str, Fraction], *, sign: int
-) -> dict[str, Fraction]:
-    return {edge: value + sign * right[edge] for edge, value in left.items()}
+def _added(left: Mapping[str, Fraction], right: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    # Most charges are 0 on most edges, and adding fractions takes a greatest common divisor.
+    return {edge: value + right[edge] if right[edge] else value for edge, value in left.items()}
 
 
 def _write(amounts: Mapping[str, Fraction]) -> str:
