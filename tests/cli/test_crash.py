@@ -70,7 +70,7 @@ def test_killed_at_every_step_no_output_is_without_its_charge(world, where):
     assert done.returncode == -signal.SIGKILL
     assert not (world.folder / "out").exists()
     assert len(charges(world)) == (0 if where == "before the charge" else 1)
-    again = world.publish("--id", "x")
+    again = world.publish("--id", "x", "--again")
     if where in ("after the charge", "while drawing", "before storing"):
         assert again.returncode == 4  # charged, and the answer is lost: it is not drawn again
         assert not (world.folder / "out").exists()
@@ -147,7 +147,7 @@ def test_no_partial_folder_is_left_when_writing_fails(world):
     assert "No space left" in done.stderr
     assert "--id" in done.stderr
     assert [p.name for p in world.folder.iterdir() if p.is_dir()] == []
-    assert world.publish("--id", "x").returncode == 0
+    assert world.publish("--id", "x", "--again").returncode == 0
 
 
 def limited(size):

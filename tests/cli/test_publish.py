@@ -78,7 +78,10 @@ def test_the_same_id_re_reads_the_same_answer_at_no_charge(world):
     assert world.publish("--id", "week 1").returncode == 0
     first = (world.folder / "out" / "release.csv").read_text()
     shutil.rmtree(world.folder / "out")
-    again = world.publish("--id", "week 1")
+    refused = world.publish("--id", "week 1")
+    assert refused.returncode != 0
+    assert "--again" in refused.stderr or "again=True" in refused.stderr
+    again = world.publish("--id", "week 1", "--again")
     assert again.returncode == 0, again.stderr
     assert again.stdout.startswith("Told again: drawn on 20")
     assert "the data were not read" in (world.folder / "out" / "report.html").read_text()

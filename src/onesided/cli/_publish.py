@@ -24,7 +24,7 @@ from onesided.cli._schema import Declared, is_text, read_schema
 from onesided.cli._tables import expanded, reading
 from onesided.cli._terminal import Terminal
 from onesided.engine.kit import quoted
-from onesided.errors import LedgerUnavailableError, ParameterError
+from onesided.errors import LedgerUnavailableError, ParameterError, ReleaseExistsError
 from onesided.ledger import Ledger
 from onesided.policy import Policy
 from onesided.report import NewFolder, Publication, new_folder, write_folder
@@ -80,8 +80,11 @@ class Publish:
         bool, typer.Option("--further", help="Open a further policy in a ledger that has others.")
     ] = False
     id: Annotated[
-        str | None, typer.Option(help="Name of this release; its answer is drawn once.")
+        str | None, typer.Option(help="Name of this release; one that has an answer is refused.")
     ] = None
+    again: Annotated[
+        bool, typer.Option("--again", help="Tell the answer that --id has again, free of charge.")
+    ] = False
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what it would cost and give, and stop.")
@@ -188,6 +191,11 @@ def _published(
         question, new = asked.question(keys), ledger.head() == _EMPTY
         session = _session(asked, data, policy, ledger)
         told_again = _drawn(ledger, policy, asked.id)
+        if told_again is not None and not asked.again:
+            raise ReleaseExistsError(
+                f"The id {asked.id!r} has an answer, drawn on {told_again}.",
+                hint="Tell it again with --again, or draw anew under another --id.",
+            )
         step(1)
         # What is told again is about the data of then, and those of today are not read.
         looks = told_again is None and session.plan(question).affordable
