@@ -93,3 +93,13 @@ def test_removal_only_never_comes_without_its_warning(ask):
     assert told.count("a fraction of the table in the clear satisfies it") == 1
     if ask is not QUESTIONS["sample"]:
         assert "in the clear" not in str(ask(session(columns)).guarantee)
+
+
+def test_a_share_of_units_that_were_cut_is_not_certain():
+    """Somebody with the values 1 and 9 could be cut to 1, and counted as without any above 5."""
+    data = pl.DataFrame({"person": [1, 1, 2], "age": [1, 9, 1]})
+    session = od.Session(data, unit="person", policy=od.policy.addition_only(), budget=99)
+    asked = {"candidates": [5], "epsilon": 9, "max_groups": 1}
+    told = session.quantile("age", "1/2", on_excess="truncate", **asked)
+    with pytest.raises(errors.ParameterError, match="were cut"):
+        told.certified_share(5, of=2)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 import narwhals as nw
 from numpy.typing import NDArray
 
+from onesided.engine._reading import reading
+
 if TYPE_CHECKING:
     from onesided.engine._sampling import Draw, Samples
     from onesided.engine._subject import Subject
@@ -58,6 +60,18 @@ class Engine(ABC):
     @abstractmethod
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         """Aggregates, whole numbers in every column, as arrays."""
+
+    def groups(self, frame: Lazy) -> nw.DataFrame[Any]:
+        """Groups that occur, in memory. Secret.
+
+        Errors: DataError for bytes that an engine takes for text, which could not be told when all
+        is paid.
+        """
+        found = frame.collect()
+        if found.implementation.is_pyarrow():
+            with reading():
+                nw.to_native(found).validate(full=True)
+        return found
 
     @abstractmethod
     def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:

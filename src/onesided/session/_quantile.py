@@ -39,6 +39,7 @@ class QuantileRelease:
     below, above: bounds on how many are at or below, and above, each candidate (the last column:
     in all, and 0). A group's hold all at once with ``confidence``; certain sides are never wrong.
     one_each: whether nobody has more than one value, so that those are numbers of units.
+    whole: whether all values of a unit are counted; units that were cut may have others.
     """
 
     keys: PublicKeys
@@ -49,6 +50,7 @@ class QuantileRelease:
     above: Interval
     confidence: Number
     one_each: bool
+    whole: bool
     guarantee: Guarantee
     entry: int | None
     _make_frame: FrameMaker = field(repr=False, compare=False)
@@ -89,6 +91,12 @@ class QuantileRelease:
         Errors: ParameterError if no side is certain, or for a value that is no candidate.
         """
         place = self._place(candidate)
+        if not self.whole:
+            raise ParameterError(
+                "Nothing is certain here: units were cut to some of their values, and what was "
+                "cut may be above.",
+                hint='Use on_excess="keep" or "error"; below and above bound the data as cut.',
+            )
         if self.above.upper_certain:
             share = (of - self.above.upper[:, place]) / of
         elif self.below.lower_certain and self.one_each:
@@ -159,6 +167,7 @@ class Quantile(Grouped):
                 *_cumulated(mechanism, runs, self.confidence),
                 self.confidence,
                 groups.query.max_groups == 1,
+                groups.excess != "truncate",
                 plan.guarantee,
                 entry,
                 lambda columns: context.table.result(columns, like=names),

@@ -14,7 +14,7 @@ import numpy as np
 
 from onesided._numbers import Number, text, whole
 from onesided.engine.kit import LENGTH, LOWER, Column, KeyCodes, Lazy, first_groups
-from onesided.errors import DataError, KeysError, ParameterError, first_line
+from onesided.errors import KeysError, ParameterError
 from onesided.mechanism import UnknownKeys
 from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
@@ -268,17 +268,7 @@ def _counts(
         pairs = engine.distinct(rows.select(unit, *names))
         pairs = first_groups(engine, pairs, unit, names, most=most)
     # In the keys' own order: no engine's threads decide which draw is whose.
-    found = pairs.group_by(*names).agg(nw.len().alias(LENGTH)).sort(*names).collect()
-    if not found.implementation.is_pyarrow():
-        return found
-    try:  # bytes that Spark takes for text could not be told when all is paid
-        nw.to_native(found).validate(full=True)
-    except ValueError as error:
-        raise DataError(
-            f"Keys cannot be told: {first_line(error)}",
-            hint="A column of text holds bytes that are no UTF-8; decode them first.",
-        ) from error
-    return found
+    return engine.groups(pairs.group_by(*names).agg(nw.len().alias(LENGTH)).sort(*names))
 
 
 def _plan(context: QueryContext, query: GroupCount, mechanism: UnknownKeys) -> Plan:

@@ -95,7 +95,7 @@ def _instability(native: Any) -> str | None:
     left = [plan, *_parts(subqueries)]
     while left:
         node = left.pop()
-        name = node.nodeName().split(" ")[0]
+        name: str = node.nodeName().split(" ")[0]
         if name == "Deduplicate":
             # One of the rows that agree in some columns, whichever is met first. Spark ignores
             # capitals in their names, and counts a column twice that is named twice.
@@ -110,7 +110,7 @@ def _instability(native: Any) -> str | None:
         inner = list(_parts(node.expressions()))
         while inner:
             part = inner.pop()
-            kind = part.getClass().getSimpleName().rstrip("$")
+            kind: str = part.getClass().getSimpleName().rstrip("$")
             if kind not in _EXPRESSIONS:
                 return kind
             inner.extend(_parts(part.children()))
