@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import duckdb
 
-from onesided.engine.duckdb._text import quoted
+from onesided.engine.kit import quoted
 from onesided.errors import DataError, ParameterError, UnknownColumnError, first_line
 from onesided.schema import PATTERNS
 from onesided.store import read_toml
