@@ -74,7 +74,7 @@ def _one(experiment: Experiment, setup: Setup, out: Path, run: Mapper, report: P
     report(experiment.name, 0, len(jobs))
     rows = run(jobs, lambda done: report(experiment.name, done, len(jobs)))
     result = experiment.result(rows, setup)
-    files = _write(experiment, result, out)
+    files = _write(experiment, result, out, whole=not setup.quick)
     return Outcome(
         experiment=experiment,
         skipped=False,
@@ -85,9 +85,9 @@ def _one(experiment: Experiment, setup: Setup, out: Path, run: Mapper, report: P
     )
 
 
-def _write(experiment: Experiment, result: Result, out: Path) -> list[Path]:
+def _write(experiment: Experiment, result: Result, out: Path, *, whole: bool) -> list[Path]:
     files = _tables.write(result.rows, out / experiment.name)
-    if result.claims:
+    if whole:  # the quick form has too few repetitions to judge
         files.append(_verdicts.save(result.claims, out / experiment.name))
     for name, figure in result.figures.items():
         files.append(_png.write(figure, out / f"{name}.png"))
