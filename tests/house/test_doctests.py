@@ -1,51 +1,51 @@
-"""Examples in docstrings run, and say what the code says."""
+"""The examples in docstrings run, and public names without one are counted down."""
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import pytest
 
-PACKAGES = ["policy", "linear", "mechanism", "bounds", "noise", "accounting"]
-# Public classes and functions that have no example yet; none may be added.
-MOST_WITHOUT = 104
+import onesided
+
+# Parts that need what may not be there, or that run when they are imported.
+APART = ("onesided.engine.spark",)
+MODULES = sorted(
+    found.name
+    for found in pkgutil.walk_packages(onesided.__path__, "onesided.")
+    if not found.name.startswith(APART) and not found.name.endswith("__main__")
+)
+PACKAGES = [
+    name
+    for name in ("onesided", *MODULES)
+    if not any(part.startswith("_") for part in name.split("."))
+]
+# How many public classes and functions still lack an example. It only goes down.
+WITHOUT = 274
 
 
-def modules():
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    ran = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert ran.failed == 0
+
+
+def without_example():
+    """Public classes and functions whose docstring has no example."""
+    missing = set()
     for package in PACKAGES:
-        whole = importlib.import_module(f"onesided.{package}")
-        yield whole.__name__
-        for found in pkgutil.walk_packages(whole.__path__, f"{whole.__name__}."):
-            yield found.name
+        module = importlib.import_module(package)
+        for name in getattr(module, "__all__", ()):
+            found = getattr(module, name)
+            plain = inspect.isclass(found) or inspect.isfunction(found)
+            if plain and ">>>" not in (found.__doc__ or ""):
+                missing.add(f"{found.__module__}.{found.__qualname__}")
+    return sorted(missing)
 
 
-@pytest.mark.parametrize("name", ["onesided._frozen", *modules()])
-def test_examples_run(name):
-    result = doctest.testmod(importlib.import_module(name), raise_on_error=False)
-    assert not result.failed
-
-
-def public():
-    for package in PACKAGES:
-        whole = importlib.import_module(f"onesided.{package}")
-        for name in whole.__all__:
-            value = getattr(whole, name)
-            if callable(value) and getattr(value, "__module__", "").startswith("onesided."):
-                yield f"{package}.{name}", value
-
-
-def test_no_public_name_is_added_without_an_example():
-    without = sorted(name for name, value in public() if ">>>" not in (value.__doc__ or ""))
-    assert len(without) <= MOST_WITHOUT, without
-
-
-def test_the_check_sees_an_example_that_is_wrong():
-    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
-
-    class Wrong:
-        """>>> 1 + 1
-        3
-        """
-
-    (example,) = finder.find(Wrong, "Wrong", globs={})
-    assert runner.run(example, out=lambda _: None).failed == 1
+def test_public_names_have_examples():
+    missing = without_example()
+    assert len(missing) <= WITHOUT, "\n".join(missing)

@@ -40,7 +40,7 @@ def test_delta_is_charged_and_ends():
     ((edge, spent),) = answer.guarantee.delta.items()
     assert 0 < spent <= Fraction("6e-4")
     assert answer.guarantee.epsilon == {edge: 1}
-    again = asked.enclose(**ASK, delta="6e-4", id="once")
+    again = asked.enclose(**ASK, delta="6e-4", id="once", again=True)
     assert again.frame.equals(answer.frame)
     with pytest.raises(errors.BudgetExceededError):
         asked.enclose(**ASK, delta="6e-4")

@@ -73,11 +73,11 @@ def test_two_columns_make_a_table(method):
 def test_the_same_id_reads_the_answer_and_another_method_is_another_question():
     asked = session()
     first = asked.histogram("age", **ASK, method="dawa", id="ages")
-    again = asked.histogram("age", **ASK, method="dawa", id="ages")
+    again = asked.histogram("age", **ASK, method="dawa", id="ages", again=True)
     assert np.array_equal(first.estimate, again.estimate)
     assert asked.spent == {SS: 1, SO: 1}
     for other in ("ahp", "counts"):
-        with pytest.raises(errors.LedgerFormatError, match="another question"):
+        with pytest.raises(errors.ReleaseExistsError, match="another question"):
             asked.histogram("age", **ASK, method=other, id="ages")
 
 

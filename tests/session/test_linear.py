@@ -339,7 +339,7 @@ def test_a_stored_answer_is_read_again_and_never_drawn_again():
     asked = session(range(10), NEAR(radius=1), budget=1)
     ask = {"bins": range(11), "epsilon": 1, "id": "first"}
     one = asked.ranges("x", "all", **ask)
-    again = asked.ranges("x", "all", **ask)
+    again = asked.ranges("x", "all", **ask, again=True)
     assert again.noisy.tolist() == one.noisy.tolist()
     assert again.frame.equals(one.frame)
     assert asked.remaining["point -> point nearby"] == 0

@@ -216,7 +216,7 @@ def test_asking_again_reads_the_stored_answer(engine):
     made = session(engine(WALKS))
     ask = {"by": "place", "order": "time", "n": 2, "max_groups": 2, "epsilon": 2, "id": "w"}
     assert grams(made.ngrams(**ask), 2) == grams(made.ngrams(**ask), 2)
-    with pytest.raises(errors.LedgerFormatError):
+    with pytest.raises(errors.ReleaseExistsError):
         made.ngrams(**{**ask, "n": 3})
 
 

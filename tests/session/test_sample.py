@@ -239,7 +239,7 @@ def test_a_sample_is_not_kept_and_not_drawn_again(tmp_path):
     made.sample(epsilon=1, id="spring")
     spent = made.spent
     with pytest.raises(errors.LedgerError, match="not kept") as caught:
-        made.sample(epsilon=1, id="spring")
+        made.sample(epsilon=1, id="spring", again=True)
     assert "copy that you saved" in caught.value.hint
     assert made.spent == spent
     made.ledger.close()

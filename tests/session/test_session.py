@@ -97,15 +97,23 @@ def test_the_charge_is_on_record_when_noise_is_drawn():
 def test_the_same_id_is_answered_once_and_re_read_after(tmp_path):
     asked = session(ledger=tmp_path / "l.db")
     first = asked.count(**ASK, epsilon="1/2", id="monday")
-    again = session(ledger=tmp_path / "l.db").count(**ASK, epsilon="1/2", id="monday")
+    with pytest.raises(errors.ReleaseExistsError, match="already has an answer") as refused:
+        session(ledger=tmp_path / "l.db").count(**ASK, epsilon="1/2", id="monday")
+    assert refused.value.values["number"] == first.entry
+    again = session(ledger=tmp_path / "l.db").count(
+        **ASK, epsilon=Fraction(1, 2), id="monday", again=True
+    )
     assert again.columns() == first.columns()
-    assert again.entry == first.entry
+    assert (again.entry, again.guarantee) == (first.entry, first.guarantee)
+    assert (first.told_again, again.told_again) == (False, True)
+    assert str(again).startswith("Told again: drawn on 2")
+    assert "the data were not read" in repr(again)
     assert session(ledger=tmp_path / "l.db").spent == {EDGE: Fraction(1, 2)}
-    with pytest.raises(errors.LedgerFormatError, match="another question"):
-        asked.count(by="place", keys=["a"], max_groups=2, epsilon="1/2", id="monday")
-    with pytest.raises(errors.LedgerFormatError, match="another question"):
+    with pytest.raises(errors.ReleaseExistsError, match="another question"):
+        asked.count(by="place", keys=["a"], max_groups=2, epsilon="1/2", id="monday", again=True)
+    with pytest.raises(errors.ReleaseExistsError, match="another question"):
         asked.count(**ASK, epsilon="1/4", id="monday")
-    with pytest.raises(errors.LedgerFormatError, match="another question"):
+    with pytest.raises(errors.ReleaseExistsError, match="another question"):
         asked.count(**ASK, epsilon="1/2", id="monday", where="person > 1")
 
 
@@ -119,7 +127,7 @@ def test_a_crash_between_charge_and_answer_loses_the_answer_not_the_charge(tmp_p
     after = session(ledger=tmp_path / "l.db")
     assert after.spent == {EDGE: Fraction(1, 2)}
     with pytest.raises(errors.LedgerError, match="spent"):
-        after.count(**ASK, epsilon="1/2", id="x")
+        after.count(**ASK, epsilon="1/2", id="x", again=True)
 
 
 def test_another_policy_or_budget_on_the_same_ledger_is_refused(tmp_path):

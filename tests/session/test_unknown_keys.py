@@ -149,7 +149,7 @@ def test_key_types_survive_the_ledger(dtype):
     data = pl.DataFrame({"person": [1, 2], "minor": [False, False], "key": column})
     made = session(data)
     first = made.discover(by="key", epsilon=EXACT, max_groups=1, id="k")
-    again = made.discover(by="key", epsilon=EXACT, max_groups=1, id="k")
+    again = made.discover(by="key", epsilon=EXACT, max_groups=1, id="k", again=True)
     assert first.frame.equals(again.frame)
     assert first.entry == again.entry
     assert sorted(map(str, first.frame["key"])) == sorted(map(str, column))
@@ -161,12 +161,12 @@ def test_key_types_survive_the_ledger(dtype):
 def test_asking_again_reads_the_stored_answer_and_another_question_is_refused(engine):
     made = session(engine(VISITS), noise=NotPrivateSeededNoise(1))
     first = made.discover(by="place", epsilon=1, max_groups=2, id="q")
-    again = made.discover(by="place", epsilon=1, max_groups=2, id="q")
+    again = made.discover(by="place", epsilon=1, max_groups=2, id="q", again=True)
     assert found(first, "place") == found(again, "place")
     assert made.spent["sensitive -> open"] == 1
     for other in ({"threshold": 1}, {"max_groups": 1}, {"by": "hour"}, {"epsilon": 2}):
         question = {"by": "place", "epsilon": 1, "max_groups": 2, "id": "q", **other}
-        with pytest.raises(errors.LedgerFormatError):
+        with pytest.raises(errors.ReleaseExistsError):
             made.discover(**question)
 
 
@@ -256,7 +256,7 @@ def test_null_units_are_refused_and_empty_tables_have_no_keys(engine):
     hidden = session(engine({"person": [1, 2], "place": ["a", "b"], "minor": [True, True]}))
     release = hidden.discover(by="place", epsilon=1, max_groups=1, id="e")
     assert read(release.frame)["place"] == []
-    again = hidden.discover(by="place", epsilon=1, max_groups=1, id="e")
+    again = hidden.discover(by="place", epsilon=1, max_groups=1, id="e", again=True)
     assert read(again.frame)["place"] == []
 
 

@@ -68,8 +68,31 @@ def test_means_and_variances_on_every_engine(engine):
     by_place = asked.mean(
         "age", bounds=(0, 100), epsilon=BIG, by="place", keys=["a", "b"], max_groups=2
     )
-    # person 4 is at b twice, so its sum there is 160, clipped to 100
-    assert by_place.estimate.tolist() == pytest.approx([109 / 3, 55], abs=0.01)
+    # person 4 is at b twice, and counts there once, with its own mean
+    assert by_place.estimate.tolist() == pytest.approx([109 / 3, 45], abs=0.01)
+
+
+def test_a_mean_is_of_each_units_own_mean_on_every_engine(engine):
+    """Rows are clipped and rounded one by one, added up and divided down to a whole step."""
+    rows = [(1, -7.0), (1, -4.0), (1, -4.0), (2, 90.0), (2, 3.0), (3, 2.25), (4, -100.0), (4, 1.0)]
+    table = {"person": [who for who, _ in rows], "value": [value for _, value in rows]}
+    own = [-15 // 3, (20 + 3) // 2, 2, (-8 + 1) // 2]
+    asked = session(engine(table))
+    told = asked.mean("value", bounds=(-8, 20), epsilon=BIG)
+    assert told.value == pytest.approx(np.mean(own), abs=0.01)
+    assert "counts once, with its own mean" in told.guarantee.about
+    spread = asked.variance("value", bounds=(-8, 20), epsilon=BIG)
+    assert spread.value == pytest.approx(np.var(own), abs=0.5)
+    halves = session(engine(table)).mean("value", bounds=(-8, 20), step="1/4", epsilon=BIG)
+    fine = [-5, 11.5, 2.25, -3.5]
+    assert halves.value == pytest.approx(np.mean(fine), abs=0.01)
+
+
+def test_nobody_counts_more_for_having_more_rows():
+    many = [i for i in range(400) for _ in range(5)]
+    ages = [20 + i % 40 for i in many]
+    asked = session(pl.DataFrame({"person": many, "age": ages}), policy=od.policy.unbounded())
+    assert asked.mean("age", bounds=(18, 90), epsilon=50).value == pytest.approx(39.5, abs=1)
 
 
 def test_histograms_and_quantiles_on_every_engine(engine):
@@ -207,10 +230,10 @@ def test_asking_again_with_the_same_id_reads_the_answer():
     ):
         name = str(ask)
         first, left = ask(id=name), asked.remaining
-        again = ask(id=name)
+        again = ask(id=name, again=True)
         assert str(again.frame) == str(first.frame)
         assert asked.remaining == left
-    with pytest.raises(errors.LedgerFormatError, match="another question"):
+    with pytest.raises(errors.ReleaseExistsError, match="another question"):
         asked.mean("age", bounds=(0, 100), epsilon=1, id=name)
 
 

@@ -247,6 +247,11 @@ CASES = (
     ("presence", Variance("value", bounds=(10, 30), epsilon=6), (10, 20)),
     ("presence", Mean("value", bounds=(-1, 0), epsilon=6), (-1, 0)),
     ("both", Mean("value", bounds=(-6, -5), epsilon=6), (-6, 0)),
+    # A unit's own mean rises when its smaller row goes, whatever the signs.
+    ("presence", Mean("value", bounds=(0, 5), epsilon=6), (0, 1, 5)),
+    ("presence", Mean("value", bounds=(1, 2), epsilon=6), (1, 2)),
+    ("presence two", Mean("value", bounds=(0, 9), epsilon=6), (0, 9)),
+    ("both", Mean("value", bounds=(0, 5), epsilon=6), (1, 5)),
 )
 
 
@@ -266,7 +271,7 @@ def test_no_value_question_loses_more_than_its_charge(name, by):
         groups["max_groups"] = 2  # and nobody is in more
     values = {"bounds": (-2, 3), "missing": "drop", "epsilon": 6}
     pool = [record for record in POOL if not by or name in PARTIAL or len(record) < 2]
-    for question in (Sum, Variance):
+    for question in (Sum, Mean, Variance):
         asked = Asked(question("value", **groups, **values), POLICIES[name])
         assert worst(asked, name, pool, groups=BY_PLACE if by else ALL)
 
@@ -345,7 +350,7 @@ def test_presence_in_more_places_than_are_counted(excess):
     groups = {"by": "place", "keys": ["q", "p"], "on_excess": excess}
     if excess != "keep":
         groups["max_groups"] = 1 if excess == "truncate" else 2
-    for question in (Sum, Variance):
+    for question in (Sum, Mean, Variance):
         made = question("value", bounds=(-2, 1), missing="drop", epsilon=6, **groups)
         asked = Asked(made, POLICIES["presence"])
         assert worst(asked, "presence", POOL, groups=BY_PLACE)
@@ -361,6 +366,43 @@ def test_a_charge_for_falls_alone_would_be_seen():
     asked.mechanism = replace(asked.mechanism, squares=one_sided)
     with pytest.raises(AssertionError):
         worst(asked, "presence", records((-5, 5)), groups=ALL)
+
+
+def test_a_mean_priced_as_one_that_only_falls_would_be_seen():
+    """A sum of rows >= 0 only falls when a row goes. A unit's own mean does not."""
+    asked = Asked(Mean("value", bounds=(0, 5), epsilon=6), POLICIES["presence"])
+    total = asked.mechanism.total
+    assert not isinstance(total.mechanism.lower_rate, type(od.INFINITE))
+    falls = od.mechanism.Sums(total.mechanism.upper_rate, od.INFINITE)
+    asked.mechanism = replace(asked.mechanism, total=replace(total, mechanism=falls))
+    with pytest.raises(AssertionError):
+        worst(asked, "presence", records((1, 5)), groups=ALL)
+
+
+@pytest.mark.parametrize(("name", "reached"), [("sensitive", 2.9), ("presence", 1.4)])
+def test_a_mean_of_a_session_end_to_end(name, reached):
+    """Every noise path of the shipped question, from the table to the published frame."""
+    values = tuple(
+        Record(whose, frozenset(held))
+        for whose in (("sensitive", "open") if name == "sensitive" else ("unit",))
+        for held in (("0",), ("2",), ("0", "2"))
+    )
+
+    def program(data, noise):
+        rows = [
+            (person, record.kind == "sensitive", "p", int(held))
+            for person, record in enumerate(data)
+            for held in sorted(record.value)
+        ]
+        frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+        session = od.Session(frame, unit="person", policy=POLICIES[name], budget=6, noise=noise)
+        told = session.mean("value", bounds=(0, 2), epsilon=6)
+        return tuple(told.frame.row(0))
+
+    world = Universe(units=1, values=values)
+    report = verify.exact(program, POLICIES[name], world, tail=1e-5)
+    assert report.keeps(6)
+    assert report.loss > reached  # of 3 for the total, and where one row goes of two, half
 
 
 @pytest.mark.parametrize("name", ["addition", "removal"])

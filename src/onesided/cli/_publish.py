@@ -28,7 +28,7 @@ from onesided.errors import LedgerUnavailableError, ParameterError, ReleaseExist
 from onesided.ledger import Ledger
 from onesided.policy import Policy
 from onesided.report import NewFolder, Publication, new_folder, write_folder
-from onesided.session import Count, Plan, Release, Session
+from onesided.session import Count, CountRelease, Plan, Session
 
 _LEDGER = "onesided.ledger.db"
 _EMPTY = "0" * 64  # the head of a ledger without rows
@@ -138,6 +138,7 @@ class Publish:
             counted=self.count,
             where=self.where,
             id=self.id,
+            again=self.again,
         )
 
 
@@ -280,7 +281,7 @@ Positions = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]
 def _publication(
     asked: Publish,
     session: Session,
-    release: Release,
+    release: CountRelease,
     positions: Positions,
     told_again: str | None,
 ) -> Publication:

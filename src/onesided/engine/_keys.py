@@ -52,6 +52,10 @@ class PublicKeys:
         """The keys column by column, as arrays."""
         return dict(zip(self.names, self.arrays, strict=True))
 
+    def labels(self) -> list[Any]:
+        """Each group's key: a value where there is one grouping column, else a tuple."""
+        return [row[0] for row in self.rows] if len(self.names) == 1 else list(self.rows)
+
     def part(self, places: IntArray) -> PublicKeys:
         """Some of the keys, in the order of ``places``."""
         return PublicKeys(self.names, tuple(array[places] for array in self.arrays), len(places))

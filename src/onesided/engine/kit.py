@@ -1,6 +1,7 @@
 """What questions need of engines beside the public names."""
 
 from onesided.engine._first_groups import first_groups
+from onesided.engine._folder import WRITERS, new_folder, require_formats
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._keys import Key, check_types
 from onesided.engine._protocol import LENGTH, Column, Lazy
@@ -14,6 +15,7 @@ __all__ = [
     "LENGTH",
     "LOWER",
     "ORDER",
+    "WRITERS",
     "Column",
     "Cut",
     "Draw",
@@ -25,7 +27,9 @@ __all__ = [
     "first_groups",
     "look",
     "missing",
+    "new_folder",
     "quoted",
+    "require_formats",
     "require_rowwise",
     "whole_of",
 ]

@@ -137,6 +137,11 @@ class Monitor:
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        rules = self._rules
+        places = len(rules.keys.rows)
+        return f"Monitor({places:,} places, policy {rules.policy.name!r}, ε = {rules.epsilon})"
+
     def step(
         self,
         batch: object = None,

@@ -20,7 +20,7 @@ ANY: Final = "*"
 _EDGE: Final = Edge("sensitive values", "any values")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Attributes(Policy):
     """A record is a value per attribute; its sensitive values may become any, all at once.
 

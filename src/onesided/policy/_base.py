@@ -21,6 +21,7 @@ from onesided.policy._predicate import Rule
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 
 VERSION: Final = 1
+_SHOWN: Final = 4
 Made_co = TypeVar("Made_co", covariant=True)
 
 
@@ -212,6 +213,11 @@ class Policy(ABC):
                 "universe; onesided.policy.joint_records(first, second, groups=...) lists them.",
             )
         return decided
+
+    def __repr__(self) -> str:
+        names = [edge.name for edge in self.edges]
+        more = f", and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+        return f"{type(self).__name__}({self.name!r}: {', '.join(names[:_SHOWN])}{more})"
 
     def __and__(self, other: Policy) -> Policy:
         """What two releases, one under each policy, protect together."""

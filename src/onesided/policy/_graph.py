@@ -26,7 +26,7 @@ _ENDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Graph(Policy):
     """One value per record; a value must be able to pass as its neighbours (Blowfish).
 

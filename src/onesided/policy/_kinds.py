@@ -21,7 +21,7 @@ from onesided.policy._predicate import Predicate, Rule
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class KindPolicy(Policy):
     """Records have kinds; along an edge, a record of one kind may pass as *any* of the other.
 

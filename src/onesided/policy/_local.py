@@ -16,7 +16,7 @@ from onesided.policy._shift import Edge, GroupCount, Record, Shift
 from onesided.policy._words import likely, some
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Local(Policy):
     """One person's own input: which letters of an alphabet must be able to pass as which.
 

@@ -27,7 +27,7 @@ _ENTER: Final = Edge(ABSENT, "point by a source")
 _MOST_STEPS: Final = 10**6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Neighbourhood(Policy):
     """Points within ``radius`` may pass as each other; by a source, also as absent, and back.
 

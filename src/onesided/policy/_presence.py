@@ -21,7 +21,7 @@ _EDGE: Final = Edge("present", "not present")
 _MOST_SETS: Final = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Presence(Policy):
     """A unit is the set of groups it is in; a move drops some of them and never adds any.
 

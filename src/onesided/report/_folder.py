@@ -21,7 +21,7 @@ from onesided.report._page import Page
 from onesided.report._render import write
 from onesided.report._spreadsheet import csv_text
 from onesided.report._target import NewFolder, unwritable
-from onesided.session import Release
+from onesided.session import CountRelease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Publication:
     told_again: when the answer was drawn, if it was told from the ledger and no data were read.
     """
 
-    release: Release
+    release: CountRelease
     policy: Policy
     entries: tuple[Entry, ...]
     head: str

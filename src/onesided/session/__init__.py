@@ -1,19 +1,19 @@
 """Sessions: tables, units, public keys and contribution bounds, each engine doing its own work."""
 
-from onesided.session._above import Above, AboveRelease
+from onesided.session._above import Above, AboveRelease, AtMost
 from onesided.session._count import Count
 from onesided.session._diagnostics import Diagnostics
 from onesided.session._enclosed import Enclosed
 from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
-from onesided.session._histogram import Histogram, HistogramRelease
-from onesided.session._histogram_methods import ShapedRelease
+from onesided.session._histogram import Histogram
+from onesided.session._histogram_release import HistogramRelease
 from onesided.session._ngrams import Ngrams
 from onesided.session._own_mechanism import OwnMechanism, OwnRelease
 from onesided.session._plan import Option, Plan
 from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import Question
-from onesided.session._release import Release
+from onesided.session._release import CountRelease, Release
 from onesided.session._sample import Sample, SampleRelease, Total
 from onesided.session._session import Session
 from onesided.session._top_k import TopK, TopKRelease
@@ -29,7 +29,9 @@ __all__ = [
     "Above",
     "AboveRelease",
     "Assurance",
+    "AtMost",
     "Count",
+    "CountRelease",
     "Diagnostics",
     "Discover",
     "Enclosed",
@@ -54,7 +56,6 @@ __all__ = [
     "Sample",
     "SampleRelease",
     "Session",
-    "ShapedRelease",
     "Sum",
     "TopK",
     "TopKRelease",

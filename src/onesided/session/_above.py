@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import text, whole
+from onesided._numbers import whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
-from onesided.mechanism import SparseAnswers, SparseVector
+from onesided.mechanism import Interval, SparseAnswers, SparseVector
 from onesided.noise import IntArray, Noise
-from onesided.policy import Guarantee
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import FrameMaker
+from onesided.session._release import Release
+from onesided.session._text import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,13 @@ class Above(Grouped):
     max_answers: None never stops; it then costs ε/ℓ0 per count.
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: as for :class:`onesided.session.TopK`.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session.above(1, max_answers=1, by="place", keys=["a", "b"], epsilon=90).above
+    ['b']
     """
 
     threshold: int | Sequence[int] | Mapping[Any, int]
@@ -45,7 +52,6 @@ class Above(Grouped):
             epsilon=self.epsilon,
             max_answers=self.max_answers,
         )
-        levels = mechanism.thresholds
         plan = groups.plan(context, mechanism, certain=("upper",))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
@@ -53,46 +59,63 @@ class Above(Grouped):
 
         def result(answer: Answer, entry: int | None) -> AboveRelease:
             return AboveRelease(
-                groups.keys,
-                SparseAnswers(
+                keys=groups.keys,
+                answers=SparseAnswers(
                     certified=np.asarray(answer["certified"], dtype=np.bool_),
                     answered=np.asarray(answer["answered"], dtype=np.bool_),
                     values=np.asarray(answer["values"], dtype=np.int64),
                 ),
-                mechanism,
-                plan.guarantee,
-                entry,
-                groups.frames(context),
+                mechanism=mechanism,
+                **groups.published(context, plan, entry),
             )
 
-        about = {
-            "thresholds": list(levels) if isinstance(levels, tuple) else levels,
-            "max_answers": mechanism.max_answers,
-            "rate": text(mechanism.upper_rate),
-        }
-        return groups.prepared(
-            context, plan, about=about, draw=draw, result=result, label="threshold on the"
-        )
+        return groups.prepared(context, plan, draw=draw, result=result, label="threshold on the")
 
 
 @dataclass(frozen=True, slots=True)
-class AboveRelease:
+class AtMost(Above):
+    """Which groups certainly have at most ``threshold`` units? Never stops, and costs ε/ℓ0.
+
+    threshold: one for all, or one for each key, in the keys' order or by key.
+    The other arguments are those of :class:`onesided.session.Grouped`.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session.at_most(1, by="place", keys=["a", "b"], epsilon=90).at_most()
+    ['a']
+    """
+
+    max_answers: None = field(default=None, init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AboveRelease(Release):
     """Which groups certainly have at most a threshold; noisy counts of others. All public.
 
     keys: all groups asked for, in the order they were asked. answers: what became of each.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> release = session.at_most(1, by="place", keys=["a", "b"], epsilon=90)
+    >>> release.at_most(), release.above, release.not_reached
+    (['a'], ['b'], [])
     """
 
     keys: PublicKeys
     answers: SparseAnswers
     mechanism: SparseVector
-    guarantee: Guarantee
-    entry: int | None
-    _make_frame: FrameMaker = field(repr=False, compare=False)
 
     @property
-    def at_most(self) -> list[Any]:
-        """The groups certified to have at most their threshold."""
-        return self._named(self.answers.certified)
+    def title(self) -> str:
+        """What it is, in a few words."""
+        parts = ((self.answers.certified, "certified"), (self.answers.answered, "unknown"))
+        told = ", ".join(f"{int(chosen.sum()):,} {word}" for chosen, word in parts)
+        groups, left_out = many(len(self.keys.rows), "group"), len(self.not_reached)
+        return f"Thresholds on {groups}: {told}, {left_out:,} not reached"
 
     @property
     def above(self) -> list[Any]:
@@ -104,33 +127,44 @@ class AboveRelease:
         """The groups that the limit on answers left out."""
         return self._named(~(self.answers.certified | self.answers.answered))
 
+    def at_most(self, threshold: int | None = None) -> list[Any]:
+        """The groups certified to have at most ``threshold``; by default, each at most its own."""
+        if threshold is None:
+            return self._named(self.answers.certified)
+        chosen = self.certified(threshold)
+        return [label for label, sure in zip(self.labels, chosen, strict=True) if sure]
+
     @property
-    def frame(self) -> Any:
+    def interval(self) -> Interval:
+        """The groups reached: at most the threshold where certified, else the noisy count."""
+        levels = np.broadcast_to(np.asarray(self.mechanism.thresholds), len(self.keys.rows))
+        upper = np.where(self.answers.certified, levels, self.answers.values)[self._reached]
+        return Interval(np.zeros_like(upper), upper, True, True)  # noqa: FBT003
+
+    @property
+    def labels(self) -> list[Any]:
+        """The groups reached."""
+        return self.keys.part(self._reached).labels()
+
+    @property
+    def _reached(self) -> IntArray:
+        return np.flatnonzero(self.answers.certified | self.answers.answered)
+
+    def columns(self) -> dict[str, list[Any]]:
         """The groups reached: the keys, then certified, upper, upper_certain.
 
         ``upper`` is the threshold where certified, the noisy count elsewhere.
         """
-        reached = np.flatnonzero(self.answers.certified | self.answers.answered)
-        levels = np.broadcast_to(np.asarray(self.mechanism.thresholds), self.keys.size)
-        upper = np.where(self.answers.certified, levels, self.answers.values)
-        return self._make_frame(
-            {
-                **self.keys.part(reached).columns(),
-                "certified": self.answers.certified[reached].tolist(),
-                "upper": upper[reached].tolist(),
-                "upper_certain": [True] * reached.size,
-            }
-        )
+        reached = self._reached
+        return {
+            **self.keys.part(reached).columns(),
+            "certified": self.answers.certified[reached].tolist(),
+            "upper": self.interval.upper.tolist(),
+            "upper_certain": [True] * reached.size,
+        }
 
     def _named(self, chosen: NDArray[np.bool_]) -> list[Any]:
-        rows = self.keys.part(np.flatnonzero(chosen)).rows
-        return [row[0] for row in rows] if len(self.keys.names) == 1 else list(rows)
-
-    def __str__(self) -> str:
-        return (
-            f"{len(self.at_most):,} groups certified, {len(self.above):,} unknown, "
-            f"{len(self.not_reached):,} not reached. {self.guarantee}"
-        )
+        return self.keys.part(np.flatnonzero(chosen)).labels()
 
 
 def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:

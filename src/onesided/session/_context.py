@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import narwhals as nw
 
 from onesided.engine import Table
 from onesided.engine.kit import Lazy, require_rowwise
 from onesided.errors import DataError, PolicyError
+from onesided.ledger import Account
 from onesided.policy import Policy, Predicate
 
 
@@ -25,8 +25,7 @@ class QueryContext:
     policy: Policy
     unit: str | None
     table: Table
-    remaining: Mapping[str, Fraction]
-    delta_remaining: Mapping[str, Fraction]
+    account: Account
 
     @property
     def schema(self) -> Mapping[str, nw.dtypes.DType]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onesided._numbers import INFINITE, Number, text
+from onesided._numbers import INFINITE, Number
 from onesided.mechanism import Counts, Cumulative, StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
@@ -15,7 +15,7 @@ from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Option
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Release, bounds
+from onesided.session._release import CountRelease, bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +25,20 @@ class Count(Grouped):
     confidence: how often a bound holds that is not certain, for each group on its own.
     correction: "median" or "mean" takes the noise's centre out of the estimate; "none" leaves it.
     The other arguments are those of :class:`onesided.session.Grouped`.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> release = session.count(by="place", keys=["a", "b"], epsilon=90)
+    >>> release.interval.upper.tolist()
+    [1, 3]
     """
 
     confidence: Number = CONFIDENCE
     correction: Correction = "median"
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, CountRelease]:
         """Check and price the question. Looks at no row."""
         groups = self.groups(context)
         mechanism = groups.for_policy(
@@ -44,30 +52,24 @@ class Count(Grouped):
             standard_deviation=deviation(mechanism),
             bias=residual_bias(mechanism, self.correction),
             why=reason(mechanism),
-            others=self._others(context, groups),
+            alternatives=lambda: self._others(context, groups),
         )
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.noisy(counts, noise=noise)}
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def result(answer: Answer, entry: int | None) -> CountRelease:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
-            return Release(
+            return CountRelease(
                 keys=groups.keys,
                 noisy=noisy,
                 mechanism=mechanism,
                 confidence=self.confidence,
-                guarantee=plan.guarantee,
-                entry=entry,
-                interval=bounds(mechanism, noisy, self.confidence),
-                _make_frame=groups.frames(context),
+                bounds=bounds(mechanism, noisy, self.confidence),
+                **groups.published(context, plan, entry),
             )
 
-        rates = {
-            "upper_rate": text(mechanism.upper_rate),
-            "lower_rate": text(mechanism.lower_rate),
-        }
-        return groups.prepared(context, plan, about=rates, draw=draw, result=result)
+        return groups.prepared(context, plan, draw=draw, result=result)
 
     def _others(self, context: QueryContext, groups: Groups) -> tuple[Option, ...]:
         """The same counts if everybody's every fact were hidden."""

@@ -26,7 +26,15 @@ Inspected: TypeAlias = Grouped | RangeQuery
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """Facts about the real data for the curator's eyes. NOT for publication."""
+    """Facts about the real data for the curator's eyes. NOT for publication.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session.inspect(od.Count(by="place", keys=["a"], epsilon=1)).counted_outside_keys
+    3
+    """
 
     rows: int
     rows_without_unit: int

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from onesided._numbers import Infinite, Number, positive, text
+from onesided._numbers import Infinite, Number, positive
 from onesided.errors import UnprotectableError
 from onesided.mechanism import TruncatedCounts
 from onesided.noise import IntArray, Noise
@@ -32,6 +32,14 @@ class Enclosed(Grouped):
         ``delta_budget`` must allow it. Less than one in the number of units is usual.
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: UnprotectableError where the policy lets a count rise.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000, delta_budget=1)
+    >>> release = session.enclose(by="place", keys=["a", "b"], epsilon=1, delta="1/100")
+    >>> release.interval.lower_certain, release.interval.upper_certain
+    (True, True)
     """
 
     delta: Number = field(kw_only=True)
@@ -68,15 +76,11 @@ class Enclosed(Grouped):
                 (True, True),
                 keys=groups.keys,
                 confidence=1,
-                guarantee=plan.guarantee,
-                entry=entry,
-                _make_frame=groups.frames(context),
+                **groups.published(context, plan, entry),
             )
 
-        about = {"rate": text(mechanism.upper_rate), "width": mechanism.width}
-        return groups.prepared(
-            context, plan, about=about, draw=draw, result=result, label="two-sided bounds on the"
-        )
+        label = "two-sided bounds on the"
+        return groups.prepared(context, plan, draw=draw, result=result, label=label)
 
 
 def _plan(

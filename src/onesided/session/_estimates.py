@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,19 +12,26 @@ from numpy.typing import NDArray
 from onesided._numbers import Number, round_down, round_up
 from onesided.engine import PublicKeys
 from onesided.mechanism import Interval
-from onesided.policy import Guarantee
-from onesided.session._release import FrameMaker
+from onesided.session._release import Release, sides
+from onesided.session._text import many, table
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Estimates:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Estimates(Release):
     """One number per group with bounds, in the column's own unit. Everything here is public.
 
     what: the statistic's name. A certain side is never wrong about the data named in
-    ``guarantee``; the other holds per group with the confidence asked for. entry: its number in
-    the ledger; None if it cost nothing.
+    ``guarantee``; the other holds per group with the confidence asked for.
+
+    >>> import polars as pl, onesided as od
+    >>> gifts = pl.DataFrame({"person": [1, 2, 3], "gift": [10, 20, 60]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(gifts, unit="person", policy=policy, budget=1000)
+    >>> release = session.sum("gift", bounds=(0, 100), epsilon=900)
+    >>> release.interval.upper_certain, int(release.interval.upper[0]) >= 90
+    (True, True)
     """
 
     what: str
@@ -35,9 +42,6 @@ class Estimates:
     lower_certain: bool
     upper_certain: bool
     confidence: Number
-    guarantee: Guarantee
-    entry: int | None
-    _make_frame: FrameMaker = field(repr=False, compare=False)
 
     @classmethod
     def of(
@@ -61,35 +65,31 @@ class Estimates:
         )
 
     @property
-    def frame(self) -> Any:
-        """A table of the caller's own type.
+    def title(self) -> str:
+        """What it is, in a few words."""
+        groups = f" of {many(self.estimate.size, 'group')}" if self.keys.names else ""
+        return f"{self.what[:1].upper()}{self.what[1:]}{groups}"
 
-        Columns: the keys, then estimate, lower, upper, lower_certain, upper_certain.
-        """
-        return self._make_frame(self.columns())
+    @property
+    def interval(self) -> Interval:
+        """The bounds, a row per group."""
+        return Interval(self.lower, self.upper, self.lower_certain, self.upper_certain)  # type: ignore[arg-type] # in the column's unit
+
+    @property
+    def labels(self) -> list[Any]:
+        """The groups."""
+        return self.keys.labels()
 
     def columns(self) -> dict[str, list[Any]]:
-        """The same column by column, as plain Python values."""
-        size = self.estimate.size
+        """The keys, then estimate, lower, upper, lower_certain, upper_certain."""
         return {
             **self.keys.columns(),
             "estimate": self.estimate.tolist(),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "lower_certain": [self.lower_certain] * size,
-            "upper_certain": [self.upper_certain] * size,
+            **sides(self.interval),
         }
 
-    @property
-    def value(self) -> float:
-        """The estimate of a question without groups."""
-        (single,) = self.estimate.tolist()
-        return float(single)
-
-    def __str__(self) -> str:
-        if self.estimate.size == 1:
-            return f"{self.what}: {self.value:,.8g}. {self.guarantee}"
-        return f"{self.what} of {self.estimate.size:,} groups. {self.guarantee}"
+    def _table(self, rows: int) -> list[str]:
+        return table(self.columns(), rows=rows, confidence=self.confidence)
 
 
 def in_units(steps: Interval, step: Fraction) -> tuple[Floats, Floats]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from onesided._numbers import Number, whole
 from onesided.engine import PublicKeys, public_keys
-from onesided.engine.kit import Key, Lazy, check_types
+from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Predicate
@@ -18,6 +18,7 @@ from onesided.session._context import QueryContext, condition
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery, Result
 from onesided.session._release import FrameMaker
+from onesided.session._text import many
 
 Made = TypeVar("Made")
 OnExcess = Literal["keep", "truncate", "error"]
@@ -49,7 +50,12 @@ class Grouped:
         then about bounded data), "error" refuses and so asserts the bound.
     counted: the kinds of units to count, such as ``"open"``; all by default.
     where: SQL text or a narwhals expression that picks rows; a unit's kind is decided before.
-    id: names the release in the ledger; asking again with the same id re-reads it at no charge.
+    id: names the release in the ledger. again: True tells an answer that stands there under the
+        id again, at no charge and without a look at the data; otherwise such an id is refused.
+
+    >>> import onesided as od
+    >>> od.Count(by="place", keys=["a", "b"], epsilon="1/2", max_groups=2).max_groups
+    2
     """
 
     epsilon: Number
@@ -60,6 +66,7 @@ class Grouped:
     counted: str | Sequence[str] | None = None
     where: object = None
     id: str | None = None
+    again: bool = False
 
     def groups(self, context: QueryContext) -> Groups:
         """The public half of the question, checked."""
@@ -105,12 +112,6 @@ class Groups:
         }
 
     @property
-    def key_texts(self) -> list[list[str]]:
-        """The keys, for telling one question from another."""
-        rows: tuple[Key, ...] = self.keys.rows
-        return [[repr(part) for part in row] for row in rows]
-
-    @property
     def label(self) -> str:
         """What the ledger calls it."""
         kinds = f"{', '.join(sorted(self.query.counted))} " if self.query.counted else ""
@@ -126,7 +127,14 @@ class Groups:
                 f"About bounded data: whoever is in more than {most} groups is counted in {most}."
             )
         if self.excess == "error":
-            return f"About the data as they are, in which nobody is in more than {most} groups."
+            picked = f" in rows where {self.where.text}" if self.where else ""
+            kinds = " or ".join(sorted(self.query.counted or ()))
+            return (
+                f"About the data as they are. Asserted, and found true: no {self.unit}"
+                f"{f' of kind {kinds}' if kinds else ''} is{picked} in more than {most} of the "
+                f"{many(len(self.keys.rows), 'group')} listed; data of which that is not true are "
+                "promised nothing."
+            )
         return "About the data as they are."
 
     def for_policy(self, mechanism: type[Made], context: QueryContext, **arguments: Any) -> Made:
@@ -160,21 +168,39 @@ class Groups:
         context: QueryContext,
         plan: Plan,
         *,
-        about: Mapping[str, object],
         draw: Callable[[IntArray, Noise | None], Answer],
         result: Callable[[Answer, int | None], Result],
         label: str = "",
     ) -> PreparedQuery[IntArray, Result]:
-        """A question about these counts; ``about`` is what tells it from others of its kind."""
+        """A question about these counts."""
         return PreparedQuery(
             label=f"{label} {self.label}".strip(),
             detail=self.detail,
-            about={**about, "keys": self.key_texts},
             plan=plan,
             read=lambda: self.counts(context),
             draw=draw,
             result=result,
         )
+
+    @property
+    def cut(self) -> str:
+        """What is said first where units may have been cut down; "" where they were not."""
+        most = self.query.max_groups
+        if self.excess != "truncate":
+            return ""
+        return (
+            f"Units in more than {most} groups were counted in {most} of them: every number and "
+            "bound here is about data that may have been cut, not about the data as they are."
+        )
+
+    def published(self, context: QueryContext, plan: Plan, entry: int | None) -> dict[str, Any]:
+        """What every release about these groups says."""
+        return {
+            "guarantee": plan.guarantee,
+            "entry": entry,
+            "cut": self.cut,
+            "_make_frame": self.frames(context),
+        }
 
     def frames(self, context: QueryContext) -> FrameMaker:
         """Makes answers by group into tables of the caller's own type."""

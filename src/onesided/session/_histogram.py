@@ -6,68 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from numpy.typing import NDArray
-
 from onesided._numbers import Number
 from onesided.errors import ParameterError
 from onesided.noise import IntArray
-from onesided.policy import Guarantee
-from onesided.session._binned import Binned, bin_name, with_bins
+from onesided.session._binned import Binned, with_bins
 from onesided.session._bins import BinEdges, bins_of
 from onesided.session._context import QueryContext
 from onesided.session._count import Count
 from onesided.session._groups import Grouped
 from onesided.session._histogram_methods import METHODS, HistogramMethod, Method, options, shaped
+from onesided.session._histogram_release import HistogramRelease
+from onesided.session._plan import Option
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Release
 from onesided.session.values._value import Missing
-
-
-@dataclass(frozen=True, slots=True)
-class HistogramRelease:
-    """Counts per bin, and per group if there are any. Everything here is public.
-
-    counts: the release of counts, one row per group and cell, the last column's bins fastest.
-    bins: the edges, per column.
-    """
-
-    counts: Release
-    bins: Mapping[str, BinEdges]
-
-    @property
-    def estimate(self) -> NDArray[Any]:
-        """Estimates: an axis for the groups if there are any, then one for each column's bins."""
-        shape = tuple(bins.number for bins in self.bins.values())
-        grouped = len(self.counts.keys.names) > len(shape)
-        return self.counts.estimate.reshape((-1, *shape) if grouped else shape)
-
-    @property
-    def frame(self) -> Any:
-        """A table of the caller's own type: the groups, the bins' ends, and the counts' columns."""
-        return self.counts.framed(self.columns())
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What the release promises, edge by edge."""
-        return self.counts.guarantee
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The same, column by column; ``_from`` is in the bin, ``_to`` is not."""
-        columns = self.counts.columns()
-        told: dict[str, list[Any]] = {}
-        ends = {bin_name(column): (column, bins) for column, bins in self.bins.items()}
-        for name, values in columns.items():
-            if name not in ends:
-                told[name] = values
-                continue
-            column, bins = ends[name]
-            edges = [float(edge) for edge in bins.edges]
-            told[f"{column}_from"] = [edges[place] for place in values]
-            told[f"{column}_to"] = [edges[place + 1] for place in values]
-        return told
-
-    def __str__(self) -> str:
-        return f"Histogram of {self.counts.keys.size:,} cells. {self.guarantee}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +30,7 @@ class Histogram(Count):
         lower edge and not its upper one; values outside all bins are not counted.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
     method: "counts" draws noise for each cell on its own and bounds each count. The others look
-        at the whole histogram, give estimates alone (:class:`ShapedRelease`), and need every unit
+        at the whole histogram, give estimates alone, and need every unit
         in one cell: "dawa", "ahp", "hierarchical", and "agrid" (two columns; ``records`` is a
         public guess of how many there are); "split" and "open_shape" where a policy has open
         records; and "dawaz", "ahpz", "hierarchicalz", "agridz", with zeros where no open record is.
@@ -88,6 +39,13 @@ class Histogram(Count):
         or a pair (sensitive, open). Methods whose error depends on the data are tried on it.
     The other arguments are those of :class:`onesided.session.Count`; with ``by``, one histogram
     per public group.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session.histogram("age", bins=[0, 18, 65], epsilon=90).estimate.tolist()
+    [2, 1]
     """
 
     column: str | Mapping[str, object]
@@ -116,20 +74,35 @@ class Histogram(Count):
         shared = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
         count = Count(**shared, confidence=self.confidence, correction=self.correction)
         prepared = count.prepare(binned.context)
-        others = options(binned, binned.question.groups(binned.context), shape, bins)
+        groups = binned.question.groups(binned.context)
+        shape.require_guess(bins)
+
+        def others() -> tuple[Option, ...]:
+            return (*prepared.plan.others, *options(binned, groups, shape, bins))
 
         def read() -> IntArray:
             binned.refuse_missing()
             return prepared.read()
 
         def result(answer: Answer, entry: int | None) -> HistogramRelease:
-            return HistogramRelease(prepared.result(answer, entry), bins)
+            counts = prepared.result(answer, entry)
+            sizes = tuple(one.number for one in bins.values())
+            grouped = len(counts.keys.names) > len(sizes)
+            return HistogramRelease(
+                method="counts",
+                bins=bins,
+                estimate=counts.estimate.reshape((-1, *sizes) if grouped else sizes),
+                counts=counts,
+                guarantee=counts.guarantee,
+                entry=entry,
+                cut=counts.cut,
+                _make_frame=counts.framed,
+            )
 
         return PreparedQuery(
             label=prepared.label,
             detail={**prepared.detail, **binned.detail},
-            about=prepared.about,
-            plan=replace(prepared.plan, others=(*prepared.plan.others, *others)),
+            plan=replace(prepared.plan, alternatives=others),
             read=read,
             draw=prepared.draw,
             result=result,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onesided._numbers import INFINITE, Number
 from onesided.errors import DataError, ParameterError, PolicyError
@@ -23,13 +22,13 @@ from onesided.mechanism.histograms import (
 )
 from onesided.mechanism.histograms.kit import Parts, histogram_of
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
-from onesided.policy import Guarantee, Policy
+from onesided.policy import Policy
 from onesided.session._binned import Binned, bin_name
 from onesided.session._bins import BinEdges
 from onesided.session._groups import Groups, kinds_of
+from onesided.session._histogram_release import HistogramRelease
 from onesided.session._plan import Option, Plan, promised
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import FrameMaker
 
 Method = Literal[
     "counts", "split", "open_shape", "dawa", "ahp", "hierarchical", "agrid",
@@ -48,46 +47,6 @@ Histograms = tuple[IntArray, ...]
 _TRIES: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ShapedRelease:
-    """Estimated counts per bin, by a mechanism that looks at the whole histogram. All public.
-
-    estimate: one axis for each column's bins. lower: certain lower bounds of the counts where the
-    mechanism gives them ("split"), else None. bins: the edges, per column. entry: its number in
-    the ledger.
-    """
-
-    method: str
-    estimate: NDArray[Any]
-    lower: IntArray | None
-    bins: Mapping[str, BinEdges]
-    guarantee: Guarantee
-    entry: int | None
-    _make_frame: FrameMaker = field(repr=False, compare=False)
-
-    @property
-    def frame(self) -> Any:
-        """A table of the caller's own type: the bins' ends, estimate, and lower where certain."""
-        return self._make_frame(self.columns())
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The same, column by column; ``_from`` is in the bin, ``_to`` is not."""
-        shape = self.estimate.shape
-        told: dict[str, list[Any]] = {}
-        places = np.indices(shape).reshape(len(shape), -1)
-        for (column, bins), place in zip(self.bins.items(), places, strict=True):
-            edges = np.array([float(edge) for edge in bins.edges])
-            told[f"{column}_from"] = edges[place].tolist()
-            told[f"{column}_to"] = edges[place + 1].tolist()
-        told["estimate"] = self.estimate.ravel().tolist()
-        if self.lower is not None:
-            told["lower"] = self.lower.ravel().tolist()
-        return told
-
-    def __str__(self) -> str:
-        return f"Histogram of {self.estimate.size:,} cells by {self.method}. {self.guarantee}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistogramMethod:
     """How a histogram is to be made. ``records``, ``like``: public guesses."""
@@ -96,6 +55,10 @@ class HistogramMethod:
     epsilon: Number
     records: int | None = None
     like: object = None
+
+    def require_guess(self, bins: Mapping[str, BinEdges]) -> None:
+        """Refuse a guess that is no histogram over these bins. Errors: DataError."""
+        _guessed(self.like, self.method, tuple(one.number for one in bins.values()))
 
     def error(self, mechanism: Any, sizes: tuple[int, ...]) -> float | None:
         """Its root mean square error per bin on the public guess; None if there is none.
@@ -133,7 +96,7 @@ class HistogramMethod:
 
 def shaped(
     binned: Binned, bins: Mapping[str, BinEdges], shape: HistogramMethod
-) -> PreparedQuery[Histograms, ShapedRelease]:
+) -> PreparedQuery[Histograms, HistogramRelease]:
     """The question about one histogram over everybody, by another mechanism than counts.
 
     Errors: ParameterError where it is about groups, or a unit may be in several cells.
@@ -156,22 +119,22 @@ def shaped(
             for kinds in _kinds(context.policy, shape.method)
         )
 
-    def result(answer: Answer, entry: int | None) -> ShapedRelease:
+    def result(answer: Answer, entry: int | None) -> HistogramRelease:
         lower = answer.get("lower")
-        return ShapedRelease(
-            shape.method,
-            np.asarray(answer["estimate"], dtype=np.float64).reshape(sizes),
-            None if lower is None else np.asarray(lower, dtype=np.int64).reshape(sizes),
-            bins,
-            plan.guarantee,
-            entry,
-            lambda columns: context.table.result(columns, like=()),
+        return HistogramRelease(
+            method=shape.method,
+            bins=bins,
+            estimate=np.asarray(answer["estimate"], dtype=np.float64).reshape(sizes),
+            lower=None if lower is None else np.asarray(lower, dtype=np.int64).reshape(sizes),
+            guarantee=plan.guarantee,
+            entry=entry,
+            cut=groups.cut,
+            _make_frame=lambda columns: context.table.result(columns, like=()),
         )
 
     return PreparedQuery(
         label=f"histogram of {', '.join(bins)} by {shape.method}",
         detail={**groups.detail, **binned.detail, "method": shape.method},
-        about={"mechanism": repr(mechanism)},
         plan=plan,
         read=read,
         draw=_drawing(mechanism),
@@ -255,8 +218,7 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
     return Plan(
         mechanism=mechanism,
         charge=charge,
-        remaining=binned.context.remaining,
-        delta_remaining=binned.context.delta_remaining,
+        account=binned.context.account,
         guarantee=promised(binned.context, charge, about=groups.sentence),
         certain=option.certain,
         standard_deviation=option.error,

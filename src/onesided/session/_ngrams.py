@@ -38,6 +38,15 @@ class Ngrams:
     by: the column of steps, such as places. order: column or columns of time, without nulls.
     n: how many steps. The answer has the key columns ``{by}_1`` to ``{by}_{n}``.
     The other arguments, the promise and the noise are those of :class:`Discover`.
+
+    >>> import polars as pl, onesided as od
+    >>> trips = pl.DataFrame(
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
+    ...      "minor": [False, False, False, False]})
+    >>> policy = od.policy.sensitive("minor")
+    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session.ngrams(by="place", order="hour", n=2, epsilon=90, max_groups=2).labels
+    [('a', 'b')]
     """
 
     epsilon: Number
@@ -49,6 +58,7 @@ class Ngrams:
     where: object = None
     threshold: int = 0
     id: str | None = None
+    again: bool = False
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Secret, KeysRelease]:
         """Check and price the question. Looks at no row."""

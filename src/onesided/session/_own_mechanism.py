@@ -15,12 +15,12 @@ from onesided.errors import DataError, ParameterError
 from onesided.mechanism import CheckRecord, Mechanism
 from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray, Noise, SecureNoise
-from onesided.policy import Guarantee
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import FrameMaker
+from onesided.session._release import Release
+from onesided.session._text import many
 
 _STATISTICS: Final = ("count",)
 
@@ -64,16 +64,16 @@ class OwnMechanism(Grouped):
             return {"values": self._answer(counts, noise)}
 
         def result(answer: Answer, entry: int | None) -> OwnRelease:
-            values = np.asarray(answer["values"])
             return OwnRelease(
-                groups.keys, values, plan.guarantee, entry, assurance, groups.frames(context)
+                keys=groups.keys,
+                values=np.asarray(answer["values"]),
+                assurance=assurance,
+                **groups.published(context, plan, entry),
             )
 
         name = type(self.mechanism).__name__
-        about = {"own": name, "source": source_of(self.mechanism), "statistic": self.statistic}
-        return groups.prepared(
-            context, plan, about=about, draw=draw, result=result, label=f"{name} on the"
-        )
+        made = groups.prepared(context, plan, draw=draw, result=result, label=f"{name} on the")
+        return replace(made, noise=source_of(self.mechanism))
 
     def _assurance(self, context: QueryContext, groups: Groups) -> str:
         """What the guarantee rests on. Errors: ParameterError without a record that fits."""
@@ -126,8 +126,8 @@ class OwnMechanism(Grouped):
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class OwnRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class OwnRelease(Release):
     """What a mechanism of the curator's own answered. Everything here is public.
 
     keys: the groups. values: one number for each. assurance: what the guarantee rests on.
@@ -135,15 +135,18 @@ class OwnRelease:
 
     keys: PublicKeys
     values: NDArray[Any]
-    guarantee: Guarantee
-    entry: int | None
     assurance: str
-    _make_frame: FrameMaker = field(repr=False, compare=False)
 
     @property
-    def frame(self) -> Any:
-        """The keys, then ``estimate``."""
-        return self._make_frame({**self.keys.columns(), "estimate": self.values.tolist()})
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return f"Answers of a mechanism of your own, {many(self.keys.size, 'group')}"
 
-    def __str__(self) -> str:
-        return f"{self.values.size:,} groups. {self.assurance} {self.guarantee}"
+    @property
+    def labels(self) -> list[Any]:
+        """The groups."""
+        return self.keys.labels()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The keys, then ``estimate``."""
+        return {**self.keys.columns(), "estimate": self.values.tolist()}

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from onesided._numbers import Loss, readable, shown
 from onesided.accounting import noise_note
+from onesided.ledger import Account
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
 from onesided.session._context import QueryContext
 
@@ -27,6 +28,14 @@ class Option:
     name: the mechanism. error: the root mean square error of an estimate, in its own unit, where
     none is clipped, or as tried on a public guess; None where it depends on the data.
     certain: the sides that are never wrong. note: why, or what it is about where that differs.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> question = od.Count(by="place", keys=["a", "b"], epsilon=1)
+    >>> [option.name for option in session.plan(question).options]
+    ['Counts', 'Counts under bounded differential privacy']
     """
 
     name: str
@@ -52,26 +61,52 @@ class Plan:
     too large on average, such as for noise on one side with its median taken out. why: the reason
     for the mechanism. others: what else could answer at the same ε, and how well. noise: what the
     ledger keeps of the noise, for tight totals (:func:`onesided.accounting.noise_note`).
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> plan = session.plan(od.Count(by="place", keys=["a", "b"], epsilon=1))
+    >>> plan.affordable, plan.certain
+    (True, ('upper',))
     """
 
     mechanism: Any
     charge: Mapping[str, Loss]
-    remaining: Mapping[str, Fraction]
     guarantee: Guarantee
     certain: tuple[str, ...] = ()
     standard_deviation: float | None = None
     bias: float = 0.0
     why: str = ""
-    others: tuple[Option, ...] = ()
-    delta_remaining: Mapping[str, Fraction] = field(default_factory=dict)
     noise: Mapping[str, object] = field(default_factory=dict)
+    account: Account = field(repr=False)
+    seen: tuple[Mapping[str, Fraction], Mapping[str, Fraction]] | None = field(
+        default=None, repr=False
+    )
+    alternatives: Callable[[], Iterable[Option]] = field(default=tuple, repr=False)
+
+    @property
+    def others(self) -> tuple[Option, ...]:
+        """What else could answer, worked out when it is read."""
+        return tuple(self.alternatives())
+
+    @property
+    def remaining(self) -> Mapping[str, Fraction]:
+        """What was left of ε on each edge when the plan was asked for."""
+        return self.account.remaining if self.seen is None else self.seen[0]
+
+    @property
+    def delta_remaining(self) -> Mapping[str, Fraction]:
+        """What was left of δ on each edge when the plan was asked for."""
+        return self.account.delta_remaining if self.seen is None else self.seen[1]
 
     @property
     def affordable(self) -> bool:
         """Whether every edge has that much left, of ε and of δ."""
-        delta = self.guarantee.delta.items()
-        return all(loss <= self.remaining[edge] for edge, loss in self.charge.items()) and all(
-            loss <= self.delta_remaining.get(edge, 0) for edge, loss in delta
+        delta, left = self.guarantee.delta.items(), self.remaining
+        delta_left = self.delta_remaining if any(self.guarantee.delta.values()) else {}
+        return all(loss <= left[edge] for edge, loss in self.charge.items()) and all(
+            loss <= delta_left.get(edge, 0) for edge, loss in delta
         )
 
     @property
@@ -84,8 +119,9 @@ class Plan:
         return own, *self.others
 
     def __str__(self) -> str:
+        remaining = self.remaining
         edges = ", ".join(
-            f"{edge}: {readable(loss)} of {readable(self.remaining[edge])} left{self._delta(edge)}"
+            f"{edge}: {readable(loss)} of {readable(remaining[edge])} left{self._delta(edge)}"
             for edge, loss in self.charge.items()
         )
         too_much = "" if self.affordable else " More than is left."
@@ -94,7 +130,7 @@ class Plan:
 
     def _delta(self, edge: str) -> str:
         delta = self.guarantee.delta.get(edge, Fraction(0))
-        left = self.delta_remaining.get(edge, Fraction(0))
+        left = self.delta_remaining.get(edge, Fraction(0)) if delta else Fraction(0)
         return f" and δ {shown(delta, up=True)} of {shown(left, up=False)}" if delta else ""
 
 
@@ -121,7 +157,7 @@ def priced(
     standard_deviation: float | None = None,
     bias: float = 0.0,
     why: str = "",
-    others: tuple[Option, ...] = (),
+    alternatives: Callable[[], Iterable[Option]] = tuple,
 ) -> Plan:
     """A plan that charges each edge the worst of its ``shifts`` by the mechanism's own loss."""
     cost = mechanism.loss if loss is None else loss
@@ -132,14 +168,13 @@ def priced(
     return Plan(
         mechanism=mechanism,
         charge=charge,
-        remaining=context.remaining,
-        delta_remaining=context.delta_remaining,
+        account=context.account,
         guarantee=promised(context, charge, about=about, scope=scope),
         certain=certain,
         standard_deviation=standard_deviation,
         bias=bias,
         why=why,
-        others=others,
+        alternatives=alternatives,
         noise=noise_note(mechanism, possible) if loss is None else {},
     )
 

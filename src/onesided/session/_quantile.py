@@ -16,7 +16,6 @@ from onesided.errors import ParameterError
 from onesided.mechanism import Cumulative, Interval
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
-from onesided.policy import Guarantee
 from onesided.session._binned import Binned, with_bins
 from onesided.session._bins import BinEdges, edges_of
 from onesided.session._context import QueryContext
@@ -24,14 +23,15 @@ from onesided.session._count import certain_sides, reason
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import FrameMaker
+from onesided.session._release import Release
+from onesided.session._text import many
 from onesided.session.values._value import Missing
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class QuantileRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class QuantileRelease(Release):
     """Who is at or below each candidate, and the quantiles that follow. Everything is public.
 
     keys: the groups. q: the share asked for; :meth:`at` gives any other, free of charge.
@@ -39,7 +39,14 @@ class QuantileRelease:
     below, above: bounds on how many are at or below, and above, each candidate (the last column:
     in all, and 0). A group's hold all at once with ``confidence``; certain sides are never wrong.
     one_each: whether nobody has more than one value, so that those are numbers of units.
-    whole: whether all values of a unit are counted; units that were cut may have others.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> release = session.median("age", candidates=[10, 20, 50], epsilon=200)
+    >>> release.at(1)["estimate"], float(release.certified_share(20, of=3)[0]) < 1
+    ([50.0], True)
     """
 
     keys: PublicKeys
@@ -50,21 +57,28 @@ class QuantileRelease:
     above: Interval
     confidence: Number
     one_each: bool
-    whole: bool
-    guarantee: Guarantee
-    entry: int | None
-    _make_frame: FrameMaker = field(repr=False, compare=False)
 
     @property
-    def value(self) -> float:
-        """The quantile asked for, of a question without groups."""
-        (single,) = self.at(self.q)["estimate"]
-        return single
+    def title(self) -> str:
+        """What it is, in a few words."""
+        groups = f" of {many(self.keys.size, 'group')}" if self.keys.names else ""
+        return f"Quantile {text(self.q)} over {many(len(self.candidates), 'candidate')}{groups}"
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The keys, then estimate, lower, upper."""
+        return {**self.keys.columns(), **self.at(self.q)}
 
     @property
-    def frame(self) -> Any:
-        """A table of the caller's own type: the keys, then estimate, lower, upper."""
-        return self._make_frame({**self.keys.columns(), **self.at(self.q)})
+    def interval(self) -> Interval:
+        """What encloses the quantile asked for with ``confidence``, a row per group."""
+        found = self.at(self.q)
+        lower, upper = np.array(found["lower"]), np.array(found["upper"])
+        return Interval(lower, upper, False, False)  # noqa: FBT003
+
+    @property
+    def labels(self) -> list[Any]:
+        """The groups."""
+        return self.keys.labels()
 
     def at(self, q: Number) -> dict[str, list[float]]:
         """Per group, the smallest candidate with at least a share ``q`` at or below it.
@@ -91,7 +105,7 @@ class QuantileRelease:
         Errors: ParameterError if no side is certain, or for a value that is no candidate.
         """
         place = self._place(candidate)
-        if not self.whole:
+        if self.cut:
             raise ParameterError(
                 "Nothing is certain here: units were cut to some of their values, and what was "
                 "cut may be above.",
@@ -121,12 +135,6 @@ class QuantileRelease:
             )
         return self.candidates.index(wanted)
 
-    def __str__(self) -> str:
-        what = f"Quantile {text(self.q)} over {len(self.candidates)} candidates"
-        groups = self.keys.size
-        told = f" of {groups:,} groups" if self.keys.names else f": {self.value:,.8g}"
-        return f"{what}{told}. {self.guarantee}"
-
 
 @dataclass(frozen=True, slots=True)
 class Quantile(Grouped):
@@ -138,6 +146,13 @@ class Quantile(Grouped):
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
     confidence: with which a group's bounds hold all at once, where they are not certain.
     The other arguments are those of :class:`onesided.session.Grouped`.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session.median("age", candidates=[10, 20, 50], epsilon=200).value
+    20.0
     """
 
     column: str
@@ -160,17 +175,20 @@ class Quantile(Grouped):
 
         def result(answer: Answer, entry: int | None) -> QuantileRelease:
             runs = np.asarray(answer["runs"], dtype=np.int64)
+            estimates, below, above = _cumulated(mechanism, runs, self.confidence)
             return QuantileRelease(
-                keys,
-                points,
-                share,
-                *_cumulated(mechanism, runs, self.confidence),
-                self.confidence,
-                groups.query.max_groups == 1,
-                groups.excess != "truncate",
-                plan.guarantee,
-                entry,
-                lambda columns: context.table.result(columns, like=names),
+                keys=keys,
+                candidates=points,
+                q=share,
+                estimates=estimates,
+                below=below,
+                above=above,
+                confidence=self.confidence,
+                one_each=groups.query.max_groups == 1,
+                guarantee=plan.guarantee,
+                entry=entry,
+                cut=groups.cut,
+                _make_frame=lambda columns: context.table.result(columns, like=names),
             )
 
         def read() -> IntArray:
@@ -180,7 +198,6 @@ class Quantile(Grouped):
         return PreparedQuery(
             label=f"quantiles of {self.column} by {', '.join(names)}".removesuffix(" by "),
             detail={**groups.detail, **binned.detail},
-            about={"keys": groups.key_texts, "mechanism": repr(mechanism)},
             plan=plan,
             read=read,
             draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from onesided.errors import LedgerFormatError, called
+from onesided.errors import called
 from onesided.noise import Noise
 from onesided.session._context import QueryContext
 from onesided.session._plan import Plan
@@ -17,9 +17,10 @@ from onesided.session._plan import Plan
 if TYPE_CHECKING:
     from onesided.session._session import Session
 
-CONTENT_TYPE: Final = "application/vnd.onesided.answer+json"
+CONTENT_TYPE: Final = "application/vnd.onesided.answer"
 
 Answer = Mapping[str, Any]
+Packed = tuple[dict[str, object], dict[str, NDArray[Any]]]
 Secret = TypeVar("Secret")
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
@@ -27,11 +28,21 @@ P = ParamSpec("P")
 
 
 class Question(Protocol[Result_co]):
-    """A question as a value. ``id`` names its answer in the ledger; None keeps no name."""
+    """A question as a frozen dataclass: its fields are all that tells it from others.
+
+    >>> import onesided as od
+    >>> od.Count(by="place", keys=["gym", "bar"], epsilon="1/2", id="monday").id
+    'monday'
+    """
 
     @property
     def id(self) -> str | None:
-        """Asking again with the same id re-reads the answer at no charge."""
+        """Names the answer in the ledger; None keeps no name."""
+        ...
+
+    @property
+    def again(self) -> bool:
+        """Whether an answer that is stored under the id is told again, at no charge."""
         ...
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Result_co]:
@@ -43,10 +54,11 @@ class Question(Protocol[Result_co]):
 class PreparedQuery(Generic[Secret, Result_co]):
     """A question that passed every check, in the steps a session takes it through.
 
-    label, detail: what the ledger calls it, and its public facts. about: what else must be the
-    same for a stored answer to be an answer to it, such as keys and rates.
+    label, detail: what the ledger calls it, and its public facts.
     read: looks at the rows, and raises before anything is charged. draw: adds the noise.
     result: makes the release of an answer, drawn or stored, and its number in the ledger.
+    noise: the mechanism that a stored answer must have been drawn by to be told again; by default
+    the plan's.
     """
 
     label: str
@@ -55,31 +67,16 @@ class PreparedQuery(Generic[Secret, Result_co]):
     read: Callable[[], Secret]
     draw: Callable[[Secret, Noise | None], Answer]
     result: Callable[[Answer, int | None], Result_co]
-    about: Mapping[str, object] = field(default_factory=dict)
+    noise: object = None
 
-    def encode(self, answer: Answer) -> bytes:
-        """What the ledger keeps: the answer, and what it is an answer to."""
-        parts = {
-            name: part.tolist() if isinstance(part, np.ndarray) else part
-            for name, part in answer.items()
-        }
-        payload = {"about": {**self.about, **self.detail}, "answer": parts}
-        return json.dumps(payload, separators=(",", ":")).encode()
+    def pack(self, answer: Answer) -> Packed:
+        """What the ledger keeps: JSON values, and columns."""
+        columns = {name: part for name, part in answer.items() if isinstance(part, np.ndarray)}
+        return {name: part for name, part in answer.items() if name not in columns}, columns
 
-    def decode(self, payload: bytes) -> Answer:
-        """The stored answer, if it is one to this very question.
-
-        Errors: LedgerFormatError if it answers another one.
-        """
-        stored = json.loads(payload)
-        same = json.loads(json.dumps({**self.about, **self.detail}))
-        if "answer" not in stored or stored.get("about") != same:
-            raise LedgerFormatError(
-                "The release stored under this id answers another question.",
-                hint="Ask exactly the same again, or use another id.",
-            )
-        answer: Answer = stored["answer"]
-        return answer
+    def unpack(self, packed: Packed) -> Answer:
+        """The answer that was packed. Errors: LedgerError if it cannot be told again."""
+        return {**packed[0], **packed[1]}
 
 
 def query_method(

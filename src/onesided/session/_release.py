@@ -1,108 +1,259 @@
-"""What was published, and under which guarantee."""
+"""The one protocol of everything that is published.
+
+Every answer, whatever was asked, has ``frame`` (and ``to_frame()``), ``guarantee``, ``entry``,
+``told_again``, ``write()``, a ``repr`` of at most ten lines, and a ``str`` that tells the answer:
+what must be known first, the numbers with their bounds, and the guarantee. Answers with bounds have
+``interval``, answers that are one number ``value``, and answers by group ``at_most(threshold)``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, exact, whole
 from onesided.engine import PublicKeys
+from onesided.engine.kit import WRITERS, new_folder, require_formats
 from onesided.errors import ParameterError
-from onesided.mechanism import Counts, Interval
-from onesided.noise import IntArray
+from onesided.mechanism import Interval
 from onesided.policy import Guarantee
+from onesided.session._text import many, table
 
 FrameMaker = Callable[[Mapping[str, Any]], Any]
+FORMATS: Final = ("csv", "json")
+_ROWS: Final = 20
+_FEW: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Release:
-    """Counts per group with bounds. Everything here is public.
+    """What was published, and under which guarantee. Everything here is public.
 
-    keys: the groups. estimate: the best guess. lower, upper: bounds; a certain side is never
-    wrong about the data named in ``guarantee.about``, the other holds per group with the
-    confidence asked for. entry: its number in the ledger; None if it cost nothing.
+    guarantee: what it promises, edge by edge. entry: its number in the ledger; None if it cost
+    nothing. told_again: whether it was read from the ledger, where it stands since ``drawn``,
+    without a look at the data. cut: what must be known first where units may have been cut down
+    to a bound; "" where they were not.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
+    >>> policy = od.policy.presence(max_groups=1)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
+    >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
+    >>> release.at_most(1)
+    ['bar']
+    >>> release.interval.upper_certain, release.told_again, release.entry
+    (True, False, 2)
     """
 
-    keys: PublicKeys
-    noisy: IntArray
-    mechanism: Counts
-    confidence: Number
     guarantee: Guarantee
     entry: int | None
-    interval: Interval
-    _make_frame: FrameMaker = field(repr=False, compare=False)
+    told_again: bool = False
+    drawn: str = ""
+    cut: str = ""
+    _make_frame: FrameMaker | None = field(default=None, compare=False)
 
     @property
-    def estimate(self) -> NDArray[Any]:
-        """The answers after correction and clipping."""
-        return self.mechanism.estimate(self.noisy)
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return "Release"
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The answer column by column, as plain Python values."""
+        raise _has_no(self, "columns")
 
     @property
     def frame(self) -> Any:
-        """The release as a table of the caller's own type.
+        """The answer as a table of the caller's own type."""
+        made = self.columns()
+        return made if self._make_frame is None else self._make_frame(made)
 
-        Columns: the keys, then estimate, lower, upper, lower_certain, upper_certain.
-        """
-        size = self.noisy.size
-        told = {
-            **self.keys.by_name(),
-            "estimate": self.estimate,
-            "lower": self.interval.lower,
-            "upper": self.interval.upper,
-            "lower_certain": np.full(size, self.interval.lower_certain),
-            "upper_certain": np.full(size, self.interval.upper_certain),
-        }
-        return self._make_frame(told)
+    def to_frame(self) -> Any:
+        """The same as :attr:`frame`."""
+        return self.frame
 
-    def framed(self, columns: Mapping[str, list[Any]]) -> Any:
-        """Columns as a table of the caller's own type."""
-        return self._make_frame(columns)
+    @property
+    def interval(self) -> Interval:
+        """The bounds: lower and upper, a row each, and whether a side is never wrong."""
+        raise _has_no(self, "bounds")
 
-    def columns(self) -> dict[str, list[Any]]:
-        """The release column by column, as plain Python values."""
-        size = self.noisy.size
-        return {
-            **self.keys.columns(),
-            "estimate": self.estimate.tolist(),
-            "lower": self.interval.lower.tolist(),
-            "upper": self.interval.upper.tolist(),
-            "lower_certain": [self.interval.lower_certain] * size,
-            "upper_certain": [self.interval.upper_certain] * size,
-        }
+    @property
+    def labels(self) -> list[Any]:
+        """What the rows of :attr:`interval` are about: a key, or a tuple of keys."""
+        raise _has_no(self, "groups")
+
+    @property
+    def value(self) -> float:
+        """The answer, where it is one number. Errors: ParameterError where it is not."""
+        numbers = self.columns().get("estimate", [])
+        if len(numbers) != 1:
+            raise _has_no(self, "single value")
+        return float(numbers[0])
 
     def certified(self, threshold: int) -> NDArray[np.bool_]:
-        """True for the groups that certainly have at most ``threshold``.
+        """True for the groups that certainly have at most ``threshold``, a row each.
 
         Errors: ParameterError if the upper bounds are not certain.
         """
-        most = whole(threshold, name="threshold")
-        if not self.interval.upper_certain:
+        most, bounds = whole(threshold, name="threshold"), self.interval
+        if not bounds.upper_certain:
             raise ParameterError(
                 "No 'at most' is certain here: this policy needs noise below the truth, so an "
                 "upper bound can be wrong.",
                 hint="Use a policy without rising counts, such as presence or addition_only; the "
-                f"column 'upper' still holds a bound at confidence {self.confidence}.",
+                "column 'upper' still holds a bound, at the confidence that was asked for.",
             )
-        return np.asarray(self.interval.upper <= most)
+        return np.asarray(bounds.upper <= most)
 
     def at_most(self, threshold: int) -> list[Any]:
         """The groups certified to have at most ``threshold``; the others are unknown, not larger.
 
         Values for one grouping column, tuples for several. Errors: as :meth:`certified`.
         """
-        chosen = np.flatnonzero(self.certified(threshold))
-        single = len(self.keys.names) == 1
-        return [self.keys.rows[i][0] if single else self.keys.rows[i] for i in chosen]
+        chosen = self.certified(threshold)
+        return [label for label, sure in zip(self.labels, chosen, strict=True) if sure]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What must be known before any number."""
+        again = (
+            f"Told again: drawn on {self.drawn[:19].replace('T', ' ')} UTC (ledger entry "
+            f"{self.entry}); the data were not read."
+        )
+        told = ((again, self.told_again), (self.cut, bool(self.cut)))
+        return tuple(words for words, holds in told if holds)
+
+    def write(self, folder: str | Path, *, formats: Sequence[str] = FORMATS) -> Path:
+        """Write ``release.csv``, ``.json``, ``.parquet`` as asked, and ``guarantee.json``.
+
+        The folder must be new; it appears once everything is in it. Errors: OutputError;
+        ParameterError for unknown formats; MissingDependencyError.
+        """
+        chosen, told = require_formats(formats), self.columns()
+        document = {
+            "title": self.title,
+            "read_first": list(self.warnings),
+            "guarantee": self.guarantee.as_dict(),
+            "entry": self.entry,
+            "told_again": self.told_again,
+            "drawn": self.drawn,
+        }
+        with new_folder(folder) as place:
+            for name in chosen:
+                WRITERS[name](told, place / f"release.{name}")
+            written = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+            (place / "guarantee.json").write_text(written, encoding="utf-8")
+        return Path(folder)
 
     def __str__(self) -> str:
-        return f"Counts of {self.keys.size:,} groups. {self.guarantee}"
+        return "\n".join(
+            [*self.warnings, f"{self.title}.", *self._table(_ROWS), f"{self.guarantee}"]
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.warnings, f"{self.title}.", *self._table(_FEW)])
+
+    def _table(self, rows: int) -> list[str]:
+        return table(self.columns(), rows=rows)
 
 
-def bounds(mechanism: Counts, noisy: IntArray, confidence: Number) -> Interval:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CountRelease(Release):
+    """Counts per group with bounds. Everything here is public.
+
+    keys: the groups. estimate: the best guess. interval: bounds; a certain side is never wrong
+    about the data named in ``guarantee.about``, the other holds per group with ``confidence``.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
+    >>> policy = od.policy.presence(max_groups=1)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
+    >>> print(session.count(by="place", keys=["gym", "bar"], epsilon=60))
+    Counts of 2 groups.
+    place  estimate  lower (95 %)  upper (certain)
+    gym           2             2                2
+    bar           1             1                1
+    Under the policy 'presence' -- present -> not present: ε = 60 (pure, δ = 0). About the data as
+    they are.
+    """
+
+    keys: PublicKeys
+    noisy: NDArray[np.int64]
+    mechanism: Any
+    confidence: Number
+    bounds: Interval
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return f"Counts of {many(self.keys.size, 'group')}" if self.keys.names else "Count"
+
+    @property
+    def estimate(self) -> NDArray[Any]:
+        """The answers after correction and clipping."""
+        found: NDArray[Any] = self.mechanism.estimate(self.noisy)
+        return found
+
+    @property
+    def interval(self) -> Interval:
+        """The bounds, a row per group."""
+        return self.bounds
+
+    @property
+    def labels(self) -> list[Any]:
+        """The groups."""
+        return self.keys.labels()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The keys, then estimate, lower, upper, lower_certain, upper_certain."""
+        return {**self.keys.columns(), "estimate": self.estimate.tolist(), **sides(self.bounds)}
+
+    @property
+    def frame(self) -> Any:
+        """The same columns as a table of the caller's own type."""
+        size = self.noisy.size
+        told = {
+            **self.keys.by_name(),
+            "estimate": self.estimate,
+            "lower": self.bounds.lower,
+            "upper": self.bounds.upper,
+            "lower_certain": np.full(size, self.bounds.lower_certain),
+            "upper_certain": np.full(size, self.bounds.upper_certain),
+        }
+        return self.columns() if self._make_frame is None else self._make_frame(told)
+
+    def framed(self, columns: Mapping[str, list[Any]]) -> Any:
+        """Columns as a table of the caller's own type."""
+        return columns if self._make_frame is None else self._make_frame(columns)
+
+    def _table(self, rows: int) -> list[str]:
+        return table(self.columns(), rows=rows, confidence=self.confidence)
+
+
+def sides(bounds: Interval) -> dict[str, list[Any]]:
+    """Bounds as columns."""
+    size = len(bounds.lower)
+    return {
+        "lower": bounds.lower.tolist(),
+        "upper": bounds.upper.tolist(),
+        "lower_certain": [bounds.lower_certain] * size,
+        "upper_certain": [bounds.upper_certain] * size,
+    }
+
+
+def bounds(mechanism: Any, noisy: NDArray[np.int64], confidence: Number) -> Interval:
     """The interval at an exact confidence."""
-    return mechanism.interval(noisy, confidence=exact(confidence, name="confidence"))
+    found: Interval = mechanism.interval(noisy, confidence=exact(confidence, name="confidence"))
+    return found
+
+
+def _has_no(release: Release, what: str) -> ParameterError:
+    return ParameterError(
+        f"{release.title}: this answer has no {what}.",
+        hint="See its frame, or print it.",
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,11 +16,14 @@ from onesided.engine.kit import KIND, Cut, Draw, Samples, look, missing
 from onesided.errors import LedgerError, ParameterError, UnprotectableError
 from onesided.mechanism.kit import samples_for
 from onesided.noise import Noise
-from onesided.policy import ABSENT, GroupCount, Guarantee, Policy
+from onesided.policy import ABSENT, GroupCount, Policy
 from onesided.session._context import QueryContext
 from onesided.session._plan import Plan, promised
-from onesided.session._question import Answer, PreparedQuery
+from onesided.session._question import Answer, Packed, PreparedQuery
+from onesided.session._release import Release
+from onesided.session._text import many, table
 
+_EMPTY: Final = "Few units are open, or ε is small: noisy counts say more."
 _VALUE: Final = "onesided_value"
 _SQUARE: Final = "onesided_square"
 
@@ -35,17 +37,27 @@ class Sample:
     is open if no move of the policy starts from it.
     epsilon: loss per unit of edge weight, in nats.
     id: names the release in the ledger. The rows are *not* kept there: save them yourself.
-        Asking again with the same id is refused, never drawn anew.
+        Asking again with the same id is refused, never drawn anew, whatever ``again`` says.
     A table in which everything is open is sampled like any other: publishing it whole *because*
     nobody turned out to be sensitive would tell that nobody is. If everything is protected the
     sample is empty; noisy counts say more.
     Errors: UnprotectableError if the policy protects every record; BudgetExceededError; DataError
     for rows without a unit. If the table becomes unreadable while rows are cut out, after the
     charge, the charge stands.
+
+    >>> import polars as pl, onesided as od
+    >>> trips = pl.DataFrame(
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
+    ...      "minor": [False, False, False, False]})
+    >>> policy = od.policy.sensitive("minor")
+    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session.sample(epsilon=90).frame.height
+    4
     """
 
     epsilon: Number
     id: str | None = None
+    again: bool = False
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Draw, SampleRelease]:
         """Check and price the question. Looks at no row."""
@@ -59,7 +71,7 @@ class Sample:
         def result(answer: Answer, entry: int | None) -> SampleRelease:
             cut: Cut = answer["cut"]
             return SampleRelease(
-                frame=cut.frame,
+                rows=cut.frame,
                 samples=samples,
                 units=cut.units,
                 policy=context.policy,
@@ -82,16 +94,18 @@ class Sample:
 class _Unkept(PreparedQuery[Draw, "SampleRelease"]):
     """In place of rows, the ledger keeps how many units were published."""
 
-    def encode(self, answer: Answer) -> bytes:
+    def pack(self, answer: Answer) -> Packed:
+        """The rows are not kept."""
         cut: Cut = answer["cut"]
-        return json.dumps({"rows": "not kept", "units": dict(cut.units)}).encode()
+        return {"rows": "not kept", "units": dict(cut.units)}, {}
 
-    def decode(self, payload: bytes) -> NoReturn:
+    def unpack(self, packed: Packed) -> NoReturn:
+        """Nothing is there to be told. Errors: LedgerError."""
         raise LedgerError(
             "A sample was published under this id, and its rows are not kept in the ledger.",
             hint="Use the copy that you saved. Another id draws, and pays for, another sample; "
             "the two together publish more.",
-            units=json.loads(payload).get("units"),
+            units=packed[0].get("units"),
         )
 
 
@@ -103,6 +117,16 @@ class Total:
     from the sample itself; infinite where nothing was kept to tell it from. least: the total of
     what was published, a certain lower bound for counts; None for other totals. missing: rows
     without a value, left out.
+
+    >>> import polars as pl, onesided as od
+    >>> trips = pl.DataFrame(
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
+    ...      "minor": [False, False, False, False]})
+    >>> policy = od.policy.sensitive("minor")
+    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> print(session.sample(epsilon=90).total())
+    About 2 over all units that are open (standard error 0). It says nothing of protected units:
+    how many there are and what they add is not estimated.
     """
 
     estimate: float
@@ -120,22 +144,43 @@ class Total:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SampleRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SampleRelease(Release):
     """True records. All of it is public; save it, the ledger does not.
 
     frame: the rows in the caller's own frame type, held in memory even if lazy, in the table's
     order. samples: per open kind, the mechanism that kept or dropped its units. units: how many
-    units of each were kept. entry: its number in the ledger; None if it cost nothing.
+    units of each were kept.
+
+    >>> import polars as pl, onesided as od
+    >>> trips = pl.DataFrame(
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
+    ...      "minor": [False, False, False, False]})
+    >>> policy = od.policy.sensitive("minor")
+    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session.sample(epsilon=90).total().least
+    2
     """
 
-    frame: Any
+    rows: Any = field(compare=False)
     samples: Samples
     units: Mapping[str, int]
     policy: Policy = field(repr=False)
     unit: str | None
-    guarantee: Guarantee
-    entry: int | None
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return f"True records of {many(sum(self.units.values()), 'unit')}"
+
+    @property
+    def frame(self) -> Any:
+        """The rows."""
+        return self.rows
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The rows, column by column."""
+        return _read(self.rows)
 
     @property
     def keep(self) -> Mapping[str, float]:
@@ -194,10 +239,17 @@ class SampleRelease:
         columns = (found[name].to_list() for name in (KIND, _VALUE, _SQUARE))
         return {kind: (total, squares) for kind, total, squares in zip(*columns, strict=True)}
 
-    def __str__(self) -> str:
-        many = sum(self.units.values())
-        empty = "" if many else " Few units are open, or ε is small: noisy counts say more."
-        return f"True records of {many:,} units.{empty} {self.guarantee}"
+    def _table(self, rows: int) -> list[str]:
+        empty = [] if any(self.units.values()) else [_EMPTY]
+        return [*table(_read(self.rows, rows), rows=rows), *empty]
+
+
+def _read(rows: object, most: int | None = None) -> dict[str, list[Any]]:
+    """Published rows, all or the first ones, column by column."""
+    held = Table(rows)
+    names = list(held.schema)
+    found = held.fetch(held.frame if most is None else held.frame.head(most), names)
+    return dict(zip(names, map(list, zip(*found, strict=True)), strict=True)) if found else {}
 
 
 def _tellable(samples: Samples, policy: Policy) -> Samples:
@@ -228,14 +280,13 @@ def _plan(context: QueryContext, samples: Samples) -> Plan:
     charge: dict[str, Loss] = {edge.name: Fraction(0) for edge in context.policy.edges}
     for kind, sample in samples.items():
         query = GroupCount(max_groups=1, counted=frozenset({kind}))
-        for edge, many in context.policy.shifts(query).items():
-            charge[edge.name] += max(sample.loss(shift) for shift in many)
+        for edge, worst in context.policy.shifts(query).items():
+            charge[edge.name] += max(sample.loss(shift) for shift in worst)
     chances = ", ".join(f"{kind}: {one.keep_text}" for kind, one in samples.items())
     about = f"True records of open units, whole or not at all; kept with probability {chances}."
     return Plan(
         mechanism=samples,
         charge=charge,
-        remaining=context.remaining,
-        delta_remaining=context.delta_remaining,
+        account=context.account,
         guarantee=promised(context, charge, about=about),
     )

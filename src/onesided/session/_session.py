@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from onesided._numbers import Number, positive
+from onesided._numbers import Loss, Number, positive, readable
 from onesided.accounting import NOTE, Total, total_of
 from onesided.engine import Table
 from onesided.engine.kit import require_rowwise
@@ -14,7 +15,7 @@ from onesided.errors import ParameterError, PolicyError, called
 from onesided.ledger import Account, Ledger, Unit
 from onesided.noise import Noise
 from onesided.policy import Policy
-from onesided.session._above import Above, AboveRelease
+from onesided.session._above import Above, AtMost
 from onesided.session._context import QueryContext
 from onesided.session._count import Count
 from onesided.session._diagnostics import Diagnostics, Inspected, inspected
@@ -25,6 +26,7 @@ from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan
 from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import CONTENT_TYPE, PreparedQuery, Question, Result, query_method
+from onesided.session._recall import asked_as, kept, told_again
 from onesided.session._sample import Sample
 from onesided.session._top_k import TopK
 from onesided.session._unknown import Discover
@@ -48,6 +50,13 @@ class Session:
     noise: for tests; production draws from the operating system.
     Errors: PolicyError for a policy that the table cannot answer; PolicyMismatchError if the ledger
     was opened for another policy, budget or unit; ParameterError; DataError.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session
+    Session(policy 'presence', unit 'person'; left of ε: present -> not present: 1000)
     """
 
     def __init__(
@@ -88,6 +97,10 @@ class Session:
             unit=Unit(unit),
             further=further,
         )
+        self._left: tuple[Mapping[str, Any], ...] = (
+            self._account.remaining,
+            self._account.delta_remaining,
+        )
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
@@ -120,6 +133,7 @@ class Session:
     count = query_method(Count)
     top_k = query_method(TopK)
     above = query_method(Above)
+    at_most = query_method(AtMost)
     enclose = query_method(Enclosed)
     sum = query_method(Sum)
     mean = query_method(Mean)
@@ -132,15 +146,6 @@ class Session:
     discover = query_method(Discover)
     ngrams = query_method(Ngrams)
     release = query_method(OwnMechanism)
-
-    def at_most(
-        self, threshold: int | Sequence[int] | Mapping[Any, int], **question: Any
-    ) -> AboveRelease:
-        """The groups certified to have at most ``threshold``; never stops (ε/ℓ0).
-
-        threshold: one for all, or one for each key, in the keys' order or by key.
-        """
-        return self.ask(called(Above, threshold, max_answers=None, **question))
 
     def median(self, column: str, **question: Any) -> QuantileRelease:
         """The candidate with half of the units' values at or below it; see :class:`Quantile`."""
@@ -156,7 +161,8 @@ class Session:
 
     def plan(self, question: Question[Any]) -> Plan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""
-        return self._prepared(question).plan
+        seen = (self._account.remaining, self._account.delta_remaining)
+        return replace(self._prepared(question, self._context()).plan, seen=seen)
 
     def ask(self, question: Question[Result]) -> Result:
         """Answer ``question``; what every method named after a question does.
@@ -164,18 +170,20 @@ class Session:
         Order: everything is checked, the charge is recorded durably, then noise is drawn.
         Errors: BudgetExceededError (nothing drawn, nothing recorded), and those of bad input.
         """
-        prepared = self._prepared(question)
+        context = self._context()
+        prepared = self._prepared(question, context)
+        asked = asked_as(question, prepared, context)
         if question.id is not None:
-            stored = self._account.recall(question.id)
+            stored = self._account.recall(question.id, question=asked, again=question.again)
             if stored is not None:
-                return prepared.result(prepared.decode(stored.payload), stored.number)
+                return told_again(question, prepared, context, asked, stored)
         charge, delta = prepared.plan.charge, prepared.plan.guarantee.delta
         if not any(charge.values()) and not any(delta.values()):
             # No move of the policy can change this answer: it may be told as it is. Another
             # policy's moves may, so the account goes on record, where totals find it.
             self._account.open()
             return prepared.result(prepared.draw(prepared.read(), self._noise), None)
-        self._account.require(charge, delta=delta)
+        self._refuse_unaffordable(charge, delta)
         secret = prepared.read()
         receipt = self._account.spend(
             charge,
@@ -183,32 +191,56 @@ class Session:
             label=prepared.label,
             detail={
                 **prepared.detail,
-                "unit": self._context().unit_name,
+                "unit": context.unit_name,
                 **({NOTE: prepared.plan.noise} if prepared.plan.noise else {}),
             },
             release_id=question.id,
+            question=asked,
+        )
+        self._left = tuple(
+            {edge: some - more.get(edge, 0) for edge, some in left.items()}
+            for left, more in zip(self._left, (charge, delta), strict=True)
         )
         answer = prepared.draw(secret, self._noise)
-        self._account.store(receipt, prepared.encode(answer), content_type=CONTENT_TYPE)
+        payload = kept(prepared, answer)
+        self._account.store(receipt, payload, content_type=CONTENT_TYPE)
         return prepared.result(answer, receipt.number)
 
-    def _prepared(self, question: Question[Result]) -> PreparedQuery[Any, Result]:
-        if isinstance(question, type) or not hasattr(question, "prepare"):
+    def _refuse_unaffordable(
+        self, charge: Mapping[str, Loss], delta: Mapping[str, Fraction]
+    ) -> None:
+        """Refuse before the rows are looked at what the ledger would refuse after that.
+
+        What is left only shrinks, so that what is more than was left when this session last
+        looked is more than is left now. Whatever else spends is found when the charge is recorded.
+        Errors: BudgetExceededError.
+        """
+        left, delta_left = self._left
+        fits = all(loss <= left.get(edge, 0) for edge, loss in charge.items())
+        if not fits or not all(loss <= delta_left.get(edge, 0) for edge, loss in delta.items()):
+            self._account.require(charge, delta=delta)
+
+    def _prepared(
+        self, question: Question[Result], context: QueryContext
+    ) -> PreparedQuery[Any, Result]:
+        given: Any = question
+        if isinstance(given, type) or not (is_dataclass(given) and hasattr(given, "prepare")):
             raise ParameterError(
                 f"A question was expected, got {question!r}.",
                 hint='Make one of onesided.session\'s, such as Count(by="place", keys=places, '
                 "epsilon=1).",
             )
-        return question.prepare(self._context())
+        return question.prepare(context)
 
     def _context(self) -> QueryContext:
         return QueryContext(
-            policy=self.policy,
-            unit=self.unit,
-            table=self._table,
-            remaining=self._account.remaining,
-            delta_remaining=self._account.delta_remaining,
+            policy=self.policy, unit=self.unit, table=self._table, account=self._account
         )
+
+    def __repr__(self) -> str:
+        left = ", ".join(f"{edge}: {readable(some)}" for edge, some in self.remaining.items())
+        unit = self._context().unit_name
+        return f"Session(policy {self.policy.name!r}, unit {unit!r}; left of ε: {left})"
 
     def inspect(self, question: Inspected) -> Diagnostics:
         """Facts about the real data that help the curator choose bounds. NOT for publication.

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import text, whole
+from onesided._numbers import whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
+from onesided.mechanism import Interval, TopKAnswer
 from onesided.mechanism import TopK as Mechanism
-from onesided.mechanism import TopKAnswer
 from onesided.noise import IntArray, Noise
-from onesided.policy import Guarantee
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import FrameMaker
+from onesided.session._release import Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,13 @@ class TopK(Grouped):
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: UnprotectableError where the policy lets a count rise, as under bounded DP, or under
     presence with ``on_excess="truncate"``.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session.top_k(1, by="place", keys=["a", "b"], epsilon=90).labels
+    ['b']
     """
 
     k: int
@@ -51,34 +57,42 @@ class TopK(Grouped):
         def result(answer: Answer, entry: int | None) -> TopKRelease:
             found = TopKAnswer(**{k: np.asarray(v, dtype=np.int64) for k, v in answer.items()})
             return TopKRelease(
-                groups.keys.part(found.indices),
-                found.values,
-                mechanism,
-                plan.guarantee,
-                entry,
-                groups.frames(context),
+                keys=groups.keys.part(found.indices),
+                upper=found.values,
+                mechanism=mechanism,
+                **groups.published(context, plan, entry),
             )
 
-        about = {"top_k": most, "rate": text(mechanism.upper_rate)}
-        return groups.prepared(
-            context, plan, about=about, draw=draw, result=result, label=f"top {most} of the"
-        )
+        label = f"top {most} of the"
+        return groups.prepared(context, plan, draw=draw, result=result, label=label)
 
 
-@dataclass(frozen=True, slots=True)
-class TopKRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TopKRelease(Release):
     """The largest groups, largest noisy count first. Everything here is public.
 
     keys: the selected groups. upper: a certain upper bound for each. What is not selected is not
     said to be smaller. entry: its number in the ledger; None if it cost nothing.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> print(repr(session.top_k(1, by="place", keys=["a", "b"], epsilon=90)))
+    The largest group.
+    place  estimate  upper (certain)
+    b             3                3
     """
 
     keys: PublicKeys
     upper: IntArray
     mechanism: Mechanism
-    guarantee: Guarantee
-    entry: int | None
-    _make_frame: FrameMaker = field(repr=False, compare=False)
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        size = self.upper.size
+        return "The largest group" if size == 1 else f"The {size:,} largest groups"
 
     @property
     def estimate(self) -> NDArray[Any]:
@@ -88,16 +102,20 @@ class TopKRelease:
         return clipped
 
     @property
-    def frame(self) -> Any:
-        """A table of the caller's own type: the keys, then estimate, upper, upper_certain."""
-        return self._make_frame(
-            {
-                **self.keys.columns(),
-                "estimate": self.estimate.tolist(),
-                "upper": self.upper.tolist(),
-                "upper_certain": [True] * self.upper.size,
-            }
-        )
+    def interval(self) -> Interval:
+        """From 0, which no count is below, to the certain upper bound."""
+        return Interval(np.zeros_like(self.upper), self.upper, True, True)  # noqa: FBT003
 
-    def __str__(self) -> str:
-        return f"The {self.upper.size:,} largest groups. {self.guarantee}"
+    @property
+    def labels(self) -> list[Any]:
+        """The groups, largest first."""
+        return self.keys.labels()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The keys, then estimate, upper, upper_certain."""
+        return {
+            **self.keys.columns(),
+            "estimate": self.estimate.tolist(),
+            "upper": self.upper.tolist(),
+            "upper_certain": [True] * self.upper.size,
+        }

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,21 +9,23 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from onesided._numbers import Number, text, whole
+from onesided._numbers import Number, whole
 from onesided.engine.kit import LENGTH, LOWER, Column, KeyCodes, Lazy, first_groups
 from onesided.errors import KeysError, ParameterError
-from onesided.mechanism import UnknownKeys
+from onesided.mechanism import Interval, UnknownKeys
 from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
-from onesided.policy import GroupCount, Guarantee, Policy
+from onesided.policy import GroupCount, Policy
 from onesided.session._context import QueryContext, condition
+from onesided.session._found_keys import Found, listed, packed, published, taken, unpacked
 from onesided.session._groups import kinds_of, names_of, refuse_clashes
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, PreparedQuery
+from onesided.session._question import Answer, Packed, PreparedQuery
+from onesided.session._release import Release
+from onesided.session._text import many
 
 Secret = nw.DataFrame[Any] | Mapping[str, IntArray]
 KeyTypes = Mapping[str, nw.dtypes.DType]
-Found = Mapping[str, Column]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +45,17 @@ class Discover:
         and others cannot be counted.
     where: SQL text or a narwhals expression that picks rows; a unit's kind is decided before.
     threshold: tell a group only if its noisy count is above this.
-    id: names the release in the ledger; asking again with the same id re-reads it at no charge.
+    id, again: as in :class:`onesided.session.Grouped`.
     Errors: UnprotectableError if a move of the policy lowers a count, as under presence.
+
+    >>> import polars as pl, onesided as od
+    >>> trips = pl.DataFrame(
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
+    ...      "minor": [False, False, False, False]})
+    >>> policy = od.policy.sensitive("minor")
+    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session.discover(by="place", epsilon=90, max_groups=2).labels
+    ['a', 'b']
     """
 
     epsilon: Number
@@ -57,6 +65,7 @@ class Discover:
     where: object = None
     threshold: int = 0
     id: str | None = None
+    again: bool = False
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Secret, KeysRelease]:
         """Check and price the question. Looks at no row."""
@@ -85,40 +94,70 @@ class Discover:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class KeysRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class KeysRelease(Release):
     """The groups that were found, largest first, then by name. Everything here is public.
 
     lower: for each, a certain lower bound on its units. What is not listed is not said to be
-    absent. entry: its number in the ledger; None if it cost nothing.
+    absent.
+
+    >>> import polars as pl, onesided as od
+    >>> trips = pl.DataFrame(
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
+    ...      "minor": [False, False, False, False]})
+    >>> policy = od.policy.sensitive("minor")
+    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> release = session.discover(by="place", epsilon=90, max_groups=2)
+    >>> len(release), release.lower.tolist(), release.interval.lower_certain
+    (2, [2, 2], True)
     """
 
     lower: IntArray
     mechanism: UnknownKeys
-    guarantee: Guarantee
-    entry: int | None
-    _found: Found = field(repr=False, compare=False)
-    _make_frame: Callable[[Mapping[str, Column]], Any] = field(repr=False, compare=False)
+    _found: Found = field(compare=False)
+    _as_callers: Callable[[Mapping[str, Column]], Any] = field(compare=False)
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return f"{many(len(self), 'group')}, found by their noisy counts"
+
+    @property
+    def interval(self) -> Interval:
+        """The certain lower bounds; nothing is said above."""
+        top = np.full(self.lower.shape, np.inf)
+        return Interval(self.lower, top, True, False)  # noqa: FBT003
+
+    @property
+    def labels(self) -> list[Any]:
+        """The groups."""
+        rows = list(zip(*map(listed, self._keys.values()), strict=True))
+        return [row[0] for row in rows] if len(self._keys) == 1 else rows
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The keys, then estimate, lower, lower_certain."""
+        keys = {name: listed(column) for name, column in self._keys.items()}
+        numbers = {"estimate": self.estimate.tolist(), "lower": self.lower.tolist()}
+        return {**keys, **numbers, "lower_certain": [True] * len(self)}
 
     @property
     def estimate(self) -> IntArray:
         """The lower bounds plus the noise's median; too small for groups just above the edge."""
         median = -int(self.mechanism.distribution.median())
-        shifted: IntArray = self.lower + median
-        return shifted
+        return np.asarray(self.lower + median)
 
     @property
     def frame(self) -> Any:
         """A table of the caller's own type: the keys, then estimate, lower, lower_certain."""
         certain = np.ones(self.lower.size, dtype=bool)
         told = {"estimate": self.estimate, LOWER: self.lower, "lower_certain": certain}
-        return self._make_frame({**self._keys, **told})
+        return self._as_callers({**self._keys, **told})
 
     def at_least(self, threshold: int) -> Any:
         """The groups that certainly have so many units, in a table of the caller's own type."""
         least = whole(threshold, name="threshold", least=1)
         enough = np.flatnonzero(self.lower >= least)
-        return self._make_frame({name: _taken(c, enough) for name, c in self._keys.items()})
+        return self._as_callers({name: taken(c, enough) for name, c in self._keys.items()})
 
     @property
     def _keys(self) -> Mapping[str, Column]:
@@ -126,9 +165,6 @@ class KeysRelease:
 
     def __len__(self) -> int:
         return int(self.lower.size)
-
-    def __str__(self) -> str:
-        return f"{len(self):,} groups, found by their noisy counts. {self.guarantee}"
 
 
 def mechanism_for(
@@ -166,7 +202,7 @@ def search(
 
     def draw(found: Secret, noise: Noise | None) -> Answer:
         told = mechanism.release(np.asarray(found[LENGTH], dtype=np.int64), noise=noise)
-        kept = _published(found, names, told) if codes is None else codes.published(found, told)
+        kept = published(found, names, told) if codes is None else codes.published(found, told)
         return {"found": kept}
 
     def result(answer: Answer, entry: int | None) -> KeysRelease:
@@ -176,8 +212,9 @@ def search(
             mechanism=mechanism,
             guarantee=plan.guarantee,
             entry=entry,
+            cut=_cut(query, context),
             _found=found,
-            _make_frame=lambda columns: context.table.engine.answer(columns, types),
+            _as_callers=lambda columns: context.table.engine.answer(columns, types),
         )
 
     return _Keys(
@@ -188,7 +225,6 @@ def search(
             "max_groups": str(query.max_groups or ""),
             **what,
         },
-        about={"lower_rate": text(mechanism.lower_rate), "threshold": mechanism.threshold},
         plan=plan,
         read=read,
         draw=draw,
@@ -287,85 +323,27 @@ def _plan(context: QueryContext, query: GroupCount, mechanism: UnknownKeys) -> P
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Keys(PreparedQuery[Secret, KeysRelease]):
-    """Keeps the answer by columns, packed: there may be millions of keys."""
+    """Keeps the found keys as bytes: of text and of moments the ledger has no columns."""
 
-    def encode(self, answer: Answer) -> bytes:
+    def pack(self, answer: Answer) -> Packed:
+        """The found keys and their counts, column by column."""
         found: Found = answer["found"]
-        return PreparedQuery.encode(self, {name: _packed(c) for name, c in found.items()})
+        parts = {name: packed(column) for name, column in found.items()}
+        kinds = {name: kind for name, (kind, _) in parts.items()}
+        return {"kinds": kinds}, {name: raw for name, (_, raw) in parts.items()}
 
-    def decode(self, payload: bytes) -> Answer:
-        found = PreparedQuery.decode(self, payload)
-        return {"found": {name: _unpacked(part) for name, part in found.items()}}
-
-
-def _taken(column: Column, places: IntArray) -> Column:
-    if isinstance(column, np.ndarray):
-        return column[places]
-    return [column[place] for place in places.tolist()]
+    def unpack(self, packed: Packed) -> Answer:
+        """The same."""
+        kinds: Any = packed[0]["kinds"]
+        return {"found": {name: unpacked(kinds[name], raw) for name, raw in packed[1].items()}}
 
 
-def _published(found: Any, names: Sequence[str], told: IntArray) -> Found:
-    """The keys whose noisy count is told, with it: largest first, then by key."""
-    lower = nw.new_series(LOWER, told, backend=found.implementation)
-    return ordered(found.select(*names).with_columns(lower).filter(nw.col(LOWER) > 0), names)
-
-
-def ordered(kept: nw.DataFrame[Any], names: Sequence[str]) -> Found:
-    """Largest first, then by key, in columns of its own.
-
-    The data's order would tell what was not published, and so would an index, or a buffer of text.
-    """
-    columns = {name: plain(kept[name]) for name in kept.columns}
-    packed = _packed_keys([columns[name] for name in (LOWER, *names)])
-    if packed is None:
-        turned = kept.sort(LOWER, *names, descending=[True, *[False] * len(names)])
-        return {name: plain(turned[name]) for name in kept.columns}
-    order = np.argsort(packed)
-    return {name: np.asarray(column)[order] for name, column in columns.items()}
-
-
-def _packed_keys(columns: Sequence[Column]) -> IntArray | None:
-    """One number per row that sorts like the columns, the first one falling; None if too large."""
-    arrays = [column for column in columns if isinstance(column, np.ndarray)]
-    if len(arrays) < len(columns) or any(c.dtype.kind not in "ib" or not c.size for c in arrays):
-        return None
-    packed, width = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for place, column in enumerate(arrays):
-        values = np.asarray(column, dtype=np.int64)
-        least, most = int(values.min()), int(values.max())
-        width *= most - least + 1
-        if width >= 2**62:
-            return None
-        packed *= most - least + 1
-        packed += values - least if place else most - values
-    return packed
-
-
-def plain(series: nw.Series[Any]) -> Column:
-    """A column as an array of numbers, or a list of text; moments keep their unit."""
-    if series.dtype == nw.String:
-        return series.to_list()
-    values = series.to_numpy()
-    if values.dtype.kind in "iub":
-        return values
-    unit = getattr(series.dtype, "time_unit", "D")
-    return values.astype(f"datetime64[{unit}]")
-
-
-def _packed(column: Column) -> list[str]:
-    """A column as its type and its compressed bytes."""
-    if not isinstance(column, np.ndarray):
-        return ["text", _squeezed(json.dumps(list(column)).encode())]
-    return [column.dtype.str, _squeezed(np.ascontiguousarray(column).tobytes())]
-
-
-def _unpacked(part: list[str]) -> Column:
-    kind, squeezed = part
-    unpacked = zlib.decompress(base64.b64decode(squeezed))
-    if kind == "text":
-        return list(json.loads(unpacked))
-    return np.frombuffer(unpacked, dtype=np.dtype(kind)).copy()
-
-
-def _squeezed(whole: bytes) -> str:
-    return base64.b64encode(zlib.compress(whole, level=1)).decode()
+def _cut(query: GroupCount, context: QueryContext) -> str:
+    """What is said first where somebody's groups may have been left out."""
+    if not query.truncated or context.unit is None:
+        return ""
+    return (
+        f"Units in more than {query.max_groups} groups were counted in {query.max_groups} of them: "
+        "lower bounds hold for the data as they are, estimates are about data that may have been "
+        "cut."
+    )

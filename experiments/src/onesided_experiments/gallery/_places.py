@@ -39,8 +39,8 @@ def _at_most(od: Any, visits: Any) -> TaskAnswer:
     return TaskAnswer(
         release=release,
         guarantee=release.guarantee,
-        printed=f">>> print(plan)\n{plan}\n>>> print(len(release.at_most), 'places are safe')\n"
-        f"{len(release.at_most)} places are safe",
+        printed=f">>> print(plan)\n{plan}\n>>> print(len(release.at_most()), 'places are safe')\n"
+        f"{len(release.at_most())} places are safe",
     )
 
 
@@ -51,7 +51,7 @@ def _draw_at_most(visits: Any, release: Any) -> Figure:
         for place, turn in enumerate(turns)
     ]
     crowded = [p for p in range(_PLACES) if visits.filter(visits["place"] == p).height > 5]
-    sets = ((_SAFE, release.at_most), (_OPEN, release.above), (_MORE, crowded))
+    sets = ((_SAFE, release.at_most()), (_OPEN, release.above), (_MORE, crowded))
     curves = []
     for look, places in sets:
         points = [where[place] for place in places]

@@ -78,7 +78,7 @@ def _above(od: Any, falls: Any) -> TaskAnswer:
     return TaskAnswer(
         release=release,
         guarantee=release.guarantee,
-        printed=f">>> print(release.at_most)\n{release.at_most}",
+        printed=f">>> print(release.at_most())\n{release.at_most()}",
     )
 
 
@@ -87,7 +87,7 @@ def _draw_above(falls: Any, release: Any) -> Any:
     columns = release.frame.to_dict(as_series=False)
     found = dict(zip(columns["ward"], columns["upper"], strict=True))
     upper = [float(found.get(ward, float("nan"))) for ward in _WARDS]
-    told = [0.0 if ward in release.at_most else float(found.get(ward, 0)) for ward in _WARDS]
+    told = [0.0 if ward in release.at_most() else float(found.get(ward, 0)) for ward in _WARDS]
     return beside(
         "Patients who fell, by ward", ("ward", _WARDS), ("patients", truth), told, upper=upper
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up, text
+from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval, Sums
 from onesided.mechanism.kit import confident
@@ -62,11 +62,24 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Mean(Valued):
-    """What is the mean of the units' values in a column, per group?
+    """What is the mean, over the units of a group, of each unit's own mean in a column?
 
+    Each row is rounded to the grid and clipped to the bounds; a unit's rows in a group are added
+    up as whole numbers of steps and divided by how many they are, rounded down. So everybody
+    counts once, whoever has many rows no more than others; where each row is a unit it is the
+    mean of rows.
     A noisy sum about a public centre over a noisy count. A group without units has no mean: what
     is told of it is noise within the bounds.
+    Direction: dropping a row may lower or raise somebody's mean (drop the 1 of 5 and 1), so that
+    under presence it is priced as both, by up to ``high - low``.
     The arguments are those of :class:`onesided.session.Valued`.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> abs(session.mean("age", bounds=(0, 100), epsilon=900).value - 19.7) < 2
+    True
     """
 
     squared = False
@@ -85,10 +98,14 @@ class Mean(Valued):
         return PreparedQuery(
             label=f"{name} of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **value.detail},
-            about={"statistic": name, "keys": groups.key_texts, "rates": _rates(parts)},
             plan=plan,
             read=lambda: moments(
-                context, groups, value, centre=parts.centre, squares=parts.squares is not None
+                context,
+                groups,
+                value,
+                centre=parts.centre,
+                squares=parts.squares is not None,
+                own_mean=True,
             ),
             draw=parts.release,
             result=result,
@@ -113,11 +130,10 @@ class Mean(Valued):
             low, high = value.low - centre, value.high - centre
             most = max(low * low, high * high)
             least = 0 if low <= 0 <= high else min(low * low, high * high)
-            # What falls may come nearer to a centre or go away from it, unless the centre is 0.
-            falls = value.low >= 0 and centre == 0
-            squares = part(least, _roomy(most), monotone=falls) if self.squared else None
+            # Who loses a row may have a larger mean than before, or one farther from the centre.
+            squares = part(least, _roomy(most), monotone=False) if self.squared else None
             count = part(1, 1, monotone=True)
-            return Parts(centre, count, part(low, high, monotone=falls), squares)
+            return Parts(centre, count, part(low, high, monotone=False), squares)
 
         tried = [about(centre) for centre in ((value.low + value.high) // 2, 0)]
         return min(tried, key=lambda parts: parts.total.mechanism.distribution.variance())
@@ -153,18 +169,24 @@ class Mean(Valued):
             (certain, certain),
             keys=groups.keys,
             confidence=self.confidence,
-            guarantee=plan.guarantee,
-            entry=entry,
-            _make_frame=groups.frames(context),
+            **groups.published(context, plan, entry),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Variance(Mean):
-    """What is the variance of the units' values in a column, per group?
+    """What is the variance of the units' own means in a column, per group?
 
-    The mean of the squares less the square of the mean, over all counted units (not n - 1).
+    A unit's own mean is that of :class:`Mean`. The mean of their squares less the square of their
+    mean, over all counted units (not n - 1).
     The arguments are those of :class:`onesided.session.Valued`.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session.variance("age", bounds=(0, 100), epsilon=900).value > 0
+    True
     """
 
     squared = True
@@ -181,26 +203,19 @@ def _roomy(square: int) -> int:
     return square
 
 
-def _rates(parts: Parts) -> list[list[str]]:
-    return [
-        [name, text(part.mechanism.upper_rate), text(part.mechanism.lower_rate)]
-        for name, part in parts.all.items()
-    ]
-
-
 def _plan(context: QueryContext, groups: Groups, value: Value, parts: Parts) -> Plan:
     """Charge each edge the sum of what the parts lose along it."""
     losses = [priced(context, part.mechanism, part.shifts).charge for part in parts.all.values()]
     charge: dict[str, Loss] = {
         edge: sum((loss[edge] for loss in losses), Fraction(0)) for edge in losses[0]
     }
-    about = f"{groups.sentence} {value.sentence}"
+    own = "" if context.unit is None else f" Each {context.unit!r} counts once, with its own mean."
+    about = f"{groups.sentence} {value.sentence}{own}"
     scope = "the values as rounded and clipped"
     return Plan(
         mechanism=parts,
         charge=charge,
-        remaining=context.remaining,
-        delta_remaining=context.delta_remaining,
+        account=context.account,
         guarantee=promised(context, charge, about=about, scope=scope),
     )
 

@@ -32,11 +32,18 @@ class Moments:
 
 
 def moments(
-    context: QueryContext, groups: Groups, value: Value, *, centre: int = 0, squares: bool = False
+    context: QueryContext,
+    groups: Groups,
+    value: Value,
+    *,
+    centre: int = 0,
+    squares: bool = False,
+    own_mean: bool = False,
 ) -> Moments:
     """The moments in steps, in the order of the keys. Secret.
 
-    A unit's value in a group is the sum over its rows there, clipped to the bounds once more.
+    A unit's value in a group is the sum over its rows there, clipped to the bounds once more; with
+    ``own_mean`` their mean, rounded down to whole steps.
     Errors: DataError for rows of nobody, rows without a value, or sums past 2^62;
     ContributionError if ``on_excess="error"``.
     """
@@ -52,7 +59,9 @@ def moments(
     furthest = max(-value.low, value.high, value.high - value.low)
     require_room(context.table.height(), furthest * furthest if squares else furthest)
     try:
-        return _added(value.in_steps(rows, dtype), context, groups, value, centre, squares=squares)
+        steps = value.in_steps(rows, dtype)
+        parts = _per_unit(steps, context, groups, value, own_mean=own_mean)
+        return _added(parts, context, groups, centre, squares=squares)
     except OnesidedError:
         raise
     except Exception as error:
@@ -65,10 +74,9 @@ def moments(
 
 
 def _added(
-    rows: Lazy, context: QueryContext, groups: Groups, value: Value, centre: int, *, squares: bool
+    parts: Lazy, context: QueryContext, groups: Groups, centre: int, *, squares: bool
 ) -> Moments:
-    """The moments of rows in steps, in the order of the keys."""
-    parts = _per_unit(rows, context, groups, value)
+    """The moments of what each unit adds, in the order of the keys."""
     moved = nw.col(VALUE) - centre
     again = moved * moved if squares else moved
     parts = parts.with_columns(moved.alias(VALUE), again.alias(_SQUARE))
@@ -100,11 +108,22 @@ def _kept(context: QueryContext, groups: Groups) -> list[str]:
     return [*([context.unit] if context.unit else []), *groups.by]
 
 
-def _per_unit(rows: Lazy, context: QueryContext, groups: Groups, value: Value) -> Lazy:
-    """One row per unit and group, with the unit's clipped sum."""
+def _per_unit(
+    rows: Lazy, context: QueryContext, groups: Groups, value: Value, *, own_mean: bool
+) -> Lazy:
+    """One row per unit and group, with the unit's clipped sum, or its own mean."""
     if context.unit is None:
         # Past 2^51 steps a bound itself may have been rounded up to the next one.
         return rows.with_columns(_within(value.low, value.high)).select(*groups.by, VALUE)
+    if own_mean:
+        # From the lower bound up nothing is below 0, where engines divide in different ways.
+        up = rows.with_columns(_within(value.low, value.high) - value.low)
+        units = up.group_by(*_kept(context, groups))
+        added = units.agg(nw.col(VALUE).sum(), nw.len().alias(LENGTH))
+        mean = (nw.col(VALUE) // nw.col(LENGTH).cast(nw.Int64()) + value.low).alias(VALUE)
+        # What is counted is bounded, whatever an engine makes of a division.
+        bounded = added.with_columns(mean).with_columns(_within(value.low, value.high))
+        return bounded.select(*_kept(context, groups), VALUE)
     # Rows are clipped to what cannot cancel, so that dropping one never raises a sum.
     low, high = min(value.low, 0), max(value.high, 0)
     sums = rows.with_columns(_within(low, high)).group_by(*_kept(context, groups))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from onesided._numbers import Number, text
+from onesided._numbers import Number
 from onesided.errors import ParameterError
 from onesided.mechanism import StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE
@@ -73,6 +73,13 @@ class Sum(Valued):
     Where noise on one side is enough it falls in stairs if these vary less, at the same loss.
     Certain bounds are about the values as rounded and clipped.
     The arguments are those of :class:`onesided.session.Valued`.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session.sum("age", bounds=(0, 100), epsilon=900).interval.upper_certain
+    True
     """
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
@@ -91,25 +98,22 @@ class Sum(Valued):
                 *self._numbers(chosen.of(answer), noisy, value),
                 keys=groups.keys,
                 confidence=self.confidence,
-                guarantee=plan.guarantee,
-                entry=entry,
-                _make_frame=groups.frames(context),
+                **groups.published(context, plan, entry),
             )
 
         return PreparedQuery(
             label=f"sum of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **value.detail},
-            about={
-                "sum": True,
-                "keys": groups.key_texts,
-                "upper_rate": text(chosen.slopes.upper_rate),
-                "lower_rate": text(chosen.slopes.lower_rate),
-            },
             plan=plan,
             read=lambda: moments(context, groups, value).total,
             draw=draw,
             result=result,
+            noise=chosen.slopes,  # stairs lose the same, and answers say whether they have some
         )
+
+    def noise(self, context: QueryContext, groups: Groups, value: Value) -> SumNoise:
+        """Which noise the sums get."""
+        return self._plan(context, groups, value)[0]
 
     def _plan(self, context: QueryContext, groups: Groups, value: Value) -> tuple[SumNoise, Plan]:
         """The noise, and what it costs on each edge."""
@@ -140,7 +144,7 @@ class Sum(Valued):
             standard_deviation=float(value.step) * deviation(mechanism),
             bias=float(value.step) * residual_bias(mechanism),
             why=reason(mechanism),
-            others=chosen.other(float(value.step), certain),
+            alternatives=lambda: chosen.other(float(value.step), certain),
         )
 
     def _numbers(

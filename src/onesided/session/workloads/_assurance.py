@@ -20,6 +20,13 @@ class Assurance:
     """What still holds for values ``distance`` apart: ``moves`` moves, each at the stated loss.
 
     odds: whatever is published is at most this many times as likely under one as under the other.
+
+    >>> import polars as pl, onesided as od
+    >>> ages = pl.DataFrame({"age": [7, 12, 40]})
+    >>> session = od.Session(ages, policy=od.policy.neighbourhood(radius=5), budget=10)
+    >>> release = session.ranges("age", "cells", bins=range(0, 101, 5), epsilon=1)
+    >>> [one.moves for one in release.assurance(5, 10)]
+    [1, 2]
     """
 
     distance: Number

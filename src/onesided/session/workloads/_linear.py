@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -11,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Infinite, Number, positive, text
+from onesided._numbers import Infinite, Number, positive
 from onesided.errors import ParameterError
 from onesided.linear import Dense, Grid, Identity, Kron, Operator
 from onesided.linear.kit import notes_of
+from onesided.mechanism import Interval
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE, confident, tail_bound
 from onesided.noise import IntArray
@@ -23,6 +23,8 @@ from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
+from onesided.session._release import Release
+from onesided.session._text import table
 from onesided.session.workloads._assurance import Apart, Assurance, assured
 from onesided.session.workloads._cells import moves_of_places
 from onesided.session.workloads._strategies import Choice, choose
@@ -32,14 +34,22 @@ Strategy = str | Operator | ArrayLike | None
 Columns = Mapping[str, list[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class LinearRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LinearRelease(Release):
     """Answers to linear queries, all from one set of noisy sums. Everything here is public.
 
     estimate: one per query; they agree with each other. variance: of each, exact for unbounded
     least squares; None if too much to work out. lower, upper: what holds with ``confidence`` for
     each query on its own, on each side; certain where ``upper_certain`` or ``lower_certain``.
     strategy: which sums were measured. notes: what the policy leaves open, in sentences.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, policy=policy, budget=1000)
+    >>> release = session.linear([[1, 1], [1, 0]], by="age", keys=[7, 12], epsilon=90)
+    >>> release.labels, release.estimate.round().tolist()
+    ([0, 1], [2.0, 1.0])
     """
 
     queries: Columns = field(repr=False)
@@ -55,18 +65,26 @@ class LinearRelease:
     noisy: IntArray = field(repr=False)
     mechanism: Mechanism = field(repr=False)
     policy: Policy = field(repr=False)
-    guarantee: Guarantee
-    entry: int | None
-    _make_frame: Callable[[Columns], Any] = field(repr=False, compare=False)
     _apart: Apart = field(repr=False, compare=False)
 
     @property
-    def frame(self) -> Any:
-        """A table of the caller's own type: the queries, estimate, bounds, standard deviation."""
-        return self._make_frame(self.columns())
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return f"{self.estimate.size:,} linear queries by {self.strategy}"
+
+    @property
+    def interval(self) -> Interval:
+        """The bounds, a row per query."""
+        return Interval(self.lower, self.upper, self.lower_certain, self.upper_certain)  # type: ignore[arg-type] # in floats
+
+    @property
+    def labels(self) -> list[Any]:
+        """The queries: their numbers, or the ends of their ranges."""
+        rows = list(zip(*self.queries.values(), strict=True))
+        return [row[0] for row in rows] if len(self.queries) == 1 else rows
 
     def columns(self) -> dict[str, list[Any]]:
-        """The same, column by column."""
+        """The queries, estimate, bounds, standard deviation."""
         size = self.estimate.size
         spread = np.full(size, np.nan) if self.variance is None else np.sqrt(self.variance)
         return {
@@ -90,8 +108,10 @@ class LinearRelease:
         return tuple(assured(self._apart, distance, epsilon) for distance in distances)
 
     def __str__(self) -> str:
-        notes = " ".join(self.notes)
-        return f"{self.estimate.size:,} linear queries by {self.strategy}. {self.guarantee} {notes}"
+        return " ".join([Release.__str__(self), *self.notes])
+
+    def _table(self, rows: int) -> list[str]:
+        return table(self.columns(), rows=rows, confidence=self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +129,16 @@ class LinearQuery:
     confidence: how often a bound holds that is not certain, per query and side.
     where: SQL text or a narwhals expression that picks rows. A move may change whom it picks, so
         that under a graph or a neighbourhood every cell's comings and goings are charged.
-    id: names the release in the ledger; asking again with the same id re-reads it at no charge.
+    id, again: as in :class:`onesided.session.Grouped`.
     A unit is counted in one group; the presence policy brings its own bound.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, policy=policy, budget=1000)
+    >>> release = session.linear([[1, 1]], by="age", keys=[7, 12], epsilon=90)
+    >>> release.interval.upper.tolist(), release.upper_certain
+    ([2.0], True)
     """
 
     workload: Operator | ArrayLike
@@ -122,10 +150,11 @@ class LinearQuery:
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     where: object = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
+    again: bool = field(default=False, kw_only=True)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, LinearRelease]:
         """Check and price the question. Looks at no row."""
-        groups = self._groups(context)
+        groups = self.cells(context)
         names = [row[0] if len(row) == 1 else row for row in groups.keys.rows]
         asked = self.workload if isinstance(self.workload, Operator) else Dense(self.workload)
         if asked.shape[1] != len(names):
@@ -154,7 +183,7 @@ class LinearQuery:
             apart=context.policy.moves_between_places,
         )
 
-    def _groups(self, context: QueryContext) -> Groups:
+    def cells(self, context: QueryContext) -> Groups:
         """Units in one group each, or as the presence policy bounds them."""
         one_value = context.policy.single_valued or "keep" not in context.policy.excess_modes
         by_unit = context.unit is not None and one_value
@@ -211,13 +240,6 @@ def answered(
     return PreparedQuery(
         label=f"{label} by {', '.join(groups.by)}",
         detail={**groups.detail, **(detail or {})},
-        about={
-            "keys": _digest(groups.key_texts),
-            "strategy": choice.name,
-            "measured": _fingerprint(choice.strategy),
-            "workload": _fingerprint(choice.workload),
-            "rates": [text(mechanism.upper_rate), text(mechanism.lower_rate)],
-        },
         plan=plan,
         read=read,
         draw=lambda counts, noise: {"noisy": mechanism.noisy(counts, noise=noise)},
@@ -285,7 +307,7 @@ def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Flo
     factors = found.variance / spread if spread else np.zeros(found.estimate.size)
     wide = tail_bound([(law, 1.0)], share) * np.sqrt(factors)
     lower, upper = found.estimate - wide, found.estimate + wide
-    certain = _of_cells(mechanism.strategy) and not np.any(_negative(mechanism.workload))
+    certain = _one_sided(mechanism.strategy, mechanism.workload)
     if certain:  # sums of answers with noise on one side have it on that side
         sums = mechanism.workload.apply(noisy)
         lower = _outward(sums, -np.inf) if isinstance(mechanism.upper_rate, Infinite) else lower
@@ -299,31 +321,25 @@ def _outward(sums: IntArray, way: float) -> Floats:
     return np.where(np.abs(found) < 2**53, found, np.nextafter(found, way))
 
 
+def _one_sided(strategy: Operator, workload: Operator) -> bool:
+    """Whether the answers are sums, with no weight below 0, of the cells as they were measured.
+
+    Then noise that lies on one side of the cells lies on that side of every answer. Both are read
+    off the entries: a name, or what a class is derived from, proves nothing of another product.
+    """
+    return _of_cells(strategy) and workload.is_non_negative
+
+
 def _of_cells(strategy: Operator) -> bool:
-    if isinstance(strategy, Kron):
+    """Whether row k of a strategy is cell k."""
+    if type(strategy) is Kron:
         return _of_cells(strategy.first) and _of_cells(strategy.second)
-    return isinstance(strategy, Identity)
-
-
-def _negative(workload: Operator) -> Any:
-    return workload.matrix < 0 if isinstance(workload, Dense) else not _counts(workload)
-
-
-def _counts(workload: Operator) -> bool:
-    """Whether an operator is known to have no negative weights."""
-    return type(workload).__name__ in (
-        "Ranges",
-        "Identity",
-        "Prefix",
-        "Suffix",
-        "Bins",
-        "Hierarchy",
-    )
+    return type(strategy) is Identity
 
 
 def _plan(context: QueryContext, choice: Choice, mechanism: Mechanism, about: str) -> Plan:
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
-    clear = _of_cells(choice.strategy) and not np.any(_negative(choice.workload))
+    clear = _one_sided(choice.strategy, choice.workload)
     return priced(
         context,
         mechanism,
@@ -332,7 +348,7 @@ def _plan(context: QueryContext, choice: Choice, mechanism: Mechanism, about: st
         certain=tuple(s for s, rate in sides.items() if clear and isinstance(rate, Infinite)),
         standard_deviation=choice.error,
         why=choice.why,
-        others=choice.others,
+        alternatives=lambda: choice.others,
     )
 
 
@@ -345,14 +361,3 @@ def _refuse_other_shifts(policy: Policy, groups: Groups) -> None:
             f"'{policy.name}'.",
             hint="Protect each row on its own (unit=None), or count one group per unit.",
         )
-
-
-def _digest(texts: object) -> str:
-    return hashlib.sha256(repr(texts).encode()).hexdigest()
-
-
-def _fingerprint(operator: Operator) -> str:
-    """An operator told from others by what it does to two public vectors."""
-    cells = np.arange(1, operator.shape[1] + 1, dtype=np.int64)
-    found = [operator.apply(v) for v in (cells, cells * (cells % 7 + 1) % 1009)]
-    return _digest((operator.shape, [hashlib.sha256(f.tobytes()).hexdigest() for f in found]))

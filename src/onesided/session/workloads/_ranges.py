@@ -21,7 +21,7 @@ from onesided.noise import IntArray
 from onesided.session._binned import Binned, bin_name, with_bins
 from onesided.session._bins import _NOWHERE, BinEdges, _below, _search, bins_of
 from onesided.session._context import QueryContext
-from onesided.session._groups import Grouped
+from onesided.session._groups import Grouped, Groups
 from onesided.session._question import PreparedQuery
 from onesided.session.values._value import Missing
 from onesided.session.workloads._cells import Axis, moves_between
@@ -58,10 +58,17 @@ class RangeQuery:
         outwards for ever; "refuse" refuses data with such values, and the promise is about data
         without.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    epsilon, strategy, non_negative, confidence, where, id: as in
+    epsilon, strategy, non_negative, confidence, where, id, again: as in
         :class:`onesided.session.LinearQuery`. ``missing`` and ``outside`` hold for all rows.
     Direction and loss: noise on the sums that the strategy measures, as the moves of values need
     it; see :mod:`onesided.session.workloads._cells` for which cells a move of values joins.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, policy=policy, budget=1000)
+    >>> session.ranges("age", [(0, 20)], bins=[0, 20, 100], epsilon=90).estimate.round().tolist()
+    [2.0]
     """
 
     column: str | Sequence[str] | Mapping[str, object]
@@ -76,6 +83,7 @@ class RangeQuery:
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     where: object = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
+    again: bool = field(default=False, kw_only=True)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, LinearRelease]:
         """Check and price the question. Looks at no row."""
@@ -112,6 +120,11 @@ class RangeQuery:
         """The question as a histogram's, over cells."""
         question = Grouped(epsilon=self.epsilon, where=self.where)
         return with_bins(context, question, self._bins(), missing=self.missing)
+
+    def cells(self, context: QueryContext) -> Groups:
+        """The cells as groups."""
+        binned = self.binned(context)
+        return binned.question.groups(binned.context)
 
     def _moves(self, context: QueryContext, axes: Sequence[Axis]) -> Moves:
         moves = moves_between(

@@ -1,0 +1,102 @@
+"""Counts per bin, by whatever method, with the edges of the bins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.mechanism import Interval
+from onesided.noise import IntArray
+from onesided.session._binned import bin_name
+from onesided.session._bins import BinEdges
+from onesided.session._release import CountRelease, Release
+from onesided.session._text import many, table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class HistogramRelease(Release):
+    """Counts per bin, and per group if there are any. Everything here is public.
+
+    method: "counts" bounds each count; others look at the whole histogram and give estimates.
+    bins: the edges, per column. estimate: an axis for the groups if there are any, then one for
+    each column's bins. counts: the release of counts, a row per group and cell, the last column's
+    bins fastest; None for other methods. lower: certain lower bounds where another method gives
+    them ("split"), else None.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=100)
+    >>> release = session.histogram("age", bins=[0, 18, 65], epsilon=60)
+    >>> release.estimate.tolist(), release.interval.upper_certain
+    ([2, 1], True)
+    """
+
+    method: str
+    bins: Mapping[str, BinEdges]
+    estimate: NDArray[Any]
+    counts: CountRelease | None = None
+    lower: IntArray | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return f"Histogram of {many(self.estimate.size, 'cell')} by {self.method}"
+
+    @property
+    def interval(self) -> Interval:
+        """The bounds, a row per cell. Errors: ParameterError where the method gives none."""
+        if self.counts is not None:
+            return self.counts.interval
+        if self.lower is None:
+            return Release.interval.fget(self)  # type: ignore[attr-defined,no-any-return] # refuses
+        lower = self.lower.ravel()
+        top = np.full(lower.shape, np.inf)
+        return Interval(lower, top, True, False)  # noqa: FBT003
+
+    @property
+    def labels(self) -> list[Any]:
+        """The cells: what stands before the numbers in each row."""
+        told = self.columns()
+        ends = [name for name in told if name not in ("estimate", *_SIDES)]
+        return list(zip(*(told[name] for name in ends), strict=True))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The groups, the bins' ends and the numbers; ``_from`` is in the bin, ``_to`` is not."""
+        if self.counts is None:
+            return self._of_cells()
+        told: dict[str, list[Any]] = {}
+        ends = {bin_name(column): (column, bins) for column, bins in self.bins.items()}
+        for name, values in self.counts.columns().items():
+            if name not in ends:
+                told[name] = values
+                continue
+            column, bins = ends[name]
+            edges = [float(edge) for edge in bins.edges]
+            told[f"{column}_from"] = [edges[place] for place in values]
+            told[f"{column}_to"] = [edges[place + 1] for place in values]
+        return told
+
+    def _of_cells(self) -> dict[str, list[Any]]:
+        shape = self.estimate.shape
+        told: dict[str, list[Any]] = {}
+        places = np.indices(shape).reshape(len(shape), -1)
+        for (column, bins), place in zip(self.bins.items(), places, strict=True):
+            edges = np.array([float(edge) for edge in bins.edges])
+            told[f"{column}_from"] = edges[place].tolist()
+            told[f"{column}_to"] = edges[place + 1].tolist()
+        told["estimate"] = self.estimate.ravel().tolist()
+        if self.lower is not None:
+            told["lower"] = self.lower.ravel().tolist()
+        return told
+
+    def _table(self, rows: int) -> list[str]:
+        confidence = None if self.counts is None else self.counts.confidence
+        return table(self.columns(), rows=rows, confidence=confidence)
+
+
+_SIDES = ("lower", "upper", "lower_certain", "upper_certain")

@@ -1,0 +1,63 @@
+"""Stored answers: kept under their question, and told again to no other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Any
+
+from onesided.errors import ReleaseExistsError
+from onesided.ledger import StoredRelease, decode_columns, encode_columns, holds_columns
+from onesided.session import _legacy
+from onesided.session._context import QueryContext
+from onesided.session._identity import identity_of
+from onesided.session._question import Answer, PreparedQuery, Question, Result
+
+
+def asked_as(
+    question: Question[Any], prepared: PreparedQuery[Any, Any], context: QueryContext
+) -> str | None:
+    """What tells the question from others, as a digest.
+
+    An answer without an id is never asked for again, so nothing is worked out to tell it by.
+    Errors: ParameterError for a question that cannot be told from others.
+    """
+    if question.id is None:
+        return None
+    asked = json.dumps(identity_of(question, prepared, context), sort_keys=True)
+    return hashlib.sha256(asked.encode()).hexdigest()
+
+
+def kept(prepared: PreparedQuery[Any, Any], answer: Answer) -> bytes:
+    """An answer as the ledger keeps it."""
+    return encode_columns(*prepared.pack(answer))
+
+
+def told_again(
+    question: Question[Result],
+    prepared: PreparedQuery[Any, Result],
+    context: QueryContext,
+    asked: str | None,
+    stored: StoredRelease,
+) -> Result:
+    """The stored answer as a release that says so. The data are not read.
+
+    Errors: ReleaseExistsError if it is an answer to another question, or to one without an id.
+    """
+    if holds_columns(stored.payload):
+        same, packed = stored.question == asked, decode_columns(stored.payload)
+    else:
+        same, packed = _legacy.packed(stored.payload, question, prepared, context)
+    if not same:
+        raise ReleaseExistsError(
+            f"The release stored under the id {stored.release_id!r} is an answer to another "
+            "question.",
+            hint="Ask exactly the same again, or use another id.",
+            release_id=stored.release_id,
+            number=stored.number,
+            state="other",
+            drawn=stored.time,
+        )
+    release: Any = prepared.result(prepared.unpack(packed), stored.number)
+    return replace(release, told_again=True, drawn=stored.time)  # type: ignore[no-any-return]

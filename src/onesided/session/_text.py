@@ -1,0 +1,72 @@
+"""Columns of an answer as lines of text, certain bounds marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from onesided._numbers import Number, exact
+
+Columns = Mapping[str, Sequence[Any]]
+_SIDES: Final = ("lower", "upper")
+_MARKS: Final = ("lower_certain", "upper_certain")
+
+
+def table(columns: Columns, *, rows: int, confidence: Number | None = None) -> list[str]:
+    """A heading and at most ``rows`` lines; what is certain is called so.
+
+    >>> for line in table({"place": ["gym"], "upper": [3], "upper_certain": [True]}, rows=5):
+    ...     print(line)
+    place  upper (certain)
+    gym                  3
+    """
+    size = len(next(iter(columns.values()), ()))
+    if not size:
+        return ["(no rows)"]
+    shown = [_column(name, columns, rows, confidence) for name in columns if name not in _MARKS]
+    lines = ["  ".join(line).rstrip() for line in zip(*shown, strict=True)]
+    return [*lines, f"... and {size - rows:,} more"] if size > rows else lines
+
+
+def many(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> many(1, "group"), many(2_000, "group")
+    ('1 group', '2,000 groups')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _column(name: str, columns: Columns, rows: int, confidence: Number | None) -> list[str]:
+    """One column's heading and cells, text to the left and numbers to the right."""
+    values = list(columns[name][:rows])
+    sure = list(columns.get(f"{name}_certain", ())) if name in _SIDES else []
+    mixed = any(sure) and not all(sure)
+    cells = [_head(name, sure, confidence), *(_cell(v, exactly=name in _SIDES) for v in values)]
+    if mixed:
+        cells[1:] = [f"{c} certain" if s else c for c, s in zip(cells[1:], sure, strict=False)]
+    width = max(map(len, cells))
+    words = all(isinstance(value, str) for value in values)
+    return [cell.ljust(width) if words else cell.rjust(width) for cell in cells]
+
+
+def _head(name: str, sure: Sequence[bool], confidence: Number | None) -> str:
+    if not sure:
+        return name
+    if all(sure):
+        return f"{name} (certain)"
+    if any(sure) or confidence is None:
+        return name
+    return f"{name} ({float(exact(confidence, name='confidence')) * 100:g} %)"
+
+
+def _cell(value: Any, *, exactly: bool) -> str:
+    """A value as text; bounds with every digit, for a rounded one could be wrong."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, float):
+        return repr(value) if exactly else f"{value:,.6g}"
+    text = f"{value:,}" if isinstance(value, int) else str(value)
+    return text if text.isprintable() else ascii(text)[1:-1]

@@ -1,0 +1,151 @@
+"""One protocol for everything that is published."""
+
+import csv
+import json
+
+import polars as pl
+import pytest
+
+import onesided as od
+from onesided import errors
+
+ROWS = pl.DataFrame(
+    {
+        "person": [1, 1, 2, 3, 4],
+        "place": ["a", "b", "b", "b", "c"],
+        "age": [9, 9, 30, 70, 12],
+        "minor": [True, True, False, False, False],
+    }
+)
+PLACE = {"by": "place", "keys": ["a", "b", "c"]}
+PRESENCE = od.policy.presence(max_groups=2)
+ADDED = od.policy.addition_only()
+SENSITIVE = od.policy.sensitive("minor")
+
+
+def session(policy, **more):
+    return od.Session(ROWS, unit="person", policy=policy, budget=10**4, **more)
+
+
+def answers():
+    """A release by every question."""
+    delta = session(PRESENCE, delta_budget="1/10")
+    yield "count", session(PRESENCE).count(**PLACE, epsilon=60)
+    yield "single", session(ADDED).count(epsilon=60)
+    yield "top_k", session(PRESENCE).top_k(2, **PLACE, epsilon=60)
+    yield "above", session(PRESENCE).above(1, max_answers=1, **PLACE, epsilon=60)
+    yield "at_most", session(PRESENCE).at_most(1, **PLACE, epsilon=60)
+    yield "enclose", delta.enclose(**PLACE, epsilon=1, delta="1/100")
+    yield "sum", session(ADDED).sum("age", bounds=(0, 100), **PLACE, max_groups=2, epsilon=90)
+    yield "mean", session(ADDED).mean("age", bounds=(0, 100), epsilon=90)
+    yield "variance", session(ADDED).variance("age", bounds=(0, 100), epsilon=90)
+    bins = {"bins": [0, 18, 100], "max_groups": 1, "on_excess": "truncate", "epsilon": 60}
+    yield "histogram", session(ADDED).histogram("age", **bins)
+    yield "dawa", session(ADDED).histogram("age", **bins, method="dawa")
+    yield "quantile", session(ADDED).median("age", candidates=[18, 65], max_groups=2, epsilon=60)
+    yield "discover", session(SENSITIVE).discover(by="place", epsilon=60, max_groups=2)
+    yield "sample", session(SENSITIVE).sample(epsilon=60)
+    rows = od.Session(ROWS, policy=ADDED, budget=1000)
+    yield "linear", rows.linear([[1, 1, 0]], **PLACE, epsilon=60)
+    yield "ranges", rows.ranges("age", "cells", bins=[0, 18, 100], epsilon=60)
+
+
+def named(one):
+    return one if isinstance(one, str) else ""
+
+
+@pytest.mark.parametrize(("name", "release"), list(answers()), ids=named)
+def test_every_answer_keeps_the_protocol(name, release, tmp_path):
+    assert isinstance(release, od.Release)
+    assert release.frame is not None
+    assert release.to_frame().shape == release.frame.shape
+    assert release.entry is not None
+    assert release.told_again is False
+    assert len(repr(release).splitlines()) <= 10
+    text = str(release)
+    assert release.title in text
+    assert str(release.guarantee) in text
+    for warning in release.warnings:
+        assert warning in text.partition(release.title)[0]
+    assert "_make_frame" not in text
+    release.write(tmp_path / name, formats=("csv", "json", "parquet"))
+    written = json.loads((tmp_path / name / "release.json").read_text())
+    assert len(written) == len(next(iter(release.columns().values()), ()))
+    assert pl.read_parquet(tmp_path / name / "release.parquet").height == len(written)
+    facts = json.loads((tmp_path / name / "guarantee.json").read_text())
+    assert facts["told_again"] is False
+    assert facts["read_first"] == list(release.warnings)
+
+
+@pytest.mark.parametrize(("name", "release"), list(answers()), ids=named)
+def test_bounds_and_labels_go_together(name, release):
+    if name in ("sample", "dawa"):
+        with pytest.raises(errors.ParameterError, match="no bounds"):
+            _ = release.interval
+        return
+    interval = release.interval
+    assert len(interval.lower) == len(interval.upper) == len(release.labels)
+    assert (interval.lower <= interval.upper).all()
+    if not interval.upper_certain:
+        with pytest.raises(errors.ParameterError, match="at most"):
+            release.at_most(3)
+    else:
+        assert all(label in release.labels for label in release.at_most(2))
+
+
+def test_text_tells_the_answer_and_marks_what_is_certain():
+    text = str(session(PRESENCE).top_k(2, **PLACE, epsilon=80))
+    assert "upper (certain)" in text
+    assert "b " in text
+    assert " 3" in text
+    assert "lower (95 %)" in str(session(PRESENCE).count(**PLACE, epsilon=80))
+
+
+def test_a_single_number_has_a_value():
+    release = session(ADDED).count(epsilon=80)
+    assert release.value == 4
+    with pytest.raises(errors.ParameterError, match="single value"):
+        _ = session(PRESENCE).count(**PLACE, epsilon=80).value
+
+
+def test_cut_data_are_said_first():
+    release = session(ADDED).count(**PLACE, max_groups=1, on_excess="truncate", epsilon=9)
+    assert "may have been cut" in str(release).splitlines()[0]
+    assert "may have been cut" in repr(release).splitlines()[0]
+    whole = session(ADDED).count(**PLACE, max_groups=2, on_excess="error", epsilon=9)
+    assert not whole.cut
+
+
+def test_a_share_of_cut_data_is_not_certain():
+    release = session(ADDED).median(
+        "age", candidates=[18, 65], max_groups=1, on_excess="truncate", epsilon=60
+    )
+    with pytest.raises(errors.ParameterError, match="may have been cut"):
+        release.certified_share(65, of=4)
+
+
+def test_no_cell_of_a_spreadsheet_is_a_formula(tmp_path):
+    rows = pl.DataFrame({"person": [1, 2], "place": ["=1+1", "\t@SUM(1)"]})
+    made = od.Session(rows, unit="person", policy=od.policy.presence(max_groups=1), budget=9)
+    made.count(by="place", keys=["=1+1", "\t@SUM(1)"], epsilon=1).write(tmp_path / "out")
+    with (tmp_path / "out" / "release.csv").open(newline="") as file:
+        cells = [row[0] for row in csv.reader(file)][1:]
+    assert [cell[0] for cell in cells] == ["'", "'"]
+
+
+def test_nothing_is_overwritten_and_nothing_half_is_left(tmp_path):
+    release = session(PRESENCE).count(**PLACE, epsilon=1)
+    release.write(tmp_path / "out")
+    with pytest.raises(errors.OutputError, match="exists"):
+        release.write(tmp_path / "out")
+    with pytest.raises(errors.ParameterError, match="'pdf' is unknown"):
+        release.write(tmp_path / "other", formats=("csv", "pdf"))
+    with pytest.raises(errors.OutputError, match="no folder"):
+        release.write(tmp_path / "none" / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_session_shows_itself_shortly():
+    made = session(PRESENCE)
+    assert repr(made).startswith("Session(policy 'presence', unit 'person'")
+    assert len(repr(made).splitlines()) <= 10
