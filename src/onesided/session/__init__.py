@@ -10,7 +10,7 @@ from onesided.session._histogram import Histogram
 from onesided.session._histogram_release import HistogramRelease
 from onesided.session._ngrams import Ngrams
 from onesided.session._own_mechanism import OwnMechanism, OwnRelease
-from onesided.session._plan import Option, Plan
+from onesided.session._plan import Plan, PlanOption
 from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import Question
 from onesided.session._release import CountRelease, Release
@@ -44,10 +44,10 @@ __all__ = [
     "LinearRelease",
     "Mean",
     "Ngrams",
-    "Option",
     "OwnMechanism",
     "OwnRelease",
     "Plan",
+    "PlanOption",
     "Quantile",
     "QuantileRelease",
     "Question",

@@ -13,7 +13,7 @@ from onesided.noise import IntArray, Noise
 from onesided.policy import bounded
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
-from onesided.session._plan import Option
+from onesided.session._plan import PlanOption
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import CountRelease, bounds
 
@@ -71,7 +71,7 @@ class Count(Grouped):
 
         return groups.prepared(context, plan, draw=draw, result=result)
 
-    def _others(self, context: QueryContext, groups: Groups) -> tuple[Option, ...]:
+    def _others(self, context: QueryContext, groups: Groups) -> tuple[PlanOption, ...]:
         """The same counts if everybody's every fact were hidden."""
         most = groups.query.max_groups or context.policy.covers
         even = all(edge.weight == 1 for edge in context.policy.edges)
@@ -79,7 +79,7 @@ class Count(Grouped):
             return ()
         two_sided = Counts.for_policy(bounded(), epsilon=self.epsilon, max_groups=most)
         return (
-            Option(
+            PlanOption(
                 name="Counts under bounded differential privacy",
                 error=deviation(two_sided),
                 note="hides everything about everybody",

@@ -16,7 +16,7 @@ from onesided.session._count import Count
 from onesided.session._groups import Grouped
 from onesided.session._histogram_methods import METHODS, HistogramMethod, Method, options, shaped
 from onesided.session._histogram_release import HistogramRelease
-from onesided.session._plan import Option
+from onesided.session._plan import PlanOption
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session.values._value import Missing
 
@@ -77,7 +77,7 @@ class Histogram(Count):
         groups = binned.question.groups(binned.context)
         shape.require_guess(bins)
 
-        def others() -> tuple[Option, ...]:
+        def others() -> tuple[PlanOption, ...]:
             return (*prepared.plan.others, *options(binned, groups, shape, bins))
 
         def read() -> IntArray:

@@ -27,7 +27,7 @@ from onesided.session._binned import Binned, bin_name
 from onesided.session._bins import BinEdges
 from onesided.session._groups import Groups, kinds_of
 from onesided.session._histogram_release import HistogramRelease
-from onesided.session._plan import Option, Plan, promised
+from onesided.session._plan import Plan, PlanOption, promised
 from onesided.session._question import Answer, PreparedQuery
 
 Method = Literal[
@@ -144,7 +144,7 @@ def shaped(
 
 def options(
     binned: Binned, groups: Groups, shape: HistogramMethod, bins: Mapping[str, BinEdges]
-) -> list[Option]:
+) -> list[PlanOption]:
     """What else could make this histogram at the same ε; for plans."""
     found = []
     for method in METHODS[1:]:
@@ -180,14 +180,14 @@ def _guessed(like: object, method: str, sizes: tuple[int, ...]) -> Histograms | 
     return tuple(given) if method in _TWO_PARTS else (np.sum(given, axis=0), given[1])
 
 
-def _option(mechanism: Any, method: str, tried: float | None = None) -> Option:
+def _option(mechanism: Any, method: str, tried: float | None = None) -> PlanOption:
     name = f'method="{method}"'
     if not isinstance(mechanism, SplitHistogram):
-        return Option(name=name, error=tried, note=_NOTES[method])
+        return PlanOption(name=name, error=tried, note=_NOTES[method])
     hidden = TwoSidedGeometric(mechanism.upper_rate, mechanism.lower_rate)
     free = TwoSidedGeometric(INFINITE, mechanism.open_rate)
     error = float((hidden.variance() + free.variance()) ** 0.5)
-    return Option(name=name, error=error, certain=("lower",), note=_NOTES[method])
+    return PlanOption(name=name, error=error, certain=("lower",), note=_NOTES[method])
 
 
 _NOTES: Final = {

@@ -22,7 +22,7 @@ EACH_ROW: Final = "Each row is protected on its own, not a person who has severa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class PlanOption:
     """One way to answer, before anything is spent.
 
     name: the mechanism. error: the root mean square error of an estimate, in its own unit, where
@@ -83,10 +83,10 @@ class Plan:
     seen: tuple[Mapping[str, Fraction], Mapping[str, Fraction]] | None = field(
         default=None, repr=False
     )
-    alternatives: Callable[[], Iterable[Option]] = field(default=tuple, repr=False)
+    alternatives: Callable[[], Iterable[PlanOption]] = field(default=tuple, repr=False)
 
     @property
-    def others(self) -> tuple[Option, ...]:
+    def others(self) -> tuple[PlanOption, ...]:
         """What else could answer, worked out when it is read."""
         return tuple(self.alternatives())
 
@@ -110,12 +110,12 @@ class Plan:
         )
 
     @property
-    def options(self) -> tuple[Option, ...]:
+    def options(self) -> tuple[PlanOption, ...]:
         """What would answer, and then what else could."""
         name = type(self.mechanism).__name__
         spread = self.standard_deviation
         error = None if spread is None else math.hypot(spread, self.bias)
-        own = Option(name=name, error=error, certain=self.certain, note=self.why)
+        own = PlanOption(name=name, error=error, certain=self.certain, note=self.why)
         return own, *self.others
 
     def __str__(self) -> str:
@@ -157,7 +157,7 @@ def priced(
     standard_deviation: float | None = None,
     bias: float = 0.0,
     why: str = "",
-    alternatives: Callable[[], Iterable[Option]] = tuple,
+    alternatives: Callable[[], Iterable[PlanOption]] = tuple,
 ) -> Plan:
     """A plan that charges each edge the worst of its ``shifts`` by the mechanism's own loss."""
     cost = mechanism.loss if loss is None else loss

@@ -14,7 +14,7 @@ from onesided.mechanism import StairSums, Sums
 from onesided.policy import Edge, Policy, Shift
 from onesided.session._count import deviation, residual_bias
 from onesided.session._groups import Groups
-from onesided.session._plan import Option
+from onesided.session._plan import PlanOption
 from onesided.session._question import Answer
 
 # Stairs are worth a second kind of noise if their error is smaller by a thousandth.
@@ -78,12 +78,14 @@ class SumNoise:
             return self.slopes
         return replace(self.stairs, stairs=replace(self.stairs.stairs, first=first))
 
-    def other(self, step: float, certain: tuple[str, ...]) -> tuple[Option, ...]:
+    def other(self, step: float, certain: tuple[str, ...]) -> tuple[PlanOption, ...]:
         """The slopes that were passed over."""
         if self.mechanism is self.slopes:
             return ()
         note = "geometric noise, which charges the same"
-        return (Option(name="Sums", error=step * error(self.slopes), certain=certain, note=note),)
+        return (
+            PlanOption(name="Sums", error=step * error(self.slopes), certain=certain, note=note),
+        )
 
 
 def error(mechanism: Sums | StairSums) -> float:

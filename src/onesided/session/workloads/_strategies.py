@@ -29,7 +29,7 @@ from onesided.linear.kit import thinned
 from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
-from onesided.session._plan import Option
+from onesided.session._plan import PlanOption
 
 _PROBED: Final = 256
 _SMALL: Final = 256
@@ -53,7 +53,7 @@ class Choice:
     lower_rate: Loss
     error: float
     why: str = ""
-    others: tuple[Option, ...] = ()
+    others: tuple[PlanOption, ...] = ()
 
 
 def choose(
@@ -120,7 +120,7 @@ def _told(found: Sequence[Choice]) -> Choice:
     """The first, with the others as what else could answer."""
     best = found[0]
     others = tuple(
-        Option(name=f"Linear, {one.name}", error=one.error, note=_noise(one))
+        PlanOption(name=f"Linear, {one.name}", error=one.error, note=_noise(one))
         for one in found[1:_SHOWN]
     )
     lengths = error_by_length(best)
