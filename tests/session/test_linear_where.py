@@ -166,7 +166,7 @@ def test_an_answer_is_kept_under_its_condition():
     asked = od.Session(frame, policy=NEAR(radius=1), budget=9)
     ask = {"bins": range(3), "epsilon": 1, "id": "kept"}
     first = asked.ranges("x", "cells", where="day = 1", **ask)
-    again = asked.ranges("x", "cells", where="day = 1", **ask)
+    again = asked.ranges("x", "cells", where="day = 1", again=True, **ask)
     assert again.noisy.tolist() == first.noisy.tolist()
     for other in (None, "day = 2"):
         with pytest.raises(OnesidedError, match="another question"):

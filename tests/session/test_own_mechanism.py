@@ -101,10 +101,10 @@ def test_an_answer_of_another_form_is_refused_before_it_is_charged(session):
 
 def test_the_answer_is_told_again_under_its_id_and_over_budget_is_refused(session, record):
     first = ask(session, check=record, id="mine")
-    again = ask(session, check=record, id="mine")
+    again = ask(session, check=record, id="mine", again=True)
     assert again.values.tolist() == first.values.tolist()
     assert all(left == 2 for left in session.remaining.values())
-    with pytest.raises(errors.LedgerFormatError):
+    with pytest.raises(errors.ReleaseExistsError):
         ask(session, Doubled(Fraction(1, 4)), unverified=True, id="mine")
     ask(session, check=record)
     ask(session, check=record)

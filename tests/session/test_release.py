@@ -120,7 +120,7 @@ def test_a_share_of_cut_data_is_not_certain():
     release = session(ADDED).median(
         "age", candidates=[18, 65], max_groups=1, on_excess="truncate", epsilon=60
     )
-    with pytest.raises(errors.ParameterError, match="may have been cut"):
+    with pytest.raises(errors.ParameterError, match="units were cut"):
         release.certified_share(65, of=4)
 
 

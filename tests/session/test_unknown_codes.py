@@ -125,6 +125,6 @@ def test_the_session_keeps_its_promise_exactly_with_numbered_keys(most):
         told = made.discover(by="place", epsilon=4, max_groups=most).frame
         return tuple(zip(told["place"], told["lower"], strict=True))
 
-    report = od.verify.exact(program, policy, WORLD, tail=1e-5)
+    report = od.verify.exact(program, policy, WORLD, tail=1e-5, sealed=False)
     losses = {edge.name: finding.loss for edge, finding in report.findings.items()}
     assert losses["sensitive -> open"] == pytest.approx(4, abs=1e-3)

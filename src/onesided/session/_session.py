@@ -181,8 +181,9 @@ class Session:
         if not any(charge.values()) and not any(delta.values()):
             # No move of the policy can change this answer: it may be told as it is. Another
             # policy's moves may, so the account goes on record, where totals find it.
+            secret = prepared.read()
             self._account.open()
-            return prepared.result(prepared.draw(prepared.read(), self._noise), None)
+            return prepared.result(prepared.draw(secret, self._noise), None)
         self._refuse_unaffordable(charge, delta)
         secret = prepared.read()
         receipt = self._account.spend(
