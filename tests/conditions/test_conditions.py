@@ -36,7 +36,7 @@ ACCEPTED = {
     "case a when 1 then b else null end": 'CASE WHEN "a" = 1 THEN "b" END',
     "substring(s from 2 for 3) not like '_%'": "NOT (SUBSTRING(\"s\", 2, 3) LIKE '_%')",
     "a and (b and c) or d": '("a" AND "b" AND "c") OR "d"',
-    "x = 1.50 -- a remark": '"x" = 1.50',
+    "x = 1.50": '"x" = 1.50',
     "t < timestamptz '2020-01-01 01:00:00+01:00'": "\"t\" < TIMESTAMPTZ '2020-01-01 00:00:00Z'",
 }
 REFUSED = {
@@ -72,6 +72,8 @@ REFUSED = {
     "a = date '2020-02-30'": "2020-02-30",
     "a between symmetric 1 and 2": "SYMMETRIC",
     "a = 1 and": "cannot be read",
+    "a = 1 -- b": "comments",
+    "a /* b */ = 1": "comments",
     "a b": "cannot be read",
     "a = 'x": "never closed",
     "a in ()": "IN",

@@ -2,7 +2,6 @@
 
 import math
 
-import narwhals as nw
 import pytest
 
 import onesided
@@ -157,18 +156,20 @@ def test_tiers_need_a_positive_epsilon(epsilon):
 def test_a_proposition_is_protected_where_it_is_false_or_unknown():
     (rule,) = p.proposition("healthy").rules
     assert (rule.kind, rule.predicate.text) == ("protected", "NOT (healthy)")
-    (rule,) = p.proposition(nw.col("healthy")).rules
-    assert rule.predicate.expression is not None
-    with pytest.raises(errors.PolicyError, match="expression"):
-        p.from_toml(p.proposition(nw.col("healthy")).to_toml())
-    with pytest.raises(errors.PolicyError, match="expression"):
-        p.from_toml(p.tiers({"a": (1, nw.col("vip")), "b": 2}).to_toml())
 
 
-def test_stored_expressions_of_custom_policies_are_not_read_as_sql():
-    policy = p.custom(kinds=["a", "b"], edges=[("a", "b")], rules=[("a", nw.col("x"))], default="b")
+@pytest.mark.parametrize(
+    "stored",
+    [
+        'family = "sensitive"\n[parameters]\npredicate = "col(x)"\nsql = false',
+        'family = "tiers"\n[parameters]\ntiers = [["a", "1", "x", "expression"], ["b", "2"]]',
+        'family = "custom"\n[parameters]\nkinds = ["a", "b"]\nedges = [["a", "b"]]\n'
+        'rules = [["a", "x", "expression"]]\ndefault = "b"',
+    ],
+)
+def test_stored_expressions_are_not_read_as_conditions(stored):
     with pytest.raises(errors.PolicyError, match="expression"):
-        p.from_toml(policy.to_toml())
+        p.from_toml(f"onesided_policy = 1\n{stored}\n")
 
 
 def test_graphs_go_one_way_only_if_told():

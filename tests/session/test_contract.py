@@ -93,12 +93,23 @@ def test_several_grouping_columns(engine):
     assert release.at_most(0) == [("b", 99)]
 
 
-def test_where_picks_rows_in_sql_and_in_narwhals(engine):
-    for where in ("age < 35 and place <> 'c'", (nw.col("age") < 35) & (nw.col("place") != "c")):
-        release = session(engine(VISITS)).count(
-            by="place", keys=list(COUNTS), epsilon=EXACT, max_groups=4, where=where
-        )
-        assert counts(release) == {"a": 2, "b": 2, "c": 0, "d": 0, "e": 0}
+def test_where_picks_rows(engine):
+    release = session(engine(VISITS)).count(
+        by="place",
+        keys=list(COUNTS),
+        epsilon=EXACT,
+        max_groups=4,
+        where="age < 35 and place <> 'c'",
+    )
+    assert counts(release) == {"a": 2, "b": 2, "c": 0, "d": 0, "e": 0}
+
+
+@pytest.mark.parametrize("where", [nw.col("age") < 35, "any(age < 35)", "age + 1"], ids=str)
+def test_what_is_no_condition_is_refused_before_anything_is_charged(engine, where):
+    asked = session(engine(VISITS))
+    with pytest.raises(errors.ConditionError):
+        asked.count(by="place", keys=["a"], epsilon=1, max_groups=1, where=where)
+    assert asked.spent == {"record -> absent": 0}
 
 
 def test_truncation_keeps_each_unit_in_at_most_the_bound(engine):
@@ -178,11 +189,9 @@ KINDS = {
     ("predicate", "open_units"),
     [
         ("age < 18", 2),  # 1 (one row under 18), 3 (unknown) and 4 are sensitive
-        (nw.col("age") < 18, 2),
         ("age < 18 or not opt_in", 1),  # 5 has an unknown consent
-        ((nw.col("age") < 18) | ~nw.col("opt_in"), 1),
     ],
-    ids=["sql", "expression", "sql-or", "expression-or"],
+    ids=["one", "two"],
 )
 def test_a_unit_is_sensitive_if_any_row_is_or_may_be(engine, predicate, open_units):
     asked = session(engine(KINDS), od.policy.sensitive(predicate))
@@ -308,8 +317,6 @@ def test_unknown_columns_are_named(engine):
         asked.count(by="where", keys=["a"], epsilon=1, max_groups=1)
     with pytest.raises(errors.DataError, match="shoe_size"):
         asked.count(by="place", keys=["a"], epsilon=1, max_groups=1, where="shoe_size > 3")
-    with pytest.raises(errors.DataError, match="not true or false"):
-        asked.count(by="place", keys=["a"], epsilon=1, max_groups=1, where="age + 1")
     assert asked.spent == {"record -> absent": 0}
 
 

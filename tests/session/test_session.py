@@ -231,7 +231,7 @@ BAD_QUESTIONS = {
     "by twice": ({"by": ["place", "place"]}, errors.ParameterError, "repeated"),
     "correction": ({"correction": "mode"}, errors.ParameterError, "correction"),
     "where": ({"where": "  "}, errors.PolicyError, "empty"),
-    "where type": ({"where": 3}, errors.PolicyError, "predicate"),
+    "where type": ({"where": 3}, errors.PolicyError, "is a text"),
 }
 
 

@@ -11,7 +11,6 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.engine._table import Table
-from onesided.engine.spark import _plan as _spark
 from onesided.engine.spark import _sample as _spark_sample
 from onesided.engine.spark._sample import Flips
 from onesided.mechanism import RecordSample
@@ -101,31 +100,6 @@ def test_conditions_that_may_reach_beyond_the_row_are_refused(spark, condition, 
         made.count(epsilon=1, where=condition)
     assert caught.value.values["word"] == word
     assert not any(made.spent.values())
-
-
-def test_spark_itself_says_whether_a_column_looks_at_one_row(spark):
-    from pyspark.sql import functions as sql
-    from pyspark.sql.window import Window
-
-    data = spark_table(spark, VISITS)
-    data.createOrReplaceTempView("onesided_test_view")
-    beyond = {
-        "window": sql.count("*").over(Window.partitionBy("place")) > 3,
-        "chance": sql.rand() > 0.5,
-        "rows of others": sql.expr("age > (select max(age) from onesided_test_view)"),
-        "table": sql.expr("explode(array(true, false))"),
-        "task": sql.spark_partition_id() == 0,
-        "now": sql.current_timestamp() > sql.lit("2020-01-01"),
-        "who asks": sql.current_user() == "x",
-    }
-    for column in beyond.values():
-        with pytest.raises(errors.PolicyError, match="one row alone"):
-            _spark.require_rowwise(data, data.withColumn("c", column), "it")
-    for column in (sql.col("age") > 3, sql.expr("age in (1, 2) and place like 'a%'")):
-        _spark.require_rowwise(data, data.withColumn("c", column), "it")
-    # "any" is a word of comparisons elsewhere and adds up rows in Spark.
-    with pytest.raises(errors.PolicyError, match="'any'"):
-        session(data, od.policy.addition_only()).count(epsilon=1, where="any(age > 3)")
 
 
 def test_conditions_of_spark_work(spark):

@@ -10,7 +10,7 @@ import pytest
 import onesided as od
 from onesided import errors, verify
 from onesided.ledger import Unit
-from onesided.policy import Guarantee, Record
+from onesided.policy import Record
 from onesided.session import Count
 from onesided.session._total import total_guarantee
 from onesided.verify import Universe
@@ -215,15 +215,21 @@ def test_what_cannot_be_stated_is_refused_with_the_way_out(ledger):
         total_guarantee(ledger)
 
 
-def test_a_policy_made_from_an_expression_is_given_again(ledger):
-    import narwhals as nw
-
-    policy = od.policy.sensitive(nw.col("minor"))
-    session(ledger, policy).count(epsilon=1, counted="open")
-    with pytest.raises(errors.PolicyError, match="cannot be rebuilt") as caught:
-        total_guarantee(ledger)
-    assert "policies=" in caught.value.hint
-    assert isinstance(total_guarantee(ledger, policies=[policy]), Guarantee)
+@pytest.mark.parametrize(
+    "stored",
+    [
+        'family = "sensitive"\n\n[parameters]\npredicate = "col(minor)"\nsql = false\n',
+        'family = "sensitive"\n\n[parameters]\npredicate = "strlen(name) > 3"\nsql = true\n',
+    ],
+)
+def test_a_condition_of_an_earlier_version_counts_and_is_asked_no_more(ledger, stored):
+    text = f"onesided_policy = 1\n{stored}"
+    with pytest.raises(errors.PolicyError):
+        od.policy.from_toml(text)
+    policy = od.policy.from_toml(text, on_record=True)
+    assert policy.to_toml() == text
+    with pytest.raises(errors.ConditionError, match="earlier version"):
+        session(ledger, policy)
 
 
 def test_no_edge_of_a_small_world_is_told_less_than_its_accounts_lose(ledger):

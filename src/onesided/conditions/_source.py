@@ -93,6 +93,9 @@ class Source:
                 hint="Compute a column first, and write the condition on that.",
             )
         for token in tokens:
+            if token.comments:
+                place = max(self.text.find("--"), self.text.find("/*"), 0)
+                raise self.error("A condition has no comments.", place, "Leave them out.")
             first = self.text[token.start]
             yield (first if first in "'\"" else token.text.upper()), token.start
 

@@ -5,7 +5,6 @@ from onesided.engine._folder import WRITERS, new_folder, require_formats
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._keys import Key, check_types
 from onesided.engine._protocol import LENGTH, Column, Lazy
-from onesided.engine._rowwise import require_rowwise
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, ORDER, missing, whole_of
 from onesided.engine.duckdb._text import quoted
@@ -30,6 +29,5 @@ __all__ = [
     "new_folder",
     "quoted",
     "require_formats",
-    "require_rowwise",
     "whole_of",
 ]

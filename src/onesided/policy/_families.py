@@ -63,7 +63,7 @@ def removal_only() -> KindPolicy:
 def sensitive(predicate: object) -> KindPolicy:
     """One-sided DP: a sensitive record may pass as any other, sensitive or open (OSDP, Def. 3.2).
 
-    ``predicate``: SQL text or a narwhals expression, true where a row is sensitive. Null counts
+    ``predicate``: a condition (docs/conditions.md), true where a row is sensitive. Unknown counts
     as sensitive, and a unit is sensitive if any of its rows is. Open records are not protected.
 
     >>> from onesided import policy
@@ -260,7 +260,7 @@ def _require_sql(sql: object, **where: object) -> None:
     if not sql:
         raise PolicyError(
             "This policy was made from a narwhals expression, which text cannot rebuild.",
-            hint="Write its predicate as SQL to store the policy in a file.",
+            hint="Write its predicate as a text: docs/conditions.md says how.",
             **where,
         )
 

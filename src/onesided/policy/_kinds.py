@@ -138,7 +138,7 @@ class KindPolicy(Policy):
 
 
 def _stored(rule: Rule) -> list[str]:
-    """A rule for TOML; an expression is marked, because text cannot rebuild it."""
+    """A rule for TOML; an expression of 0.1.0 is marked."""
     mark = [] if rule.predicate.sql else ["expression"]
     return [rule.kind, rule.predicate.text, *mark]
 
@@ -244,11 +244,6 @@ def _wider_rules(policy: KindPolicy, implied: Chains) -> Widened:
     rules: list[Rule] = []
     for place, (rule, text) in enumerate(zip(policy.rules, texts, strict=True)):
         new = [f for f, ends in implied.items() if text in ends and f not in texts[:place]]
-        if new and not rule.predicate.sql:
-            raise PolicyError(
-                f"The predicate {text!r} is an expression, the facts are text.",
-                hint="Write the policy's predicate as SQL.",
-            )
         wider = " OR ".join(f"({fact})" for fact in (text, *new))
         rules.append(Rule(rule.kind, Predicate.of(wider)))
         added += [

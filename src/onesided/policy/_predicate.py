@@ -1,24 +1,20 @@
-"""Conditions on rows, as SQL text or as a narwhals expression."""
+"""Conditions on rows, in the language of :mod:`onesided.conditions`."""
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import TYPE_CHECKING, Final
 
-from onesided.errors import PolicyError
-
-if TYPE_CHECKING:
-    import narwhals as nw
+from onesided.conditions import Condition
+from onesided.errors import ConditionError, PolicyError
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A condition on a row. Null counts as true: who cannot be placed is protected.
+    """A condition on a row. Unknown counts as true: who cannot be placed is protected.
 
-    Two predicates are equal when their ``text`` is; ``sql`` says whether the text is SQL that
-    the table's own engine reads, or the printed form of ``expression``.
+    text: as it was written, which identifies it in stored policies. condition: what it means;
+    None for one that is on record and not in the language, which counts in totals and decides no
+    row. sql: whether it was text, and not an expression, as some of 0.1.0 were.
 
     >>> from onesided.policy import Predicate
     >>> Predicate.of("age < 18").negated().text
@@ -26,88 +22,45 @@ class Predicate:
     """
 
     text: str
-    sql: bool
-    expression: nw.Expr | None = field(default=None, compare=False, repr=False)
+    condition: Condition | None = field(compare=False, repr=False)
+    sql: bool = field(default=True, repr=False)
 
     @classmethod
     def of(cls, condition: object) -> Predicate:
-        """From SQL text, a narwhals expression, or a Predicate.
+        """From a condition's text, or a Predicate.
 
-        Errors: PolicyError for empty text or any other type.
+        Errors: ConditionError, showing the place, for what is not in the language.
         """
         if isinstance(condition, Predicate):
             return condition
-        if isinstance(condition, str):
-            if condition.strip():
-                return cls(condition.strip(), sql=True)
-            raise PolicyError("A predicate is empty.", hint='Write SQL such as "age < 18".')
-        import narwhals as nw  # noqa: PLC0415 - only needed when an expression is given
+        parsed = Condition.parse(condition)
+        return cls(parsed.text, parsed)
 
-        if isinstance(condition, nw.Expr):
-            return cls(_printed(condition), sql=False, expression=condition)
-        raise PolicyError(
-            f"A predicate must be SQL text or a narwhals expression, got {condition!r}.",
-            hint='Write SQL such as "age < 18", or narwhals.col("age") < 18.',
-        )
+    @classmethod
+    def on_record(cls, text: str, *, sql: bool = True) -> Predicate:
+        """As it was stored, whether or not the language has it."""
+        try:
+            return cls(text, Condition.parse(text) if sql else None, sql)
+        except ConditionError:
+            return cls(text, None, sql)
+
+    def readable(self) -> Condition:
+        """What it means. Errors: ConditionError if it is on record alone."""
+        if self.condition is None:
+            raise ConditionError(
+                f"The condition {self.text!r} was written for an earlier version, and is not in "
+                "the language of conditions.",
+                hint="What was charged for it counts in totals. For new answers write the "
+                "condition anew (docs/conditions.md), as a policy of its own.",
+            )
+        return self.condition
 
     def negated(self) -> Predicate:
-        """Where this is false; unknown stays unknown, so null counts as true here too."""
-        if self.expression is not None:
-            opposite = ~self.expression
-            return Predicate(_printed(opposite), sql=False, expression=opposite)
-        return Predicate(f"NOT ({self.text})", sql=self.sql)
+        """Where this is false; unknown stays unknown, so it counts as true here too."""
+        return Predicate.on_record(f"NOT ({self.text})", sql=self.sql)
 
     def __str__(self) -> str:
         return self.text
-
-
-_PLAIN: Final = (str, int, float, bool, Decimal, dt.date, dt.time, dt.timedelta, type(None))
-
-
-def _printed(expression: nw.Expr) -> str:
-    """An expression as text that tells apart all expressions that differ.
-
-    narwhals' own printing drops quotes and shortens long operands, so two policies could share
-    one identity. Errors: PolicyError for operands that hold data, such as a series.
-    """
-    nodes = getattr(expression, "_nodes", None)
-    if nodes is None:
-        raise PolicyError(
-            "This version of narwhals does not show what its expressions are made of.",
-            hint="Install a newer narwhals, or write the condition as SQL text.",
-        )
-    return ".".join(
-        f"{node.name}("
-        + ", ".join(
-            [*(_operand(e) for e in node.exprs)]
-            + [f"{name}={_operand(value)}" for name, value in node.kwargs.items()]
-        )
-        + ")"
-        for node in nodes
-    )
-
-
-def _operand(value: object) -> str:
-    """One operand of an expression, exactly."""
-    import narwhals as nw  # noqa: PLC0415 - only needed when an expression is given
-
-    if isinstance(value, nw.Expr):
-        return _printed(value)
-    if isinstance(value, _PLAIN):
-        return f"{type(value).__name__} {value!r}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_operand(part) for part in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{k!r}: {_operand(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, nw.dtypes.DType) or (
-        isinstance(value, type) and issubclass(value, nw.dtypes.DType)
-    ):
-        return f"type {value!r}"
-    raise PolicyError(
-        f"A condition cannot hold a {type(value).__name__}: what it holds may be private, and "
-        "would be compared row by row.",
-        hint="Give a list of plain values, or write the condition as SQL text.",
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from onesided.errors import ParameterError, PolicyError
 from onesided.policy._base import VERSION, Policy
 from onesided.policy._family import Family
 from onesided.policy._lines import line_of
+from onesided.policy._predicate import Predicate
 from onesided.policy._registry import families
 from onesided.store import read_toml
 
@@ -17,9 +18,11 @@ _READ: Final = "Give the file's text, such as pathlib.Path('policy.toml').read_t
 _FIELDS: Final = ("onesided_policy", "family", "parameters")
 
 
-def from_toml(text: str) -> Policy:
+def from_toml(text: str, *, on_record: bool = False) -> Policy:
     """Read a policy that ``to_toml`` wrote, or that someone wrote by hand.
 
+    on_record: keep conditions that the language does not have, as those of 0.1.0 may be; such a
+        policy says what was charged, and no table is read under it.
     Errors: PolicyError naming the line for text that is not TOML, another version, an unknown
     family or field, or parameters that do not fit the family.
 
@@ -44,12 +47,15 @@ def from_toml(text: str) -> Policy:
         raise PolicyError(f"The policy is no policy of ours: {error}.", hint=_READ) from None
     try:
         _check_version(document)
-        return _build({key: document[key] for key in document if key != "onesided_policy"})
+        del document["onesided_policy"]
+        return _build(document, on_record=on_record)
     except PolicyError as error:
         raise _with_line(error, text) from None
 
 
-def _build(document: Mapping[str, Any], *, where: str = "policy") -> Policy:
+def _build(
+    document: Mapping[str, Any], *, where: str = "policy", on_record: bool = False
+) -> Policy:
     """A policy from its family and parameters."""
     if not isinstance(document, dict):
         raise PolicyError(f"A {where} must be a table.", hint="See docs/policies.md.", key="parts")
@@ -70,17 +76,20 @@ def _build(document: Mapping[str, Any], *, where: str = "policy") -> Policy:
         raise PolicyError(
             "[parameters] must be a table.", hint="Write [parameters].", key="parameters"
         )
-    return _made(family, parameters)
+    return _made(family, parameters, on_record=on_record)
 
 
-def _made(family: Family, parameters: dict[str, Any]) -> Policy:
+def _made(family: Family, parameters: dict[str, Any], *, on_record: bool) -> Policy:
     """The policy, its parts first; errors name what was given, for the line to be found."""
     try:
         family.check(parameters)
+        given = _recorded(parameters) if on_record else parameters
         return family.read(
             **{
-                key: [_part(one) for one in value] if family.fields[key].parts else value
-                for key, value in parameters.items()
+                key: [_part(one, on_record=on_record) for one in value]
+                if family.fields[key].parts
+                else value
+                for key, value in given.items()
             }
         )
     except ParameterError as error:
@@ -96,8 +105,26 @@ def _made(family: Family, parameters: dict[str, Any]) -> Policy:
         raise PolicyError(error.reason, hint=error.hint, **named) from None
 
 
-def _part(document: Mapping[str, Any]) -> Policy:
-    return _build(document, where="part of the intersection")
+def _part(document: Mapping[str, Any], *, on_record: bool) -> Policy:
+    return _build(document, where="part of the intersection", on_record=on_record)
+
+
+def _recorded(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters whose conditions are read as they were stored; an expression has a mark."""
+    found = dict(parameters)
+    if "predicate" in found:
+        sql = bool(found.pop("sql", True))
+        found["predicate"] = Predicate.on_record(found["predicate"], sql=sql)
+    for key, place in (("tiers", 2), ("rules", 1)):
+        if key in found:
+            found[key] = [_with_condition(row, place) for row in found[key]]
+    return found
+
+
+def _with_condition(row: Sequence[Any], place: int) -> list[Any]:
+    if len(row) <= place:
+        return list(row)
+    return [*row[:place], Predicate.on_record(str(row[place]), sql=len(row) == place + 1)]
 
 
 def _check_version(document: Mapping[str, Any]) -> None:

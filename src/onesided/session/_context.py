@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import narwhals as nw
 
 from onesided.engine import Table
-from onesided.engine.kit import Lazy, require_rowwise
+from onesided.engine.kit import Lazy
 from onesided.errors import DataError, PolicyError
 from onesided.ledger import Account
 from onesided.policy import Policy, Predicate
@@ -84,9 +84,5 @@ class QueryContext:
 
 
 def condition(given: object) -> Predicate | None:
-    """``where`` as a condition that looks at one row alone."""
-    if given is None:
-        return None
-    predicate = Predicate.of(given)
-    require_rowwise(predicate)
-    return predicate
+    """``where`` as a condition. Errors: ConditionError for what is not in the language."""
+    return None if given is None else Predicate.of(given)

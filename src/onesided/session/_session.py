@@ -10,7 +10,6 @@ from typing import Any
 from onesided._numbers import Loss, Number, positive, readable
 from onesided.accounting import NOTE, Total, total_of
 from onesided.engine import Table
-from onesided.engine.kit import require_rowwise
 from onesided.errors import ParameterError, PolicyError, called
 from onesided.ledger import Account, Ledger, Unit
 from onesided.noise import Noise
@@ -79,9 +78,6 @@ class Session:
         total = positive(budget, name="budget")
         self.policy, self.unit = policy, unit
         self._noise = noise
-        for rule in policy.rules:
-            for predicate in rule.predicates:
-                require_rowwise(predicate)
         self._table = Table(data)
         if unit is not None:
             self._table.require(unit)

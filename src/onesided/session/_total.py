@@ -34,8 +34,7 @@ def total_guarantee(
         one. An edge is INFINITE where some account does not, as far as can be told, protect
         every move along it: then nothing is promised there.
     of: "spent" counts the charges on record; "budget" everything that may ever be charged.
-    policies: where to find policies that their text on record cannot rebuild (those made from
-        expressions).
+    policies: where to find policies that their text on record cannot rebuild.
 
     The mathematics. Let account i run mechanisms that along the moves on edge e of its policy
     P_i lose (ε_i(e), δ_i(e)) in sum. Let X -> Y be a move of every P_i, on edge e_i of P_i.
@@ -121,7 +120,7 @@ def _refuse_other_units(balances: Iterable[Balance]) -> str:
 def _policy_of(balance: Balance, known: Mapping[str, Policy]) -> Policy:
     """The account's policy. Errors: PolicyError if it is not the one that was charged."""
     try:
-        policy = known.get(balance.policy_id) or from_toml(balance.policy_toml)
+        policy = known.get(balance.policy_id) or from_toml(balance.policy_toml, on_record=True)
     except PolicyError as error:
         raise PolicyError(
             f"The policy {balance.policy_name!r} ({balance.policy_id[:12]}) cannot be rebuilt from "

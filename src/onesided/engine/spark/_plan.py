@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from onesided.engine._rowwise import sql_suspect
-from onesided.errors import DataError, PolicyError
+from onesided.errors import DataError
 
 # Steps that give the same rows each time, whoever runs them.
 _STEPS: Final = frozenset(
@@ -57,8 +56,6 @@ _EXPRESSIONS: Final = frozenset(
 _PICKING: Final = frozenset(["GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"])
 # What a plan of Spark's prints for text that is not compared byte by byte.
 _COLLATED: Final = " collate "
-# Text and names, told apart in one pass as Spark itself does it.
-_TOKENS: Final = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`")
 
 
 def refuse_unreadable(native: Any) -> None:
@@ -148,62 +145,3 @@ def _refuse_column(column: Any, seen: set[str]) -> None:
 
 def _plan(native: Any) -> Any:
     return native._jdf.queryExecution().analyzed()  # noqa: SLF001 - there is no public way
-
-
-def with_sql(native: Any, text: str, name: str) -> Any:
-    """Add a column computed by Spark's own SQL. Errors: PolicyError if it may see other rows."""
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
-    _require_rowwise_text(text)
-    return native.withColumn(name, sql.expr(text))
-
-
-def require_rowwise(before: Any, after: Any, text: str) -> None:
-    """Refuse a new column of which Spark's own plan does not say that it looks at one row.
-
-    ``after`` must be a projection of ``before``, with neither windows nor subqueries, that gives
-    the same each time. Errors: PolicyError.
-    """
-    plan = _plan(after)
-    if (
-        plan.nodeName() != "Project"
-        or not plan.child().sameResult(_plan(before))
-        or not plan.subqueriesAll().isEmpty()
-        or not plan.deterministic()
-        or _asks_now(after)
-    ):
-        raise _beyond_the_row(text, "something")
-
-
-def _require_rowwise_text(text: str) -> None:
-    """The check of words once more, with text and names told apart as Spark does it.
-
-    In Spark "..." is text and a backslash may hide a quote, so that what looks like text could be
-    a function call. Errors: PolicyError.
-    """
-    bare = _TOKENS.sub(_blank, text)
-    for mark in ("\\", '"'):
-        if mark in (text if mark == "\\" else bare):
-            raise PolicyError(
-                f"The condition {text!r} uses {mark}, which Spark reads in a way of its own.",
-                hint="Write text in 'single quotes', twice '' for a quote, and names in "
-                "`backticks`; or write a narwhals expression.",
-                word=mark,
-            )
-    found = sql_suspect(bare)
-    if found:
-        raise _beyond_the_row(text, found)
-
-
-def _blank(found: re.Match[str]) -> str:
-    return {"'": "''", "`": " quoted "}[found[0][0]]
-
-
-def _beyond_the_row(text: str, word: str) -> PolicyError:
-    return PolicyError(
-        f"The condition {text!r} uses {word!r}, which is not known to look at one row alone.",
-        hint="A condition about other rows would let one person's data decide how another is "
-        "treated. Compute the column first, from public facts, or use plain comparisons, "
-        "without comments.",
-        word=word,
-    )
