@@ -358,7 +358,7 @@ PUBLIC = {
         "LossDistribution",
         "NOTE",
         "SampleAndNoise",
-        "Total",
+        "SessionTotal",
         "added",
         "along_path",
         "amplify_addition",

@@ -1,7 +1,7 @@
 """What promises imply and how they add up: conversions, composition, tight totals."""
 
 from onesided.accounting._bound import Bound, along_path, reverse
-from onesided.accounting._charges import NOTE, Total, charge_loss, noise_note, total_of
+from onesided.accounting._charges import NOTE, SessionTotal, charge_loss, noise_note, total_of
 from onesided.accounting._compose import added, compose, compose_under, parallel
 from onesided.accounting._convert import by_way_of_absence, extended_to_osdp, from_dp, two_sided
 from onesided.accounting._guarantees import bounds_of, guarantee
@@ -31,7 +31,7 @@ __all__ = [
     "Bound",
     "LossDistribution",
     "SampleAndNoise",
-    "Total",
+    "SessionTotal",
     "added",
     "along_path",
     "amplify_addition",

@@ -43,7 +43,7 @@ class Charge(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
+class SessionTotal:
     """What several charges lose together, each edge in its own direction.
 
     plain: ε and δ added up; holds however each question was chosen. tight: the least (ε, δ) at
@@ -96,7 +96,7 @@ def charge_loss(
     return bound_loss(Bound(epsilon, delta)) if epsilon or delta else certain_loss(0)
 
 
-def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> Total:
+def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> SessionTotal:
     """What ``charges`` under one policy lose together: added up, and tight at ``delta``.
 
     Pure. Never swaps, joins or averages directions: each edge is summed on its own.
@@ -124,7 +124,9 @@ def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> Tot
         name: _less(plain[name], _tight(groups, notes, edge=name), allowed)
         for name, groups in alike.items()
     }
-    return Total(plain=guarantee(policy, plain), tight=guarantee(policy, tight), charges=count)
+    return SessionTotal(
+        plain=guarantee(policy, plain), tight=guarantee(policy, tight), charges=count
+    )
 
 
 def _added(groups: Mapping[tuple[str, Fraction, Fraction], int]) -> Bound:

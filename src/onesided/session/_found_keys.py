@@ -10,8 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._key_codes import LOWER
-from onesided.engine._protocol import Column
+from onesided.engine.kit import LOWER, Column
 from onesided.noise import IntArray
 
 Found = Mapping[str, Column]

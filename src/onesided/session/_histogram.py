@@ -18,6 +18,7 @@ from onesided.session._histogram_methods import METHODS, HistogramMethod, Method
 from onesided.session._histogram_release import HistogramRelease
 from onesided.session._plan import PlanOption
 from onesided.session._question import Answer, PreparedQuery
+from onesided.session._release import CountRelease
 from onesided.session.values._value import Missing
 
 
@@ -85,19 +86,7 @@ class Histogram(Count):
             return prepared.read()
 
         def result(answer: Answer, entry: int | None) -> HistogramRelease:
-            counts = prepared.result(answer, entry)
-            sizes = tuple(one.number for one in bins.values())
-            grouped = len(counts.keys.names) > len(sizes)
-            return HistogramRelease(
-                method="counts",
-                bins=bins,
-                estimate=counts.estimate.reshape((-1, *sizes) if grouped else sizes),
-                counts=counts,
-                guarantee=counts.guarantee,
-                entry=entry,
-                cut=counts.cut,
-                _make_frame=counts.framed,
-            )
+            return _in_bins(prepared.result(answer, entry), bins)
 
         return PreparedQuery(
             label=prepared.label,
@@ -127,3 +116,19 @@ class Histogram(Count):
                 hint="Pass bins= as edges, or as a number together with bounds=.",
             )
         return {self.column: bins_of(self.bins, self.bounds)}
+
+
+def _in_bins(counts: CountRelease, bins: Mapping[str, BinEdges]) -> HistogramRelease:
+    """Counts of cells as a histogram: an axis for the groups, if any, then one for each column."""
+    sizes = tuple(one.number for one in bins.values())
+    grouped = len(counts.keys.names) > len(sizes)
+    return HistogramRelease(
+        method="counts",
+        bins=bins,
+        estimate=counts.estimate.reshape((-1, *sizes) if grouped else sizes),
+        counts=counts,
+        guarantee=counts.guarantee,
+        entry=counts.entry,
+        cut=counts.cut,
+        _make_frame=counts.framed,
+    )

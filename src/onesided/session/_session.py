@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from onesided._numbers import Loss, Number, positive, readable
-from onesided.accounting import NOTE, Total, total_of
+from onesided.accounting import NOTE, SessionTotal, total_of
 from onesided.engine import Table
 from onesided.errors import ParameterError, PolicyError, called
 from onesided.ledger import Account, Ledger, Unit
@@ -108,11 +108,11 @@ class Session:
         """What was spent on each edge."""
         return self._account.spent
 
-    def total(self, *, delta: Number) -> Total:
+    def total(self, *, delta: Number) -> SessionTotal:
         """What all charges of this account lose together: added up, and tight at that δ.
 
         From the ledger's own rows, each edge in its own direction. The sum always holds; see
-        :class:`onesided.accounting.Total` for when the tight total does. Spends nothing.
+        :class:`onesided.accounting.SessionTotal` for when the tight total does. Spends nothing.
         delta: the probability, per edge, that the tight ε may be exceeded; such as "1e-9".
 
         >>> import onesided as od, polars as pl
