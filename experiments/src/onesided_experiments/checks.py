@@ -65,6 +65,27 @@ def _two_sided() -> Iterator[Line]:
     falls = policies.presence(max_groups=2)
     bare = GapSparseVector.for_policy(falls, thresholds=0, epsilon=8, max_answers=2)
     yield shipped(bare, falls, universe=Universe(units=1), loose=_HALF)
+    yield from _paid_to_the_end()
+
+
+def _paid_to_the_end() -> Iterator[Line]:
+    """Where the noisy threshold is paid for, and where one answer more would be seen."""
+    values = Record("record", frozenset("ab")), Record("record", frozenset("c"))
+    swap = Universe(groups=("a", "b", "c"), units=1, values=values)
+    shared = GapSparseVector(0, threshold_rate=1, query_rate=4, max_answers=1)
+    both = GroupCount(max_groups=2)
+    yield shipped(
+        shared, policies.bounded(), both, name="GapSparseVector (shared threshold)", universe=swap,
+        loose=_HALF, tail=1e-9, unseen=1e-3,
+    )  # fmt: skip
+    dropped = policies.presence(max_groups=2)
+    purse = AdaptiveGapSparseVector(
+        0, threshold_rate=INFINITE, query_rate=2, max_answers=1, margin=1
+    )
+    yield shipped(
+        purse, dropped, name="AdaptiveGapSparseVector (purse)", universe=Universe(units=1),
+        loose=_HALF, tail=1e-6, unseen=1e-2,
+    )  # fmt: skip
 
 
 def _adaptive_gap(answers: int) -> AdaptiveGapSparseVector:
