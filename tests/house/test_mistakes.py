@@ -253,9 +253,9 @@ class TestSessions:
             self.frame.with_columns(age=30), policy=od.policy.addition_only(), budget=9
         )
         median = asked.median("age", candidates=[20, 40], epsilon=1)
-        assert str(median).startswith(f"Quantile 1/2 over 2 candidates: {median.value:g}. ")
+        assert f"{median.value:g}" in str(median)
         total = asked.sum("age", bounds=(0, 10**9), epsilon=1)
-        assert str(total).startswith(f"sum of age: {total.value:,.8g}. ")
+        assert f"{total.value:,.0f}" in str(total)
 
 
 def test_whole_numbers_of_any_type_are_accepted():
