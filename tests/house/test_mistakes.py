@@ -198,7 +198,7 @@ class TestSessions:
         self, rule, tmp_path
     ):
         path = tmp_path / "ledger.db"
-        with pytest.raises(DataError, match=r"cannot be used|not true or false"):
+        with pytest.raises(OnesidedError, match=r"no column|cannot be read|not true or false"):
             od.Session(
                 self.frame, unit="person", policy=od.policy.sensitive(rule), budget=1, ledger=path
             )

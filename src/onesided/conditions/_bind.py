@@ -34,6 +34,7 @@ from onesided.conditions._tree import (
     OneOf,
     nodes,
 )
+from onesided.conditions._words import quoted_text
 from onesided.errors import ConditionError, UnknownColumnError
 from onesided.schema import BOOLEAN, LARGEST, Type, whole
 
@@ -122,6 +123,8 @@ class _Binder:
                 name for name in self._types if name.lower() == node.name.lower()
             ]
             known = f"Did you mean {near[0]!r}? " if near else ""
+            if self._source.text[node.place : node.place + 1] == '"':
+                known += f"Text stands in 'single quotes': {quoted_text(node.name)}. "
             raise UnknownColumnError(
                 f"The table has no column {node.name!r}.",
                 hint=f"{known}Its columns are {', '.join(list(self._types)[:20])}.",
