@@ -23,15 +23,15 @@ def words(data, unit, by, where):
     return [
         "publish", data, "--unit", unit, "--by", by, "--policy", "presence", "--max-groups", "3",
         "--keys", "keys.parquet", "--epsilon", "1", "--at-most", "5", "--where", where,
-        "--out", "out",
+        "--out", "out", "--ledger", "ledger.db",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "where",
     [
-        "local_time::date = DATE '2012-04-14'",
-        "date_trunc('hour', local_time) = TIMESTAMP '2012-04-14 20:00'",
+        "local_time >= TIMESTAMP '2012-04-14' AND local_time < TIMESTAMP '2012-04-15'",
+        "EXTRACT(DAY FROM local_time) = 14 AND EXTRACT(HOUR FROM local_time) = 20",
     ],
     ids=["day", "hour"],
 )
