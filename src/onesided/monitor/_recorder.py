@@ -213,7 +213,7 @@ def _damaged(problem: str) -> LedgerFormatError:
 
 def _refuse_other_batch(done: Step, batch: Batch, transaction: Transaction) -> None:
     """A batch id is accepted once. Rows that have expired can no longer be compared."""
-    held = next(transaction.kept(batch.id), None)
+    held = next(iter(list(transaction.kept(batch.id))), None)
     same = held is None or proves(held.proof, batch, secret=held.secret)
     if done.time != batch.time or not same:
         raise DataError(
