@@ -46,7 +46,7 @@ def demo(
                 keys=places,
                 at_most=5,
                 out=out,
-                where="dayofweek(time) = 3",
+                where="EXTRACT(ISODOW FROM time) = 3",
                 ledger=str(folder / "ledger.db"),
                 title="Places with at most 5 infected visitors (made-up city)",
             )
