@@ -41,7 +41,11 @@ class PolarsEngine(Engine):
 
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         found = nw.to_native(frame).collect(engine="streaming")
-        return {name: found[name].fill_null(0).to_numpy() for name in found.columns}
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        # An empty flag is false, an empty number 0.
+        empty = {name: False if kind == pl.Boolean else 0 for name, kind in found.schema.items()}
+        return {name: found[name].fill_null(empty[name]).to_numpy() for name in found.columns}
 
     def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
         made = nw.to_native(self.cast(columns, types)).collect()
