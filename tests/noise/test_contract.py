@@ -302,6 +302,18 @@ def test_tables_cannot_be_written():
 
 
 def test_exported_names():
-    assert sorted(noise.__all__) == sorted(set(noise.__all__))
-    assert {"SecureNoise", "KeyedNoise", "Noise", "TwoSidedGeometric"} <= set(noise.__all__)
+    assert sorted(noise.__all__) == [
+        "BoolArray",
+        "FreshNoise",
+        "IntArray",
+        "KEY_BYTES",
+        "KeyedNoise",
+        "Noise",
+        "NotPrivateScriptedNoise",
+        "NotPrivateSeededNoise",
+        "PlaceNoise",
+        "Rates",
+        "SecureNoise",
+        "TwoSidedGeometric",
+    ]
     assert all(hasattr(noise, name) for name in noise.__all__)
