@@ -17,7 +17,7 @@ from onesided.errors import DataError, OnesidedError, ParameterError, PolicyErro
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record
 from onesided.session import LinearQuery, RangeQuery
-from onesided.session._bins import BinEdges
+from onesided.session.histograms._bins import BinEdges
 from onesided.session.workloads._cells import Axis, moves_between, moves_of_places
 from onesided.session.workloads._linear import _outward
 from onesided.verify import Universe

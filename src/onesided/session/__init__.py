@@ -6,20 +6,20 @@ from onesided.session._diagnostics import Diagnostics
 from onesided.session._enclosed import Enclosed
 from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
-from onesided.session._histogram import Histogram
-from onesided.session._histogram_release import HistogramRelease
-from onesided.session._ngrams import Ngrams
 from onesided.session._own_mechanism import OwnMechanism, OwnRelease
 from onesided.session._plan import Plan, PlanOption
-from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import Question
 from onesided.session._release import CountRelease, Release
 from onesided.session._sample import Sample, SampleRelease, Total
 from onesided.session._session import Session
 from onesided.session._top_k import TopK, TopKRelease
 from onesided.session._total import total_guarantee
-from onesided.session._unknown import Discover, KeysRelease
+from onesided.session.discover._ngrams import Ngrams
+from onesided.session.discover._unknown import Discover, KeysRelease
+from onesided.session.histograms._histogram import Histogram
+from onesided.session.histograms._histogram_release import HistogramRelease
 from onesided.session.values._mean import Mean, Variance
+from onesided.session.values._quantile import Quantile, QuantileRelease
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._assurance import Assurance
 from onesided.session.workloads._linear import LinearQuery, LinearRelease

@@ -11,13 +11,13 @@ import narwhals as nw
 
 from onesided.engine.kit import LENGTH, missing, whole_of
 from onesided.errors import ParameterError
-from onesided.session._binned import Binned
-from onesided.session._bins import BinEdges, _below
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
-from onesided.session._histogram import Histogram
-from onesided.session._quantile import Quantile
+from onesided.session.histograms._binned import Binned
+from onesided.session.histograms._bins import BinEdges, _below
+from onesided.session.histograms._histogram import Histogram
 from onesided.session.values._moments import outside as outside_bounds
+from onesided.session.values._quantile import Quantile
 from onesided.session.values._sum import Valued
 from onesided.session.workloads._ranges import RangeQuery
 

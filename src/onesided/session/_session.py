@@ -19,17 +19,17 @@ from onesided.session._context import QueryContext
 from onesided.session._count import Count
 from onesided.session._diagnostics import Diagnostics, Inspected, inspected
 from onesided.session._enclosed import Enclosed
-from onesided.session._histogram import Histogram
-from onesided.session._ngrams import Ngrams
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan
-from onesided.session._quantile import Quantile, QuantileRelease
 from onesided.session._question import CONTENT_TYPE, PreparedQuery, Question, Result, query_method
 from onesided.session._recall import asked_as, kept, told_again
 from onesided.session._sample import Sample
 from onesided.session._top_k import TopK
-from onesided.session._unknown import Discover
+from onesided.session.discover._ngrams import Ngrams
+from onesided.session.discover._unknown import Discover
+from onesided.session.histograms._histogram import Histogram
 from onesided.session.values._mean import Mean, Variance
+from onesided.session.values._quantile import Quantile, QuantileRelease
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
 from onesided.session.workloads._ranges import RangeQuery

@@ -25,7 +25,7 @@ from onesided.errors import ParameterError, PolicyError
 from onesided.linear import Border, Grid, Moves, moves_of
 from onesided.linear.kit import Cells, Listed, Sweep, Window, listed_moves, placed_moves
 from onesided.policy import ABSENT, Edge, Graph, Neighbourhood, Policy, Record
-from onesided.session._bins import BinEdges
+from onesided.session.histograms._bins import BinEdges
 
 # Some engines round an edge to such a column's type, some do not.
 _SHORT: Final[Mapping[str, Any]] = {"Float16": np.float16, "Float32": np.float32}

@@ -18,11 +18,11 @@ from onesided.linear import Ranges as Workload
 from onesided.linear import all_ranges as every_range
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
-from onesided.session._binned import Binned, bin_name, with_bins
-from onesided.session._bins import _NOWHERE, BinEdges, _below, _search, bins_of
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._question import PreparedQuery
+from onesided.session.histograms._binned import Binned, bin_name, with_bins
+from onesided.session.histograms._bins import _NOWHERE, BinEdges, _below, _search, bins_of
 from onesided.session.values._value import Missing
 from onesided.session.workloads._cells import Axis, moves_between
 from onesided.session.workloads._linear import Columns, LinearRelease, Strategy, answered, counted

@@ -17,12 +17,12 @@ from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy
 from onesided.session._context import QueryContext, condition
-from onesided.session._found_keys import Found, listed, packed, published, taken, unpacked
 from onesided.session._groups import kinds_of, names_of, refuse_clashes
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
 from onesided.session._text import many
+from onesided.session.discover._found_keys import Found, listed, packed, published, taken, unpacked
 
 Secret = nw.DataFrame[Any] | Mapping[str, IntArray]
 KeyTypes = Mapping[str, nw.dtypes.DType]

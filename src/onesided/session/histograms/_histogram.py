@@ -9,16 +9,22 @@ from typing import Any
 from onesided._numbers import Number
 from onesided.errors import ParameterError
 from onesided.noise import IntArray
-from onesided.session._binned import Binned, with_bins
-from onesided.session._bins import BinEdges, bins_of
 from onesided.session._context import QueryContext
 from onesided.session._count import Count
 from onesided.session._groups import Grouped
-from onesided.session._histogram_methods import METHODS, HistogramMethod, Method, options, shaped
-from onesided.session._histogram_release import HistogramRelease
 from onesided.session._plan import PlanOption
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import CountRelease
+from onesided.session.histograms._binned import Binned, with_bins
+from onesided.session.histograms._bins import BinEdges, bins_of
+from onesided.session.histograms._histogram_methods import (
+    METHODS,
+    HistogramMethod,
+    Method,
+    options,
+    shaped,
+)
+from onesided.session.histograms._histogram_release import HistogramRelease
 from onesided.session.values._value import Missing
 
 

@@ -23,12 +23,12 @@ from onesided.mechanism.histograms import (
 from onesided.mechanism.histograms.kit import Parts, histogram_of
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Policy
-from onesided.session._binned import Binned, bin_name
-from onesided.session._bins import BinEdges
 from onesided.session._groups import Groups, kinds_of
-from onesided.session._histogram_release import HistogramRelease
 from onesided.session._plan import Plan, PlanOption, promised
 from onesided.session._question import Answer, PreparedQuery
+from onesided.session.histograms._binned import Binned, bin_name
+from onesided.session.histograms._bins import BinEdges
+from onesided.session.histograms._histogram_release import HistogramRelease
 
 Method = Literal[
     "counts", "split", "open_shape", "dawa", "ahp", "hierarchical", "agrid",

@@ -12,9 +12,9 @@ from onesided._numbers import text
 from onesided.engine import public_keys
 from onesided.engine.kit import Key
 from onesided.errors import DataError, ParameterError
-from onesided.session._bins import BinEdges, require_numbers
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, names_of
+from onesided.session.histograms._bins import BinEdges, require_numbers
 from onesided.session.values._value import Missing
 
 MOST_CELLS: Final = 2**24

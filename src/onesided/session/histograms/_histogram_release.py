@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from onesided.mechanism import Interval
 from onesided.noise import IntArray
-from onesided.session._binned import bin_name
-from onesided.session._bins import BinEdges
 from onesided.session._release import CountRelease, Release
 from onesided.session._text import many, table
+from onesided.session.histograms._binned import bin_name
+from onesided.session.histograms._bins import BinEdges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

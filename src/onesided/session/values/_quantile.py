@@ -16,8 +16,6 @@ from onesided.errors import ParameterError
 from onesided.mechanism import Cumulative, Interval
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
-from onesided.session._binned import Binned, with_bins
-from onesided.session._bins import BinEdges, edges_of
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, reason
 from onesided.session._groups import Grouped, Groups
@@ -25,6 +23,8 @@ from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
 from onesided.session._text import many
+from onesided.session.histograms._binned import Binned, with_bins
+from onesided.session.histograms._bins import BinEdges, edges_of
 from onesided.session.values._value import Missing
 
 Floats = NDArray[np.float64]

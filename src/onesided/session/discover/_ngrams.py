@@ -14,7 +14,7 @@ from onesided.errors import DataError, ParameterError
 from onesided.session._context import QueryContext, condition
 from onesided.session._groups import names_of, refuse_clashes
 from onesided.session._question import PreparedQuery
-from onesided.session._unknown import (
+from onesided.session.discover._unknown import (
     KeysRelease,
     Secret,
     counted_query,

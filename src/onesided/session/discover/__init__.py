@@ -1,0 +1,1 @@
+"""Keys that nobody listed: which of them may be published at all."""
