@@ -252,10 +252,10 @@ def _small(rows: Sequence[Row], reading: str) -> Claim:
     found = {name: (end(name, 2), end(name, THRESHOLD)) for name in _names(rows)}
     return Claim(
         judges=_judges(reading),
-        text="A threshold as small as 2 makes the ratio very high (over 0.1, and five times that "
+        text="A threshold as small as 2 makes the ratio very high (over 0.2, and five times that "
         f"of 10, at ε = 1; {READINGS[reading].partition(': ')[2]}).",
         measured="; ".join(f"{n} {a:.2f} at T = 2, {b:.4f} at 10" for n, (a, b) in found.items()),
-        verdict=judge([a > 5 * b and a > 0.1 for a, b in found.values()]),
+        verdict=judge([a > 5 * b and a > 0.2 for a, b in found.values()]),
     )
 
 
