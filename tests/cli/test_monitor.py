@@ -87,7 +87,9 @@ def test_a_folder_becomes_statuses_a_map_and_a_page(stream):
     stream.hour(8, suffix="csv")
     done = stream.once()
     assert done.returncode == 0, done.stderr
-    assert "step 2" in done.stdout
+    assert done.stdout.startswith("Ledger ")
+    assert "(new): 0 left on " in done.stdout
+    assert "Step 2" in done.stdout
     assert "unbounded" in done.stdout
     status = stream.status
     assert (status["step"], status["time"]) == (2, "2026-01-01T09:00:00Z")
@@ -115,6 +117,7 @@ def test_what_was_published_is_published_again_unchanged(stream):
     again = stream.once()
     assert not list((stream.folder / "public").glob(".*.tmp"))
     assert again.returncode == 0, again.stderr
+    assert "(it was there): 0 left on " in again.stdout
     assert "Resumed after step 1" in again.stdout
     assert stream.status == before
     stream.hour(8)

@@ -1,11 +1,14 @@
 """One protocol for everything that is published."""
 
 import csv
+import importlib
 import json
+import pkgutil
 
 import polars as pl
 import pytest
 
+import onesided
 import onesided as od
 from onesided import errors
 
@@ -21,6 +24,16 @@ PLACE = {"by": "place", "keys": ["a", "b", "c"]}
 PRESENCE = od.policy.presence(max_groups=2)
 ADDED = od.policy.addition_only()
 SENSITIVE = od.policy.sensitive("minor")
+
+
+class Plus:
+    """A mechanism of the curator's own: the counts plus geometric noise."""
+
+    def release(self, counts, *, noise):
+        return counts + noise.geometric(1, len(counts))
+
+    def loss(self, shift):
+        return od.mechanism.Counts(1, od.INFINITE).loss(shift)
 
 
 def session(policy, **more):
@@ -45,6 +58,10 @@ def answers():
     yield "quantile", session(ADDED).median("age", candidates=[18, 65], max_groups=2, epsilon=60)
     yield "discover", session(SENSITIVE).discover(by="place", epsilon=60, max_groups=2)
     yield "sample", session(SENSITIVE).sample(epsilon=60)
+    own = {"statistic": "count", "unverified": True, **PLACE, "epsilon": 60}
+    yield "own", session(PRESENCE).release(Plus(), **own)
+    monitor = od.Monitor(["a", "b"], at_most=1, window=9, epsilon=60, policy=ADDED)
+    yield "monitor", monitor.step(ROWS.head(3), id="monday", time=1)
     rows = od.Session(ROWS, policy=ADDED, budget=1000)
     yield "linear", rows.linear([[1, 1, 0]], **PLACE, epsilon=60)
     yield "ranges", rows.ranges("age", "cells", bins=[0, 18, 100], epsilon=60)
@@ -77,9 +94,29 @@ def test_every_answer_keeps_the_protocol(name, release, tmp_path):
     assert facts["read_first"] == list(release.warnings)
 
 
+def every_class(of=od.Release):
+    return {of}.union(*(every_class(one) for one in of.__subclasses__()))
+
+
+def test_every_class_of_release_is_asked_for_here():
+    for _, module, _ in pkgutil.walk_packages(onesided.__path__, "onesided."):
+        if not module.startswith("onesided.engine.spark") and not module.endswith("__main__"):
+            importlib.import_module(module)
+    ours = {str(one) for one in every_class() if one.__module__.startswith("onesided.")}
+    assert ours - {str(type(release)) for _, release in answers()} == {str(od.Release)}
+
+
+@pytest.mark.parametrize("kind", sorted(every_class(), key=str))
+def test_no_class_of_release_has_words_of_its_own_for_the_protocol(kind):
+    for name in ("to_frame", "write", "certainly_at_most", "warnings", "__repr__"):
+        assert getattr(kind, name) is getattr(od.Release, name), name
+    for name in ("guarantee", "entry", "told_again", "drawn", "cut"):
+        assert name in kind.__dataclass_fields__
+
+
 @pytest.mark.parametrize(("name", "release"), list(answers()), ids=named)
 def test_bounds_and_labels_go_together(name, release):
-    if name in ("sample", "dawa"):
+    if name in ("sample", "dawa", "own"):
         with pytest.raises(errors.ParameterError, match="no bounds"):
             _ = release.interval
         return

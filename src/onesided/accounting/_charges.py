@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol
 
-from onesided._numbers import INFINITE, Infinite, Number, exact, probability, text, whole
+from onesided._numbers import INFINITE, Infinite, Number, exact, probability, readable, text, whole
 from onesided.accounting._bound import Bound
 from onesided.accounting._guarantees import guarantee
 from onesided.accounting._losses import bound_loss, certain_loss, counts_loss
@@ -55,6 +55,10 @@ class SessionTotal:
     plain: Guarantee
     tight: Guarantee
     charges: int
+
+    def __repr__(self) -> str:
+        plain, tight = (readable(one.headline) for one in (self.plain, self.tight))
+        return f"SessionTotal({self.charges:,} charges, ε = {plain} added up, {tight} tight)"
 
     def __str__(self) -> str:
         lines = [f"{self.charges:,} charges. Added up: {self.plain}", f"Tight: {self.tight}"]

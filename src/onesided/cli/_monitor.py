@@ -12,17 +12,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.text import Text
 
 from onesided.cli._batches import BatchFile, BatchTime, Layout, read_places
 from onesided.cli._policies import read_policy
+from onesided.cli._result import ledger_line
 from onesided.cli._tables import SUFFIXES
 from onesided.cli._terminal import Terminal, clean
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.monitor import Monitor, MonitorRelease
-from onesided.monitor.kit import Folder, Look, duration, read_window
+from onesided.monitor.kit import Folder, Look, duration, open_ledger, read_window
 
 
 class Unknown(StrEnum):
@@ -42,6 +42,7 @@ class Job:
     once: bool
     layout: Layout
     look: Look
+    new: bool
 
 
 def monitor(
@@ -88,6 +89,8 @@ def monitor(
     wait = duration(every, name="--every") / 10**6
     length = int(window) if window.isdecimal() else window
     places = read_places(keys, place)
+    book = open_ledger(ledger, state)
+    new = next(iter(book.accounts()), None) is None
     opened = Monitor(
         list(places.names),
         at_most=at_most,
@@ -97,7 +100,7 @@ def monitor(
         charges=charges,
         state=state,
         published=out,
-        ledger=ledger,
+        ledger=book,
         budget=budget,
         on_unknown=unknown_places.value,
         ahead=ahead,
@@ -118,8 +121,8 @@ def monitor(
         latitude=places.latitude,
         longitude=places.longitude,
     )
-    with opened:
-        job = Job(input=input, out=out, every=wait, once=once, layout=layout, look=look)
+    with book, opened:
+        job = Job(input=input, out=out, every=wait, once=once, layout=layout, look=look, new=new)
         raise typer.Exit(Follower(job, opened).run())
 
 
@@ -147,6 +150,7 @@ class Follower:
             path=self.job.out, look=self.job.look, guarantees=monitor.guarantees()
         )
         last = monitor.last
+        self._console.print(self._ledger(), style="bold")
         self._console.print("\n".join(monitor.guarantees().sentences), style="dim")
         if last is not None:
             kept = self._folder.frames.maxlen or 0
@@ -172,6 +176,12 @@ class Follower:
             return stop.code
         return 2 if refused and self.job.once else 0
 
+    def _ledger(self) -> str:
+        """Where the monitor is charged, and what is left there."""
+        book, own = self.monitor.ledger, self.monitor.rules.policy.identity
+        left = next(one.remaining for one in book.balances() if one.policy_id == own)
+        return ledger_line(clean(book.name), new=self.job.new, left=left)
+
     def _round(self, stop: Stop) -> int:
         """Take in what is new; publish if anything was."""
         refused, releases = 0, deque[MonitorRelease](maxlen=self._folder.frames.maxlen)
@@ -187,7 +197,7 @@ class Follower:
             self._done[file.name] = file.stamp
             if release is not None:
                 releases.append(release)
-                self._console.print(_said(release))
+                self._console.print(release.title)
         if releases:
             self._folder.add(releases)
             self._publish(releases[-1])
@@ -229,15 +239,6 @@ class Follower:
             self._complained[file.name] = file.stamp
             self._notices.print(Text("Not taken in: ", style="bold yellow"), end="")
             self._notices.print(f"{clean(file.name)}: {error.reason} {error.hint}")
-
-
-def _said(release: MonitorRelease) -> str:
-    certified, unknown = int(release.certified.sum()), release.answer.positions.size
-    resting = int(np.count_nonzero(release.resting))
-    return (
-        f"step {release.number:,}, {release.batch}, {release.time}: {certified:,} certified, "
-        f"{unknown:,} unknown, {resting:,} resting"
-    )
 
 
 class Stop(threading.Event):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,7 @@ class Result:
     @property
     def first(self) -> str:
         """The ledger, whether it is new, and what is left."""
-        left = "; ".join(
-            f"{text(left)} left on {edge}" for edge, left in self.publication.remaining.items()
-        )
-        name = self.ledger[:1].upper() + self.ledger[1:]
-        return f"{name} ({'new' if self.new else 'it was there'}): {left}."
+        return ledger_line(self.ledger, new=self.new, left=self.publication.remaining)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -43,6 +40,16 @@ class Result:
         found = stated(self.publication)
         found["ledger"] |= {"where": self.ledger, "new": self.new}
         return {**found, "written": str(self.written)}
+
+
+def ledger_line(name: str, *, new: bool, left: Mapping[str, Fraction]) -> str:
+    """A command's first line: its ledger, whether it is new, and what is left.
+
+    >>> ledger_line("ledger city.db", new=True, left={"a -> b": Fraction(1, 2)})
+    'Ledger city.db (new): 1/2 left on a -> b.'
+    """
+    rest = "; ".join(f"{text(much)} left on {edge}" for edge, much in left.items())
+    return f"{name[:1].upper()}{name[1:]} ({'new' if new else 'it was there'}): {rest}."
 
 
 def say(result: Result, *, as_json: bool, quiet: bool) -> None:

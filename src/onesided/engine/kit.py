@@ -4,6 +4,7 @@ from onesided.engine._first_groups import first_groups
 from onesided.engine._folder import WRITERS, new_folder, require_formats
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._keys import Key, check_types
+from onesided.engine._literal_frame import literal_frame
 from onesided.engine._protocol import LENGTH, Column, Lazy
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, ORDER, missing, whole_of
@@ -24,6 +25,7 @@ __all__ = [
     "Samples",
     "check_types",
     "first_groups",
+    "literal_frame",
     "look",
     "missing",
     "new_folder",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -28,7 +28,7 @@ class Balance:
     opened: int
     policy_id: str
     policy_name: str
-    policy_toml: str
+    policy_toml: str = field(repr=False)
     budget: Table
     delta_budget: Table
     spent: Table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -34,14 +34,14 @@ class Entry:
     policy_id: str
     release_id: str
     label: str
-    detail: Mapping[str, object]
+    detail: Mapping[str, object] = field(repr=False)
     epsilon: Mapping[str, Fraction]
     delta: Mapping[str, Fraction]
     total_epsilon: Mapping[str, Fraction]
     total_delta: Mapping[str, Fraction]
     releases: int
-    previous: str
-    hash: str
+    previous: str = field(repr=False)
+    hash: str = field(repr=False)
     unit: Unit | None = None
 
 
@@ -70,9 +70,9 @@ class StoredRelease:
     number: int
     time: str
     label: str
-    detail: Mapping[str, object]
+    detail: Mapping[str, object] = field(repr=False)
     content_type: str
-    payload: bytes
+    payload: bytes = field(repr=False)
     question: str | None = None
 
 

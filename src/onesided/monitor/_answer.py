@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from onesided.errors import LedgerFormatError
+from onesided.mechanism import Interval
 from onesided.monitor._rules import Rules
 from onesided.noise import BoolArray, IntArray
+from onesided.session import Release
 
 CERTIFIED: Final = "certified"
 UNKNOWN: Final = "unknown"
@@ -22,7 +23,13 @@ _HEAD: Final = struct.Struct("<QQ")
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """Which places are certified, which were answered with a value; the others rest."""
+    """Which places are certified, which were answered with a value; the others rest.
+
+    >>> import numpy as np
+    >>> answer = StepAnswer(np.array([True, False]), np.array([1]), np.array([7]))
+    >>> decode(answer.encode(), size=2).values.tolist()
+    [7]
+    """
 
     certified: BoolArray
     positions: IntArray
@@ -75,8 +82,8 @@ def _unreadable() -> LedgerFormatError:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MonitorRelease:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MonitorRelease(Release):
     """What one step published: for each place "certified", "unknown" or "resting".
 
     certified: certainly at most the threshold, at ``time``, counting different people in the
@@ -85,7 +92,19 @@ class MonitorRelease:
         was asked, because records that an earlier answer used are still in the window.
     number: of the step, from 1. batch: the id of the batch that led to it. time: the clock, the
         latest time of any batch so far. head: the hash that this step adds to the chain of what
-        was published. told_again: it was stored before; nothing was drawn for it now.
+        was published. told_again: it was stored before; nothing was drawn for it now. entry: of
+        the monitor's one charge, which its guarantee tells; it covers all steps.
+
+    >>> from onesided import Monitor, policy
+    >>> rules = {"at_most": 1, "window": 7, "epsilon": 60, "policy": policy.addition_only()}
+    >>> monitor = Monitor(["gym", "bar"], **rules)
+    >>> print(monitor.step({"person": [1, 2, 3], "place": ["gym", "bar", "bar"]}, id="a", time=1))
+    Step 1, a, 1: 1 certified, 1 unknown, 0 resting.
+    place  status     at_most
+    gym    certified        1
+    bar    unknown          2
+    Under the policy 'addition_only' -- record -> absent: ε = 60 (pure, δ = 0). All that the
+    monitor ever publishes together.
     """
 
     number: int
@@ -94,7 +113,16 @@ class MonitorRelease:
     rules: Rules
     answer: StepAnswer
     head: str
-    told_again: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        certified, unknown = int(self.certified.sum()), self.answer.positions.size
+        resting = self.rules.size - certified - unknown
+        return (
+            f"Step {self.number:,}, {self.batch}, {self.time}: {certified:,} certified, "
+            f"{unknown:,} unknown, {resting:,} resting"
+        )
 
     @property
     def places(self) -> tuple[object, ...]:
@@ -134,11 +162,24 @@ class MonitorRelease:
         found: list[str] = words.tolist()
         return found
 
-    def at_most(self) -> list[object]:
-        """The places that are certified."""
-        return [self.rules.keys.rows[i][0] for i in np.flatnonzero(self.certified)]
+    def at_most(self, threshold: int | None = None) -> list[Any]:
+        """The places certified to have at most ``threshold``; by default, each at most its own."""
+        if threshold is None:
+            return self.rules.keys.part(np.flatnonzero(self.certified)).labels()
+        return Release.at_most(self, threshold)
 
-    def columns(self) -> Mapping[str, list[object]]:
+    @property
+    def interval(self) -> Interval:
+        """Of the places that are not resting: the threshold where certified, else the value."""
+        upper = np.where(self.certified, self.rules.thresholds, self.values)[~self.resting]
+        return Interval(np.zeros_like(upper), upper, True, True)  # noqa: FBT003
+
+    @property
+    def labels(self) -> list[Any]:
+        """The places that are not resting, which have bounds."""
+        return self.rules.keys.part(np.flatnonzero(~self.resting)).labels()
+
+    def columns(self) -> dict[str, list[Any]]:
         """A table with one row per place: place, status, at_most (None while resting)."""
         upper = np.full(self.rules.size, None, dtype=object)
         upper[self.certified] = self.rules.thresholds[self.certified]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 
+from onesided.engine.kit import literal_frame
 from onesided.errors import DataError, ParameterError, UnknownColumnError
 from onesided.monitor._rules import Rules
 from onesided.store import plain_text
@@ -119,6 +120,14 @@ def _columns(data: object, columns: Columns) -> dict[str, Any]:
         return {name: [row[i] for row in rows] for i, name in enumerate(wanted)}
     eager = picked.collect() if isinstance(picked, nw.LazyFrame) else picked
     return {name: eager[name].to_list() for name in wanted}
+
+
+def frames_like(data: object) -> Callable[[Mapping[str, Any]], Any] | None:
+    """Makes tables of the batch's own type; None for a batch that is no table."""
+    frame: Any = nw.from_native(data, pass_through=True)
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        return None
+    return lambda columns: nw.to_native(literal_frame(data, columns, frame.implementation))
 
 
 def _listed(column: object) -> Any:

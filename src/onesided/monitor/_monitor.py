@@ -10,32 +10,31 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NoReturn, Self
+from typing import NoReturn, Self
 
 from onesided._numbers import Number, positive, whole
 from onesided.errors import (
     DataError,
     LedgerError,
     LedgerFormatError,
-    ParameterError,
     PolicyMismatchError,
 )
 from onesided.ledger import Account, Ledger, Unit
 from onesided.monitor._answer import MonitorRelease
-from onesided.monitor._batch import Columns, OnUnknown, read_batch
+from onesided.monitor._batch import Columns, OnUnknown, frames_like, read_batch
 from onesided.monitor._guarantees import Guarantees
-from onesided.monitor._journal import Header, Journal, MemoryJournal
+from onesided.monitor._journal import Header
 from onesided.monitor._keys import new_key
+from onesided.monitor._opening import open_ledger, open_state
 from onesided.monitor._published import PublishedSteps
 from onesided.monitor._recorder import Recorder
 from onesided.monitor._rules import FORMAT, Rules, rules_for
 from onesided.monitor._time import duration, length_text
 from onesided.noise import Noise
 from onesided.policy import Policy
-from onesided.store import DatabaseUrl, canonical
+from onesided.store import canonical
 
 Clock = Callable[[], object]
-_TIMEOUT: Final = 60.0
 
 
 def _system_clock() -> dt.datetime:
@@ -104,16 +103,19 @@ class Monitor:
         self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
         self._ahead = _ahead(ahead, dated=self._rules.scale.dated)
         self._published = None if published is None else PublishedSteps(Path(published))
-        self._journal = _open(state)
+        self._journal = open_state(state)
         self._own_ledger = not isinstance(ledger, Ledger)
         try:
-            self._ledger = _ledger(ledger, state)
+            self._ledger = open_ledger(ledger, state)
             header = self._header()
             if not header.paid:
                 header = self._pay(header, budget)
-            self._check_paid(header, budget)
             self._recorder = Recorder(
-                self._rules, journal=self._journal, noise=noise, published=self._published
+                self._rules,
+                journal=self._journal,
+                noise=noise,
+                published=self._published,
+                entry=self._paid(header, budget),
             )
             self._recorder.refuse_other_chain()
         except BaseException:
@@ -171,7 +173,8 @@ class Monitor:
         )
         if self._clock is not None and self._recorder.accepted(read.id) is None:
             self._refuse_future(read.time)
-        return self._recorder.step(read)
+        release = self._recorder.step(read)
+        return replace(release, _make_frame=frames_like(batch))
 
     def guarantees(self) -> Guarantees:
         """Whose guarantee it is: per visit, per person and window, for ever."""
@@ -275,20 +278,21 @@ class Monitor:
             transaction.write_header(paid)
         return paid
 
-    def _check_paid(self, header: Header, budget: Number | None) -> None:
-        """Errors: PolicyMismatchError if the given ledger never charged this monitor."""
+    def _paid(self, header: Header, budget: Number | None) -> int:
+        """The charge's number. Errors: PolicyMismatchError if the ledger never charged this."""
         try:
             charged = self._account(budget).recall(header.charge_id)
         except LedgerError as error:
             if error.values.get("state") != "lost":
                 raise
-            return
+            return int(str(error.values["number"]))
         if charged is None:
             raise PolicyMismatchError(
                 f"{self._journal.name} was charged in another ledger than the one given.",
                 hint="Give the ledger that it was started with.",
                 charge_id=header.charge_id,
             )
+        return charged.number
 
     def _account(self, budget: Number | None) -> Account:
         policy, charge = self._rules.policy, self._rules.charge
@@ -315,38 +319,6 @@ def _ahead(ahead: object, *, dated: bool) -> int:
     if dated:
         return duration(ahead, name="ahead")
     return 0 if isinstance(ahead, str) else whole(ahead, name="ahead")
-
-
-def _open(state: object) -> Journal:
-    """The store of that name. Errors: those of opening it."""
-    if state is None:
-        return MemoryJournal()
-    if isinstance(state, MemoryJournal):
-        return state
-    if not isinstance(state, str | Path):
-        raise ParameterError(
-            f"state must be a path, a URL or None, got {state!r}.",
-            hint='Give a path such as "state.db".',
-            value=state,
-        )
-    from onesided.monitor import _sql  # noqa: PLC0415 - SQLAlchemy loads on use
-
-    if isinstance(state, str) and "://" in state:
-        return _sql.open_database(DatabaseUrl(state), timeout=_TIMEOUT)
-    return _sql.open_file(Path(state), timeout=_TIMEOUT)
-
-
-def _ledger(ledger: Ledger | str | Path | None, state: object) -> Ledger:
-    if isinstance(ledger, Ledger):
-        return ledger
-    if ledger is not None:
-        return Ledger.open(ledger)
-    if isinstance(state, str) and "://" in state:
-        return Ledger.open(state)
-    if isinstance(state, str | Path):
-        path = Path(state)
-        return Ledger.open(path.with_name(f"{path.stem}.ledger.db"))
-    return Ledger.open(None)
 
 
 def _refuse_other_version(header: Header, name: str) -> None:

@@ -27,7 +27,7 @@ class Recorder:
 
     noise: for tests; None draws from the state's chain of keys. published: what the public has
     seen; no step may be stored that differs from it. secret, clock: what proves kept rows, and
-    when a batch was accepted; doubles for tests.
+    when a batch was accepted; doubles for tests. entry: of the charge in the ledger.
     """
 
     def __init__(
@@ -40,10 +40,11 @@ class Recorder:
         machine: type[Machine] = Machine,
         secret: Callable[[], bytes] = new_key,
         clock: Callable[[], str] = now,
+        entry: int | None = None,
     ) -> None:
         self._rules, self._journal, self._noise = rules, journal, noise
         self._published, self._kind = published, machine
-        self._secret, self._clock = secret, clock
+        self._secret, self._clock, self._entry = secret, clock, entry
         self._lock = threading.Lock()
         self._machine: Machine | None = None
 
@@ -178,6 +179,9 @@ class Recorder:
             rules=self._rules,
             answer=decode(step.answer, size=self._rules.size),
             head=step.head,
+            guarantee=self._rules.guarantee,
+            entry=self._entry,
+            drawn=step.accepted,
             told_again=told_again,
         )
 

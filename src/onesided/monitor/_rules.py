@@ -17,7 +17,7 @@ from onesided.engine import PublicKeys, public_keys
 from onesided.errors import ParameterError, UnprotectableError
 from onesided.monitor._time import Scale, read_window
 from onesided.noise import IntArray
-from onesided.policy import GroupCount, Policy
+from onesided.policy import GroupCount, Guarantee, Policy
 
 FORMAT: Final = 2
 
@@ -68,6 +68,13 @@ class Rules:
     def charge(self) -> dict[str, Fraction]:
         """What the monitor costs in its whole life, per edge of the policy."""
         return {edge.name: self.epsilon * edge.weight for edge in self.policy.edges}
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What the charge promises; it covers all steps, and :class:`Guarantees` says whom."""
+        about = "All that the monitor ever publishes together."
+        scope = "the batches that were accepted"
+        return Guarantee(self.policy.name, self.charge, {}, about, scope, self.policy)
 
     def cutoff(self, clock: int) -> int | None:
         """What is not after this has expired; None if nothing ever does."""

@@ -2,6 +2,7 @@
 
 from onesided.monitor._answer import StepAnswer
 from onesided.monitor._journal import MemoryJournal, Transaction
+from onesided.monitor._opening import open_ledger
 from onesided.monitor._publish import Folder, Look
 from onesided.monitor._recorder import Recorder
 from onesided.monitor._rules import Rules
@@ -17,5 +18,6 @@ __all__ = [
     "StepAnswer",
     "Transaction",
     "duration",
+    "open_ledger",
     "read_window",
 ]

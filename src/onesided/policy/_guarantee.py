@@ -77,6 +77,10 @@ class Guarantee:
             },
         }
 
+    def __repr__(self) -> str:
+        edges = f"{len(self.epsilon):,} edge{'' if len(self.epsilon) == 1 else 's'}"
+        return f"Guarantee({self.policy!r}, at most ε = {readable(self.headline)} on {edges})"
+
     def __str__(self) -> str:
         parts = ", ".join(f"{edge}: ε = {readable(loss)}" for edge, loss in self.epsilon.items())
         worst = max(self.delta.values(), default=Fraction(0))

@@ -64,7 +64,7 @@ class Publication:
         """Which groups certainly have at most the threshold; None if nothing can be certain."""
         if self.threshold is None or not self.release.interval.upper_certain:
             return None
-        return self.release.certified(self.threshold)
+        return self.release.certainly_at_most(self.threshold)
 
 
 def write_folder(publication: Publication, folder: NewFolder) -> Path:

@@ -131,7 +131,7 @@ class AboveRelease(Release):
         """The groups certified to have at most ``threshold``; by default, each at most its own."""
         if threshold is None:
             return self._named(self.answers.certified)
-        chosen = self.certified(threshold)
+        chosen = self.certainly_at_most(threshold)
         return [label for label, sure in zip(self.labels, chosen, strict=True) if sure]
 
     @property

@@ -85,6 +85,11 @@ class Plan:
     )
     alternatives: Callable[[], Iterable[PlanOption]] = field(default=tuple, repr=False)
 
+    def __repr__(self) -> str:
+        worst = readable(max(self.charge.values(), default=Fraction(0)))
+        said = "affordable" if self.affordable else "more than is left"
+        return f"Plan({type(self.mechanism).__name__}, at most ε = {worst} on an edge, {said})"
+
     @property
     def others(self) -> tuple[PlanOption, ...]:
         """What else could answer, worked out when it is read."""

@@ -95,7 +95,7 @@ class Release:
             raise _has_no(self, "single value")
         return float(numbers[0])
 
-    def certified(self, threshold: int) -> NDArray[np.bool_]:
+    def certainly_at_most(self, threshold: int) -> NDArray[np.bool_]:
         """True for the groups that certainly have at most ``threshold``, a row each.
 
         Errors: ParameterError if the upper bounds are not certain.
@@ -113,9 +113,9 @@ class Release:
     def at_most(self, threshold: int) -> list[Any]:
         """The groups certified to have at most ``threshold``; the others are unknown, not larger.
 
-        Values for one grouping column, tuples for several. Errors: as :meth:`certified`.
+        Values for one grouping column, tuples for several. Errors: as :meth:`certainly_at_most`.
         """
-        chosen = self.certified(threshold)
+        chosen = self.certainly_at_most(threshold)
         return [label for label, sure in zip(self.labels, chosen, strict=True) if sure]
 
     @property

@@ -49,6 +49,9 @@ class Line:
     epsilon: Number | None = None
     spends: bool = True
 
+    def __repr__(self) -> str:
+        return f"Line({self.title!r}, policy {self.policy.name!r})"
+
     @property
     def sound(self) -> bool:
         """Whether the claim is said to hold."""
@@ -119,6 +122,9 @@ class Verdict:
     report: ExactReport
     proven: float
     refused: str = ""
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.case.title!r}: {self.word})"
 
     @property
     def promised(self) -> float:

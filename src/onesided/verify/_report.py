@@ -84,6 +84,13 @@ class ExactReport:
     pairs: tuple[Pair, ...] = field(default=(), repr=False, compare=False)
     untested: tuple[Edge, ...] = ()
 
+    def __repr__(self) -> str:
+        untested = f", {len(self.untested)} edges untested" if self.untested else ""
+        return (
+            f"ExactReport(worst loss {self.loss:.4f} in {self.data_sets:,} data sets with "
+            f"{self.noise_paths:,} noise paths{untested})"
+        )
+
     @property
     def loss(self) -> float:
         """The worst directed loss per unit of edge weight; certain, but perhaps not the worst."""

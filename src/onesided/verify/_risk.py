@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any, Final, TypeAlias
@@ -34,7 +34,7 @@ class RiskReport:
 
     factor: float
     output: Any
-    others: Data
+    others: Data = field(repr=False)
     impossible: bool
     outside: float
 
