@@ -240,6 +240,7 @@ PUBLIC = {
         "rates_over",
         "samples_for",
         "settle",
+        "shared",
         "source_of",
         "tail_bound",
         "thresholds_of",

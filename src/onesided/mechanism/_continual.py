@@ -13,7 +13,7 @@ from onesided._frozen import Given, MaybeWhole, Rate, Whole
 from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, regular, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
-from onesided.mechanism._counts import CONFIDENCE, Interval, confident
+from onesided.mechanism._counts import CONFIDENCE, Interval, shared
 from onesided.mechanism._once import Once
 from onesided.mechanism._rates import rates_over
 from onesided.mechanism._tails import tail_bound
@@ -53,11 +53,12 @@ class ContinualAnswer:
     def interval(self, *, confidence: Number = CONFIDENCE) -> Interval:
         """Bounds on the true counts: certain on a side without noise, at all times at once.
 
-        The other holds for each answer on its own with at least ``confidence``.
+        The rest holds for each answer on its own with at least ``confidence``.
         """
-        wide = tail_bound([(law, 1.0) for law in self.laws], confident(confidence))
         lower_certain = all(law.upper == INFINITE for law in self.laws)
         upper_certain = all(law.lower == INFINITE for law in self.laws)
+        sides = 2 - lower_certain - upper_certain
+        wide = tail_bound([(law, 1.0) for law in self.laws], shared(confidence, sides))
         lower = self.noisy if lower_certain else np.floor(self.estimate - wide)
         upper = self.noisy if upper_certain else np.ceil(self.estimate + wide)
         return Interval(

@@ -133,15 +133,20 @@ class Counts:
     def interval(self, noisy: IntArray, *, confidence: Number = CONFIDENCE) -> Interval:
         """Bounds on each true count, from what :meth:`noisy` gave.
 
-        A side without noise is certain. The other holds for each count on its own with at least
-        ``confidence``, from the exact distribution.
+        A side without noise is certain. The rest of the interval holds for each count on its own
+        with at least ``confidence``, from the exact distribution.
         """
         return bounds_at(self.distribution, noisy, confidence).at_least(0)
 
 
 def bounds_at(noise: TwoSidedGeometric, noisy: IntArray, confidence: Number) -> Interval:
-    """Bounds on each true number under ``noise``, from the noisy ones."""
-    share = confident(confidence)
+    """Bounds on each true number under ``noise``, from the noisy ones.
+
+    The interval as a whole misses with chance at most ``1 - confidence``: where neither side is
+    certain, each may miss half as often.
+    """
+    both = INFINITE not in (noise.upper, noise.lower)
+    share = shared(confidence, 2 if both else 1)
     # A side without noise is bounded by the answer itself: certain, whatever the confidence.
     most = 0 if noise.upper == INFINITE else noise.quantile_upper(share)
     least = 0 if noise.lower == INFINITE else noise.quantile_lower(share)
@@ -156,3 +161,14 @@ def bounds_at(noise: TwoSidedGeometric, noisy: IntArray, confidence: Number) -> 
 def confident(confidence: Number) -> Fraction:
     """A confidence as an exact share strictly between 0 and 1."""
     return strict_share(confidence, name="confidence", hint='Use for example "0.95".')
+
+
+def shared(confidence: Number, bounds: int) -> Fraction:
+    """With what confidence each of so many bounds must hold for all to hold with ``confidence``.
+
+    By Bonferroni's inequality, so that it asks nothing of how their errors depend on each other.
+
+    >>> shared("0.9", 2)
+    Fraction(19, 20)
+    """
+    return 1 - (1 - confident(confidence)) / max(bounds, 1)

@@ -14,6 +14,8 @@ from onesided.noise import TwoSidedGeometric
 
 _STEPS: Final = 4_000
 _LARGE: Final = 700.0
+# More than all roundings on the way, so that the bound is too wide rather than too narrow.
+_OUTWARDS: Final = 1 + 2**-30
 
 
 def tail_bound(laws: Sequence[tuple[TwoSidedGeometric, float]], share: Fraction) -> float:
@@ -41,4 +43,4 @@ def tail_bound(laws: Sequence[tuple[TwoSidedGeometric, float]], share: Fraction)
         u = s * size
         total += math.log(-math.expm1(-rate)) - np.log(-np.expm1(u - rate))
         total -= u / math.expm1(rate) if rate < _LARGE else 0.0
-    return float(np.min((total - math.log(1 - share)) / s))
+    return float(np.min((total - math.log(1 - share)) / s)) * _OUTWARDS

@@ -9,7 +9,7 @@ Fraction(1, 2)
 from onesided._frozen import Exact, Given, MaybeWhole, Rate, Whole, settle
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._checked import source_of
-from onesided.mechanism._counts import CONFIDENCE, Correction, confident
+from onesided.mechanism._counts import CONFIDENCE, Correction, confident, shared
 from onesided.mechanism._paid import Move, count_moves, largest_rate
 from onesided.mechanism._rates import rates_for, rates_over
 from onesided.mechanism._record_sample import open_kinds, samples_for
@@ -36,6 +36,7 @@ __all__ = [
     "rates_over",
     "samples_for",
     "settle",
+    "shared",
     "source_of",
     "tail_bound",
     "thresholds_of",

@@ -15,14 +15,15 @@ from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import PlanOption
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import CountRelease, bounds
+from onesided.session._release import Confidence, CountRelease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count(Grouped):
     """How many units (rows, if the session's unit is the row) are in each group?
 
-    confidence: how often a bound holds that is not certain, for each group on its own.
+    confidence: how often an interval holds, for each group on its own; with simultaneous=True, for
+        all groups at once. What it may miss is split over the sides that are not certain.
     correction: "median" or "mean" takes the noise's centre out of the estimate; "none" leaves it.
     The other arguments are those of :class:`onesided.session.Grouped`.
 
@@ -36,6 +37,7 @@ class Count(Grouped):
     """
 
     confidence: Number = CONFIDENCE
+    simultaneous: bool = False
     correction: Correction = "median"
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, CountRelease]:
@@ -44,7 +46,7 @@ class Count(Grouped):
         mechanism = groups.for_policy(
             Counts, context, epsilon=self.epsilon, correction=self.correction, clip=True
         )
-        bounds(mechanism, np.zeros(0, dtype=np.int64), self.confidence)
+        share = Confidence(self.confidence, self.simultaneous).of_each(groups.keys.size)
         plan = groups.plan(
             context,
             mechanism,
@@ -65,7 +67,8 @@ class Count(Grouped):
                 noisy=noisy,
                 mechanism=mechanism,
                 confidence=self.confidence,
-                bounds=bounds(mechanism, noisy, self.confidence),
+                simultaneous=self.simultaneous,
+                bounds=mechanism.interval(noisy, confidence=share),
                 **groups.published(context, plan, entry),
             )
 

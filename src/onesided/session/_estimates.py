@@ -23,7 +23,8 @@ class Estimates(Release):
     """One number per group with bounds, in the column's own unit. Everything here is public.
 
     what: the statistic's name. A certain side is never wrong about the data named in
-    ``guarantee``; the other holds per group with the confidence asked for.
+    ``guarantee``. An interval holds with ``confidence``: each group's on its own, or those of all
+    groups at once if ``simultaneous``.
 
     >>> import polars as pl, onesided as od
     >>> gifts = pl.DataFrame({"person": [1, 2, 3], "gift": [10, 20, 60]})
@@ -42,6 +43,7 @@ class Estimates(Release):
     lower_certain: bool
     upper_certain: bool
     confidence: Number
+    simultaneous: bool = False
 
     @classmethod
     def of(
@@ -89,7 +91,8 @@ class Estimates(Release):
         }
 
     def _table(self, rows: int) -> list[str]:
-        return table(self.columns(), rows=rows, confidence=self.confidence)
+        sure = self.confidence
+        return table(self.columns(), rows=rows, confidence=sure, together=self.simultaneous)
 
 
 def in_units(steps: Interval, step: Fraction) -> tuple[Floats, Floats]:

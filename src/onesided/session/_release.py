@@ -11,17 +11,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Number, exact, whole
+from onesided._numbers import Number, whole
 from onesided.engine import PublicKeys
 from onesided.engine.kit import WRITERS, new_folder, require_formats
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval
+from onesided.mechanism.kit import shared
+from onesided.noise import TwoSidedGeometric
 from onesided.policy import Guarantee
 from onesided.session._text import many, table
 
@@ -167,7 +170,8 @@ class CountRelease(Release):
     """Counts per group with bounds. Everything here is public.
 
     keys: the groups. estimate: the best guess. interval: bounds; a certain side is never wrong
-    about the data named in ``guarantee.about``, the other holds per group with ``confidence``.
+    about the data named in ``guarantee.about``. The interval holds with ``confidence``: each
+    group's on its own, or those of all groups at once if ``simultaneous``.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
@@ -187,6 +191,7 @@ class CountRelease(Release):
     mechanism: Any
     confidence: Number
     bounds: Interval
+    simultaneous: bool = False
 
     @property
     def title(self) -> str:
@@ -232,7 +237,8 @@ class CountRelease(Release):
         return columns if self._make_frame is None else self._make_frame(columns)
 
     def _table(self, rows: int) -> list[str]:
-        return table(self.columns(), rows=rows, confidence=self.confidence)
+        sure = self.confidence
+        return table(self.columns(), rows=rows, confidence=sure, together=self.simultaneous)
 
 
 def sides(bounds: Interval) -> dict[str, list[Any]]:
@@ -246,10 +252,37 @@ def sides(bounds: Interval) -> dict[str, list[Any]]:
     }
 
 
-def bounds(mechanism: Any, noisy: NDArray[np.int64], confidence: Number) -> Interval:
-    """The interval at an exact confidence."""
-    found: Interval = mechanism.interval(noisy, confidence=exact(confidence, name="confidence"))
-    return found
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How often intervals hold: each on its own, or all at once if ``simultaneous``."""
+
+    share: Number
+    simultaneous: bool
+
+    def of_each(self, intervals: int) -> Fraction:
+        """The confidence of each of so many intervals.
+
+        Errors: ParameterError for what is no confidence, or neither True nor False.
+        """
+        if not isinstance(self.simultaneous, bool):
+            raise ParameterError(
+                f"simultaneous must be True or False, got {self.simultaneous!r}.",
+                hint="True makes the intervals of all groups hold at once.",
+                value=self.simultaneous,
+            )
+        return shared(self.share, intervals if self.simultaneous else 1)
+
+
+def below_selected(
+    law: TwoSidedGeometric, values: NDArray[np.int64], candidates: int, confidence: Number
+) -> NDArray[np.int64]:
+    """Lower bounds of counts that were selected by these noisy values, all at once.
+
+    They hold for all candidates at once, and so for those that were selected: noise decides who
+    is selected, so that a bound for each on its own is missed more often than it says.
+    """
+    reach = law.quantile_upper(shared(confidence, candidates)) or 0
+    return np.maximum(values - reach, 0)
 
 
 def _has_no(release: Release, what: str) -> ParameterError:

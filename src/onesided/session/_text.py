@@ -12,8 +12,12 @@ _SIDES: Final = ("lower", "upper")
 _MARKS: Final = ("lower_certain", "upper_certain")
 
 
-def table(columns: Columns, *, rows: int, confidence: Number | None = None) -> list[str]:
+def table(
+    columns: Columns, *, rows: int, confidence: Number | None = None, together: bool = False
+) -> list[str]:
     """A heading and at most ``rows`` lines; what is certain is called so.
+
+    together: whether the confidence is of all lines at once.
 
     >>> for line in table({"place": ["gym"], "upper": [3], "upper_certain": [True]}, rows=5):
     ...     print(line)
@@ -23,7 +27,8 @@ def table(columns: Columns, *, rows: int, confidence: Number | None = None) -> l
     size = len(next(iter(columns.values()), ()))
     if not size:
         return ["(no rows)"]
-    shown = [_column(name, columns, rows, confidence) for name in columns if name not in _MARKS]
+    sure = None if confidence is None else _share(confidence, together=together)
+    shown = [_column(name, columns, rows, sure) for name in columns if name not in _MARKS]
     lines = ["  ".join(line).rstrip() for line in zip(*shown, strict=True)]
     return [*lines, f"... and {size - rows:,} more"] if size > rows else lines
 
@@ -37,12 +42,12 @@ def many(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _column(name: str, columns: Columns, rows: int, confidence: Number | None) -> list[str]:
+def _column(name: str, columns: Columns, rows: int, share: str | None) -> list[str]:
     """One column's heading and cells, text to the left and numbers to the right."""
     values = list(columns[name][:rows])
     sure = list(columns.get(f"{name}_certain", ())) if name in _SIDES else []
     mixed = any(sure) and not all(sure)
-    cells = [_head(name, sure, confidence), *(_cell(v, exactly=name in _SIDES) for v in values)]
+    cells = [_head(name, sure, share), *(_cell(v, exactly=name in _SIDES) for v in values)]
     if mixed:
         cells[1:] = [f"{c} certain" if s else c for c, s in zip(cells[1:], sure, strict=False)]
     width = max(map(len, cells))
@@ -50,14 +55,19 @@ def _column(name: str, columns: Columns, rows: int, confidence: Number | None) -
     return [cell.ljust(width) if words else cell.rjust(width) for cell in cells]
 
 
-def _head(name: str, sure: Sequence[bool], confidence: Number | None) -> str:
+def _head(name: str, sure: Sequence[bool], share: str | None) -> str:
     if not sure:
         return name
     if all(sure):
         return f"{name} (certain)"
-    if any(sure) or confidence is None:
+    if any(sure) or share is None:
         return name
-    return f"{name} ({float(exact(confidence, name='confidence')) * 100:g} %)"
+    return f"{name} ({share})"
+
+
+def _share(confidence: Number, *, together: bool) -> str:
+    told = f"{float(exact(confidence, name='confidence')) * 100:g} %"
+    return f"{told}, all at once" if together else told
 
 
 def _cell(value: Any, *, exactly: bool) -> str:

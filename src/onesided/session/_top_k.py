@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import whole
+from onesided._numbers import INFINITE, Number, whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval, TopKAnswer
 from onesided.mechanism import TopK as Mechanism
-from onesided.noise import IntArray, Noise
+from onesided.mechanism.kit import confident
+from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Release
+from onesided.session._release import Release, below_selected
+from onesided.session._text import table
 
 
 @dataclass(frozen=True, slots=True)
 class TopK(Grouped):
     """Which ``k`` groups have the most units, and at most how many?
 
+    confidence: also bound the counts from below, all at once with this confidence, whichever
+        groups are selected; None bounds them from above alone.
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: UnprotectableError where the policy lets a count rise, as under bounded DP, or under
     presence with ``on_excess="truncate"``.
@@ -37,6 +41,7 @@ class TopK(Grouped):
     """
 
     k: int
+    confidence: Number | None = field(default=None, kw_only=True)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, TopKRelease]:
         """Check and price the question. Looks at no row."""
@@ -49,6 +54,8 @@ class TopK(Grouped):
                 k=most,
             )
         mechanism = groups.for_policy(Mechanism, context, k=most, epsilon=self.epsilon)
+        if self.confidence is not None:
+            confident(self.confidence)
         plan = groups.plan(context, mechanism, certain=("upper",))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
@@ -60,19 +67,28 @@ class TopK(Grouped):
                 keys=groups.keys.part(found.indices),
                 upper=found.values,
                 mechanism=mechanism,
+                lower=self._lower(mechanism, found, groups.keys.size),
+                confidence=self.confidence,
                 **groups.published(context, plan, entry),
             )
 
         label = f"top {most} of the"
         return groups.prepared(context, plan, draw=draw, result=result, label=label)
 
+    def _lower(self, mechanism: Mechanism, found: TopKAnswer, size: int) -> IntArray | None:
+        if self.confidence is None:
+            return None
+        law = TwoSidedGeometric(mechanism.upper_rate, INFINITE)
+        return below_selected(law, found.values, size, self.confidence)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TopKRelease(Release):
     """The largest groups, largest noisy count first. Everything here is public.
 
-    keys: the selected groups. upper: a certain upper bound for each. What is not selected is not
-    said to be smaller. entry: its number in the ledger; None if it cost nothing.
+    keys: the selected groups. upper: a certain upper bound for each. lower: where a confidence was
+    asked for, lower bounds that hold all at once with it, whichever groups are selected. What is
+    not selected is not said to be smaller.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
@@ -87,6 +103,8 @@ class TopKRelease(Release):
     keys: PublicKeys
     upper: IntArray
     mechanism: Mechanism
+    lower: IntArray | None = None
+    confidence: Number | None = None
 
     @property
     def title(self) -> str:
@@ -103,8 +121,9 @@ class TopKRelease(Release):
 
     @property
     def interval(self) -> Interval:
-        """From 0, which no count is below, to the certain upper bound."""
-        return Interval(np.zeros_like(self.upper), self.upper, True, True)  # noqa: FBT003
+        """From the lower bound, or 0, which no count is below, to the certain upper bound."""
+        lower = np.zeros_like(self.upper) if self.lower is None else self.lower
+        return Interval(lower, self.upper, self.lower is None, True)  # noqa: FBT003
 
     @property
     def labels(self) -> list[Any]:
@@ -112,10 +131,18 @@ class TopKRelease(Release):
         return self.keys.labels()
 
     def columns(self) -> dict[str, list[Any]]:
-        """The keys, then estimate, upper, upper_certain."""
+        """The keys, then estimate, the lower bound if there is one, upper, upper_certain."""
+        size = self.upper.size
+        below = {} if self.lower is None else {"lower": self.lower.tolist()}
+        sure = {} if self.lower is None else {"lower_certain": [False] * size}
         return {
             **self.keys.columns(),
             "estimate": self.estimate.tolist(),
+            **below,
             "upper": self.upper.tolist(),
-            "upper_certain": [True] * self.upper.size,
+            **sure,
+            "upper_certain": [True] * size,
         }
+
+    def _table(self, rows: int) -> list[str]:
+        return table(self.columns(), rows=rows, confidence=self.confidence, together=True)

@@ -134,9 +134,10 @@ def of_interval(bounds: Interval, truth: IntArray, *, together: bool = False) ->
     met = [~closer for _, closer, sure in sides if sure]
     likely = [holds for holds, _, sure in sides if not sure]
     closer = [closer for _, closer, sure in sides if not sure]
+    if len(likely) == 2:  # an interval is wrong if either side is
+        likely, closer = [likely[0] & likely[1]], [closer[0] & closer[1]]
     if together and likely:
-        likely = [np.array([np.all(likely)])]
-        closer = [np.array([np.all(closer)])]
+        likely, closer = [np.array([likely[0].all()])], [np.array([closer[0].all()])]
     return Said(_all(certain), _all(met), _all(likely), _all(closer), _NONE)
 
 

@@ -78,9 +78,9 @@ class Histogram(Count):
         )
         if self.method != "counts":
             return shaped(binned, bins, shape)
-        shared = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
-        count = Count(**shared, confidence=self.confidence, correction=self.correction)
-        prepared = count.prepare(binned.context)
+        shared = {part.name: getattr(self, part.name) for part in fields(Count)}
+        cells = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
+        prepared = Count(**{**shared, **cells}).prepare(binned.context)
         groups = binned.question.groups(binned.context)
         shape.require_guess(bins)
 

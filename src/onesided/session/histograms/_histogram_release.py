@@ -95,8 +95,10 @@ class HistogramRelease(Release):
         return told
 
     def _table(self, rows: int) -> list[str]:
-        confidence = None if self.counts is None else self.counts.confidence
-        return table(self.columns(), rows=rows, confidence=confidence)
+        if self.counts is None:
+            return table(self.columns(), rows=rows)
+        sure, together = self.counts.confidence, self.counts.simultaneous
+        return table(self.columns(), rows=rows, confidence=sure, together=together)
 
 
 _SIDES = ("lower", "upper", "lower_certain", "upper_certain")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval, Sums
-from onesided.mechanism.kit import confident
+from onesided.mechanism.kit import shared
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext
@@ -89,7 +89,7 @@ class Mean(Valued):
         groups, value = self.groups(context), self.value(context)
         parts = self._parts(context, groups, value)
         plan = _plan(context, groups, value, parts)
-        confident(self.confidence)
+        self.share(groups)
         name = "variance" if parts.squares else "mean"
 
         def result(answer: Answer, entry: int | None) -> Estimates:
@@ -148,12 +148,10 @@ class Mean(Valued):
     ) -> Estimates:
         (groups, value), (context, plan, entry) = asked, told
         noisy = {part: np.asarray(answer[part], dtype=np.int64) for part in parts.all}
-        # A bound on a mean rests on one side of the sum and one of the count; on a variance, on
-        # one side of the squares and both of the others.
-        miss = (1 - confident(self.confidence)) / (5 if parts.squares else 2)
+        # If the intervals of all parts hold, so does that of the statistic.
+        sure = shared(self.share(groups), len(noisy))
         bounds = {
-            part: parts.all[part].mechanism.interval(noisy[part], confidence=1 - miss)
-            for part in noisy
+            part: parts.all[part].mechanism.interval(noisy[part], confidence=sure) for part in noisy
         }
         centred = {
             part: noisy[part] - float(parts.all[part].mechanism.distribution.mean())
@@ -169,6 +167,7 @@ class Mean(Valued):
             (certain, certain),
             keys=groups.keys,
             confidence=self.confidence,
+            simultaneous=self.simultaneous,
             **groups.published(context, plan, entry),
         )
 

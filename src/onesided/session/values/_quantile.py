@@ -21,7 +21,7 @@ from onesided.session._count import certain_sides, reason
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Release
+from onesided.session._release import Confidence, Release
 from onesided.session._text import many
 from onesided.session.histograms._binned import Binned, with_bins
 from onesided.session.histograms._bins import BinEdges, edges_of
@@ -144,7 +144,8 @@ class Quantile(Grouped):
     q: 1/2 is the median, 0 the smallest and 1 the largest value.
     candidates: at least one number, in rising order, from public knowledge: only they are told.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    confidence: with which a group's bounds hold all at once, where they are not certain.
+    confidence: with which a group's bounds hold all at once, where they are not certain; with
+        simultaneous=True, those of all groups.
     The other arguments are those of :class:`onesided.session.Grouped`.
 
     >>> import polars as pl, onesided as od
@@ -160,6 +161,7 @@ class Quantile(Grouped):
     candidates: Sequence[Number] = field(kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, QuantileRelease]:
         """Check and price the question. Looks at no row."""
@@ -169,13 +171,13 @@ class Quantile(Grouped):
         mechanism = groups.for_policy(
             Cumulative, context, bins=len(points) + 1, epsilon=self.epsilon
         )
-        plan = _plan(context, groups, mechanism, self.confidence)
+        plan = _plan(context, groups, mechanism)
         names = groups.by[:-1]
         keys = PublicKeys.of(names, tuple(row[:-1] for row in groups.keys.rows[:: len(points) + 1]))
+        sure = Confidence(self.confidence, self.simultaneous).of_each(keys.size)
 
         def result(answer: Answer, entry: int | None) -> QuantileRelease:
-            runs = np.asarray(answer["runs"], dtype=np.int64)
-            estimates, below, above = _cumulated(mechanism, runs, self.confidence)
+            estimates, below, above = _cumulated(mechanism, answer["runs"], sure)
             return QuantileRelease(
                 keys=keys,
                 candidates=points,
@@ -213,9 +215,7 @@ class Quantile(Grouped):
         return with_bins(context, self, bins, missing=self.missing)
 
 
-def _plan(context: QueryContext, groups: Groups, mechanism: Cumulative, confidence: Number) -> Plan:
-    nothing = np.zeros(0, dtype=np.int64)
-    mechanism.interval(nothing, nothing, confidence=confidence)  # refuses what is no confidence
+def _plan(context: QueryContext, groups: Groups, mechanism: Cumulative) -> Plan:
     return groups.plan(
         context,
         mechanism,
@@ -244,6 +244,7 @@ def _cumulated(
     mechanism: Cumulative, runs: IntArray, confidence: Number
 ) -> tuple[Floats, Interval, Interval]:
     """Estimates and bounds of who is at or below, and above, each candidate."""
+    runs = np.asarray(runs, dtype=np.int64)
     found, used = mechanism.up_to(runs)
     rest, others = mechanism.beyond(runs)
     below = mechanism.interval(found, used, confidence=confidence)

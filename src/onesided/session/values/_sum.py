@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from onesided.session._estimates import Estimates, Floats, in_units
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
+from onesided.session._release import Confidence
 from onesided.session.values._moments import moments
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
@@ -33,7 +35,8 @@ class Valued(Grouped):
         them.
     step: the grid that values are rounded to; the bounds must lie on it.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    confidence: how often a bound holds that is not certain, for each group on its own.
+    confidence: how often an interval holds, for each group on its own; with simultaneous=True, for
+        all groups at once. What it may miss is split over the sides that are not certain.
     The other arguments are those of :class:`onesided.session.Grouped`.
     """
 
@@ -42,6 +45,7 @@ class Valued(Grouped):
     step: Number = field(default=1, kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
 
     def value(self, context: QueryContext) -> Value:
         """The column, its bounds and its grid, checked."""
@@ -59,6 +63,10 @@ class Valued(Grouped):
             missing=self.missing,
             schema=context.schema,
         )
+
+    def share(self, groups: Groups) -> Fraction:
+        """The confidence of each group's own interval. Errors: ParameterError."""
+        return Confidence(self.confidence, self.simultaneous).of_each(groups.keys.size)
 
     def optional(self, groups: Groups) -> bool:
         """Whether a unit that is there may still add nothing to a single sum."""
@@ -95,9 +103,10 @@ class Sum(Valued):
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             return Estimates.of(
                 f"sum of {self.column}",
-                *self._numbers(chosen.of(answer), noisy, value),
+                *self._numbers(chosen.of(answer), noisy, value, self.share(groups)),
                 keys=groups.keys,
                 confidence=self.confidence,
+                simultaneous=self.simultaneous,
                 **groups.published(context, plan, entry),
             )
 
@@ -133,7 +142,7 @@ class Sum(Valued):
             epsilon=self.epsilon,
         )
         mechanism, certain = chosen.mechanism, certain_sides(chosen.mechanism)
-        mechanism.interval(np.zeros(0, dtype=np.int64), confidence=self.confidence)
+        self.share(groups)
         return chosen, priced(
             context,
             mechanism,
@@ -148,10 +157,10 @@ class Sum(Valued):
         )
 
     def _numbers(
-        self, mechanism: Sums | StairSums, noisy: IntArray, value: Value
+        self, mechanism: Sums | StairSums, noisy: IntArray, value: Value, share: Fraction
     ) -> tuple[tuple[Floats, Floats, Floats], tuple[bool, bool]]:
         """Estimates and bounds in the column's unit, and whether each bound is certain."""
-        interval = mechanism.interval(noisy, confidence=self.confidence)
+        interval = mechanism.interval(noisy, confidence=share)
         centred = mechanism.centred(noisy)
         if value.low >= 0:
             interval, centred = interval.at_least(0), np.maximum(centred, 0)

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Infinite, Number, positive
+from onesided._numbers import Infinite, Number, exact, positive
 from onesided.errors import ParameterError
 from onesided.linear import Dense, Grid, Identity, Kron, Operator
 from onesided.linear.kit import notes_of
 from onesided.mechanism import Interval
 from onesided.mechanism import Linear as Mechanism
-from onesided.mechanism.kit import CONFIDENCE, confident, tail_bound
+from onesided.mechanism.kit import CONFIDENCE, shared, tail_bound
 from onesided.noise import IntArray
 from onesided.policy import Guarantee, Policy
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Release
+from onesided.session._release import Confidence, Release
 from onesided.session._text import table
 from onesided.session.workloads._assurance import Apart, Assurance, assured
 from onesided.session.workloads._cells import moves_of_places
@@ -39,8 +39,9 @@ class LinearRelease(Release):
     """Answers to linear queries, all from one set of noisy sums. Everything here is public.
 
     estimate: one per query; they agree with each other. variance: of each, exact for unbounded
-    least squares; None if too much to work out. lower, upper: what holds with ``confidence`` for
-    each query on its own, on each side; certain where ``upper_certain`` or ``lower_certain``.
+    least squares; None if too much to work out. lower, upper: what holds with ``confidence``, each
+    query's on its own or those of all at once if ``simultaneous``; certain where
+    ``upper_certain`` or ``lower_certain``.
     strategy: which sums were measured. notes: what the policy leaves open, in sentences.
 
     >>> import polars as pl, onesided as od
@@ -60,6 +61,7 @@ class LinearRelease(Release):
     lower_certain: bool
     upper_certain: bool
     confidence: Number
+    simultaneous: bool = False
     strategy: str
     notes: tuple[str, ...]
     noisy: IntArray = field(repr=False)
@@ -111,7 +113,8 @@ class LinearRelease(Release):
         return " ".join([Release.__str__(self), *self.notes])
 
     def _table(self, rows: int) -> list[str]:
-        return table(self.columns(), rows=rows, confidence=self.confidence)
+        sure = self.confidence
+        return table(self.columns(), rows=rows, confidence=sure, together=self.simultaneous)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,8 @@ class LinearQuery:
     strategy: which sums to measure: an operator, a matrix, a name that ``plan`` shows, or None
         for the least predicted error.
     non_negative: fit counts of at least 0: less error as a rule, but biased.
-    confidence: how often a bound holds that is not certain, per query and side.
+    confidence: how often an interval holds that is not certain, for each query on its own; with
+        simultaneous=True, for all queries at once.
     where: SQL text or a narwhals expression that picks rows. A move may change whom it picks, so
         that under a graph or a neighbourhood every cell's comings and goings are charged.
     id, again: as in :class:`onesided.session.Grouped`.
@@ -148,6 +152,7 @@ class LinearQuery:
     strategy: Strategy = field(default=None, kw_only=True)
     non_negative: bool = field(default=False, kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
     where: object = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
@@ -177,7 +182,7 @@ class LinearQuery:
             choice,
             queries={"query": list(range(asked.shape[0]))},
             non_negative=self.non_negative,
-            confidence=self.confidence,
+            confidence=Confidence(self.confidence, self.simultaneous),
             read=lambda: counted(context, groups),
             label="linear queries",
             apart=context.policy.moves_between_places,
@@ -218,7 +223,7 @@ def answered(
     *,
     queries: Columns,
     non_negative: bool,
-    confidence: Number,
+    confidence: Confidence,
     read: Callable[[], IntArray],
     label: str,
     apart: Apart,
@@ -227,7 +232,7 @@ def answered(
 ) -> PreparedQuery[IntArray, LinearRelease]:
     """The steps of a question about linear queries, once its strategy is chosen."""
     _refuse_other_shifts(context.policy, groups)
-    share = confident(confidence)
+    share = confidence.of_each(choice.workload.shape[0])
     mechanism = Mechanism(
         choice.strategy,
         choice.workload,
@@ -248,6 +253,7 @@ def answered(
             choice,
             mechanism,
             queries=queries,
+            confidence=confidence,
             share=share,
             guarantee=plan.guarantee,
             apart=apart,
@@ -261,6 +267,7 @@ def _result_maker(
     mechanism: Mechanism,
     *,
     queries: Columns,
+    confidence: Confidence,
     share: Fraction,
     guarantee: Guarantee,
     apart: Apart,
@@ -279,7 +286,8 @@ def _result_maker(
             upper=upper,
             lower_certain=certain and isinstance(mechanism.upper_rate, Infinite),
             upper_certain=certain and isinstance(mechanism.lower_rate, Infinite),
-            confidence=share,
+            confidence=exact(confidence.share, name="confidence"),
+            simultaneous=confidence.simultaneous,
             strategy=choice.name,
             notes=notes_of(choice.moves),
             noisy=noisy,
@@ -305,9 +313,11 @@ def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Flo
         return -unknown, unknown, False
     spread = law.variance()
     factors = found.variance / spread if spread else np.zeros(found.estimate.size)
-    wide = tail_bound([(law, 1.0)], share) * np.sqrt(factors)
-    lower, upper = found.estimate - wide, found.estimate + wide
     certain = _one_sided(mechanism.strategy, mechanism.workload)
+    rates = (mechanism.upper_rate, mechanism.lower_rate)
+    sides = sum(not (certain and isinstance(rate, Infinite)) for rate in rates)
+    wide = tail_bound([(law, 1.0)], shared(share, sides)) * np.sqrt(factors)
+    lower, upper = found.estimate - wide, found.estimate + wide
     if certain:  # sums of answers with noise on one side have it on that side
         sums = mechanism.workload.apply(noisy)
         lower = _outward(sums, -np.inf) if isinstance(mechanism.upper_rate, Infinite) else lower

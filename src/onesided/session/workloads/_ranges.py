@@ -21,6 +21,7 @@ from onesided.noise import IntArray
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._question import PreparedQuery
+from onesided.session._release import Confidence
 from onesided.session.histograms._binned import Binned, bin_name, with_bins
 from onesided.session.histograms._bins import _NOWHERE, BinEdges, _below, _search, bins_of
 from onesided.session.values._value import Missing
@@ -58,7 +59,7 @@ class RangeQuery:
         outwards for ever; "refuse" refuses data with such values, and the promise is about data
         without.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    epsilon, strategy, non_negative, confidence, where, id, again: as in
+    epsilon, strategy, non_negative, confidence, simultaneous, where, id, again: as in
         :class:`onesided.session.LinearQuery`. ``missing`` and ``outside`` hold for all rows.
     Direction and loss: noise on the sums that the strategy measures, as the moves of values need
     it; see :mod:`onesided.session.workloads._cells` for which cells a move of values joins.
@@ -81,6 +82,7 @@ class RangeQuery:
     outside: Outside = field(default="clamp", kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
     where: object = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
@@ -108,7 +110,7 @@ class RangeQuery:
             choice,
             queries=_told(asked, bins),
             non_negative=self.non_negative,
-            confidence=self.confidence,
+            confidence=Confidence(self.confidence, self.simultaneous),
             read=read,
             label="ranges",
             apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
