@@ -73,6 +73,16 @@ MaybeWhole: TypeAlias = Given[int | None, int | None]
 
 
 def settle(value: object, /, **fields: object) -> None:
-    """Set fields of a frozen value while it is being made, and never later."""
+    """Set fields of a frozen value while it is being made, and never later.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Halved:
+    ...     half: int
+    ...     def __post_init__(self):
+    ...         settle(self, half=self.half // 2)
+    >>> Halved(10)
+    Halved(half=5)
+    """
     for name, field in fields.items():
         object.__setattr__(value, name, field)

@@ -35,6 +35,9 @@ class Infinite:
     """Larger than every number. One value, ``INFINITE``; a rate or a loss may be it.
 
     ``0 * INFINITE`` is 0: an infinite rate costs nothing where nothing moves.
+
+    >>> INFINITE > 10**100, 0 * INFINITE, INFINITE + 1
+    (True, Fraction(0, 1), INFINITE)
     """
 
     __slots__ = ()
@@ -118,7 +121,15 @@ def _exact(value: object) -> Fraction:
 
 
 def positive(value: object, *, name: str) -> Fraction:
-    """``value`` as an exact fraction above zero."""
+    """``value`` as an exact fraction above zero.
+
+    >>> positive("1/3", name="epsilon")
+    Fraction(1, 3)
+    >>> positive(0, name="epsilon")
+    Traceback (most recent call last):
+        ...
+    onesided.errors.ParameterError: epsilon must be above 0, got 0. Hint: Give a number above 0.
+    """
     number = exact(value, name=name)
     if number > 0:
         return number
@@ -148,7 +159,11 @@ def probability(value: object, *, name: str) -> Fraction:
 
 
 def strict_share(value: object, *, name: str, hint: str = 'Give for example "1/4".') -> Fraction:
-    """``value`` as an exact fraction strictly between 0 and 1."""
+    """``value`` as an exact fraction strictly between 0 and 1.
+
+    >>> strict_share("3/4", name="confidence")
+    Fraction(3, 4)
+    """
     number = exact(value, name=name)
     if 0 < number < 1:
         return number
@@ -158,7 +173,16 @@ def strict_share(value: object, *, name: str, hint: str = 'Give for example "1/4
 
 
 def whole(value: object, *, name: str, least: int = 0, most: int = MAX_COUNT) -> int:
-    """``value`` as an int in [least, most]."""
+    """``value`` as an int in [least, most].
+
+    >>> whole("12", name="max_groups")
+    12
+    >>> whole(2.5, name="max_groups")
+    Traceback (most recent call last):
+        ...
+    onesided.errors.ParameterError: max_groups must be a whole number from 0 to 2^62, got 2.5. Hint:
+    Give a whole number from 0 to 2^62.
+    """
     try:
         number = _exact(value)
     except (ValueError, TypeError, ArithmeticError):
@@ -174,7 +198,11 @@ def whole(value: object, *, name: str, least: int = 0, most: int = MAX_COUNT) ->
 
 
 def rate(value: object, *, name: str) -> Loss:
-    """``value`` as a noise rate: INFINITE (no noise), or exact in [2^-40, 2^10]."""
+    """``value`` as a noise rate: INFINITE (no noise), or exact in [2^-40, 2^10].
+
+    >>> rate("0.5", name="upper_rate"), rate(INFINITE, name="upper_rate")
+    (Fraction(1, 2), INFINITE)
+    """
     if isinstance(value, Infinite):
         return value
     number = positive(value, name=name)
@@ -210,7 +238,11 @@ def sampled(rate: Loss, *, hint: str) -> Loss:
 
 
 def round_up(number: Loss) -> float:
-    """The least float that is not below ``number``; for losses shown to people and programs."""
+    """The least float that is not below ``number``; for losses shown to people and programs.
+
+    >>> round_up(Fraction(1, 10)) >= Fraction(1, 10), round_up(Fraction(1, 2))
+    (True, 0.5)
+    """
     if isinstance(number, Infinite):
         return math.inf
     nearest = float(number)
@@ -226,7 +258,11 @@ def round_down(number: Loss) -> float:
 
 
 def text(number: Loss) -> str:
-    """Exact and readable: ``"1"``, ``"1/2"`` or ``"INFINITE"``; :func:`from_text` reads it back."""
+    """Exact and readable: ``"1"``, ``"1/2"`` or ``"INFINITE"``; :func:`from_text` reads it back.
+
+    >>> text(Fraction(1, 2)), text(INFINITE)
+    ('1/2', 'INFINITE')
+    """
     return "INFINITE" if isinstance(number, Infinite) else str(number)
 
 

@@ -40,6 +40,11 @@ def along_path(bounds: Iterable[Bound]) -> Bound:
 
     ``ε = Σ ε_i`` and ``δ = Σ e^(ε_1 + ... + ε_{i-1}) δ_i``: put each inequality into the last.
     δ is rounded up, by less than one part in 2^60, and is at most 1.
+
+    >>> along_path([Bound("1/2"), Bound("1/2")])
+    Bound(epsilon=Fraction(1, 1), delta=Fraction(0, 1))
+    >>> along_path([Bound(0, "1/8"), Bound(0, "1/8")]).delta
+    Fraction(1, 4)
     """
     epsilon, delta, free = Fraction(0), Fraction(0), True
     for bound in bounds:
@@ -60,6 +65,10 @@ def reverse(bound: Bound) -> Bound:
     addition-only (-ε, 1 - e^-ε + e^-ε δ), and back: twice is where one started. It promises little
     (δ is near ε for small ε); it does not turn one direction into two.
     Rounding: δ up, by less than 2^-90. Source: one-sided note, after Definition 2.
+
+    >>> back = reverse(Bound(1))
+    >>> back.epsilon, round(float(back.delta), 4)
+    (Fraction(-1, 1), 0.6321)
     """
     if isinstance(bound.epsilon, Infinite):
         return Bound(0, 1)

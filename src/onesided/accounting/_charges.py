@@ -50,6 +50,15 @@ class SessionTotal:
     the δ that was asked for, where that is less; holds if how much noise each answer got was
     fixed before the first answer was seen (what is asked may depend on answers).
     charges: how many.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3]})
+    >>> policy = od.policy.unbounded()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=1)
+    >>> answers = [session.count(epsilon="1/100") for _ in range(40)]
+    >>> total = session.total(delta="1/1000000")
+    >>> total.plain.headline, total.tight.headline < Fraction(2, 5)
+    (Fraction(2, 5), True)
     """
 
     plain: Guarantee
@@ -91,6 +100,12 @@ def charge_loss(
 
     A note that cannot be read, or does not lose exactly the ε that was charged, is not believed:
     then all that is known is (ε, δ).
+
+    >>> note = noise_note(Counts(1, 1), {"a -> b": [Shift(rise=0, fall=1)]})
+    >>> charge_loss(note, edge="a -> b", epsilon=Fraction(1)).largest
+    Fraction(1, 1)
+    >>> charge_loss(None, edge="a -> b", epsilon=Fraction(1)).delta(1)
+    Fraction(0, 1)
     """
     known = _noted(note, edge=edge)
     if known is not None and not delta:
@@ -105,6 +120,10 @@ def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> Ses
 
     Pure. Never swaps, joins or averages directions: each edge is summed on its own.
     Errors: PolicyError for a charge with other edges than the policy's.
+
+    >>> from onesided.policy import presence
+    >>> print(total_of(presence(max_groups=1), [], delta=0).plain)
+    Under the policy 'presence' -- present -> not present: ε = 0 (pure, δ = 0).
     """
     allowed = probability(delta, name="delta")
     names = [edge.name for edge in policy.edges]

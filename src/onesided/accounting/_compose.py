@@ -13,7 +13,11 @@ from onesided.policy import ABSENT, Guarantee, Policy
 
 
 def added(bounds: Iterable[Bound]) -> Bound:
-    """Basic composition along one edge: ε and δ add up, however later questions were chosen."""
+    """Basic composition along one edge: ε and δ add up, however later questions were chosen.
+
+    >>> added([Bound("1/4"), Bound("1/2", "1/1000")])
+    Bound(epsilon=Fraction(3, 4), delta=Fraction(1, 1000))
+    """
     epsilon, delta = Bound(0).epsilon, Fraction(0)
     for bound in bounds:
         epsilon, delta = epsilon + bound.epsilon, delta + bound.delta
@@ -28,6 +32,10 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     Source: OSDP Theorem 3.3, ADP-2021 Theorem 6, ADP-2022 Theorem VIII.6.
     Errors: PolicyError for different policies or edges (see :func:`compose_under`);
         ParameterError for none.
+
+    >>> monday = Guarantee("presence", {"present -> not present": 1}, {})
+    >>> compose([monday, monday]).epsilon["present -> not present"]
+    Fraction(2, 1)
     """
     if not guarantees:
         raise ParameterError("There is nothing to compose.", hint="Give at least one guarantee.")
@@ -58,6 +66,11 @@ def compose_under(policy: Policy, losses: Sequence[Mapping[str, Bound]]) -> Guar
         what the intersection of the policies says (OSDP's minimum relaxation, Theorem 3.3; the
         "sum of policies" of ADP-2022 Theorem VIII.6).
     Errors: PolicyError for an edge that ``policy`` does not have.
+
+    >>> from onesided.policy import addition_only
+    >>> losses = [{"record -> absent": Bound(1)}, {"record -> absent": Bound(2)}]
+    >>> compose_under(addition_only(), losses).headline
+    Fraction(3, 1)
     """
     names = [edge.name for edge in policy.edges]
     for table in losses:
@@ -84,6 +97,11 @@ def parallel(policy: Policy, parts: Sequence[Mapping[str, Bound]]) -> Guarantee:
     the parts' releases promise ``source -> absent`` and ``absent -> target`` as well. Source: OSDP
     Theorem 10.2 (extended OSDP, where no move replaces).
     Errors: ParameterError for no parts.
+
+    >>> from onesided.policy import addition_only
+    >>> districts = [{"record -> absent": Bound(1)}, {"record -> absent": Bound(3)}]
+    >>> parallel(addition_only(), districts).headline
+    Fraction(3, 1)
     """
     if not parts:
         raise ParameterError("There are no parts.", hint="Give at least one.")

@@ -17,6 +17,9 @@ def by_way_of_absence(leave: Bound, arrive: Bound) -> Bound:
 
     ε adds up. For δ either order of the two moves will do, removing first or adding first; the
     smaller is given. Source: the proof of OSDP Theorem 10.1.
+
+    >>> by_way_of_absence(leave=Bound(1), arrive=Bound("1/2")).epsilon
+    Fraction(3, 2)
     """
     first, second = along_path((leave, arrive)), along_path((arrive, leave))
     return first if first.delta <= second.delta else second
@@ -54,6 +57,12 @@ def from_dp(
     An edge from or to ``absent`` needs ``add_or_remove`` and is INFINITE without it: bounded DP may
     tell how many records there are. Source: OSDP Lemma 3.1, ADP-2021 Theorem 5 (2).
     Errors: ParameterError if neither is given, or for a negative ε.
+
+    >>> from onesided.policy import addition_only, bounded
+    >>> from_dp(bounded(), add_or_remove=Bound(1)).headline
+    Fraction(2, 1)
+    >>> from_dp(addition_only(), replace=Bound(1)).headline
+    INFINITE
     """
     given = [bound for bound in (replace, add_or_remove) if bound is not None]
     if not given:
@@ -87,5 +96,9 @@ def two_sided(*, addition: Bound, removal: Bound) -> Guarantee:
 
     addition: along ``record -> absent``. removal: along ``absent -> record``. The two stay apart;
     the headline is their maximum. Source: one-sided note, remarks after Proposition 4.
+
+    >>> print(two_sided(addition=Bound(1), removal=Bound("1/2")))
+    Under the policy 'unbounded' -- record -> absent: ε = 1, absent -> record: ε = 1/2 (pure, δ =
+    0).
     """
     return guarantee("unbounded", {_ADD: addition, _REMOVE: removal})

@@ -10,7 +10,11 @@ from onesided.policy import Guarantee, Policy
 
 
 def guarantee(policy: Policy | str, bounds: Mapping[str, Bound]) -> Guarantee:
-    """A guarantee from one bound per edge name; of a policy, or of any policy of that name."""
+    """A guarantee from one bound per edge name; of a policy, or of any policy of that name.
+
+    >>> print(guarantee("presence", {"present -> not present": Bound(1, "1/1000")}))
+    Under the policy 'presence' -- present -> not present: ε = 1, δ = 0.001.
+    """
     known = None if isinstance(policy, str) else policy
     return Guarantee(
         policy if isinstance(policy, str) else policy.name,
@@ -21,7 +25,11 @@ def guarantee(policy: Policy | str, bounds: Mapping[str, Bound]) -> Guarantee:
 
 
 def bounds_of(promise: Guarantee) -> dict[str, Bound]:
-    """One bound per edge name."""
+    """One bound per edge name.
+
+    >>> bounds_of(Guarantee("presence", {"present -> not present": 1}, {}))
+    {'present -> not present': Bound(epsilon=Fraction(1, 1), delta=Fraction(0, 1))}
+    """
     return {
         edge: Bound(loss, promise.delta.get(edge, Fraction(0)))
         for edge, loss in promise.epsilon.items()

@@ -24,6 +24,12 @@ def counts_loss(mechanism: Counts | AtMost, shift: Shift | Iterable[Shift]) -> L
     Exact for one count that falls by ``fall`` and another that rises by ``rise``; every other way
     of spreading the same totals, and every smaller move, loses no more (docs/conversions.md).
     With noise on one side only the loss is certain, and nothing is gained over adding up ε.
+
+    >>> above = Counts("1/2", INFINITE)
+    >>> counts_loss(above, Shift(rise=0, fall=2)).largest
+    Fraction(1, 1)
+    >>> counts_loss(above, Shift(rise=1, fall=0)).largest
+    INFINITE
     """
     counts = Counts(mechanism.upper_rate, INFINITE) if isinstance(mechanism, AtMost) else mechanism
     shifts = (shift,) if isinstance(shift, Shift) else tuple(shift)
@@ -42,6 +48,9 @@ def two_sided_loss(upper: Loss | Number, lower: Loss | Number, *, fall: int) -> 
     The loss is ``o upper - (fall - o) lower`` for o = 0 .. fall, with the probability that noise on
     the larger count reaches the smaller one plus o (at o = 0 and o = fall: or beyond).
     A rise is the fall of the mirrored noise: exchange the rates.
+
+    >>> two_sided_loss(1, "1/2", fall=1).largest
+    Fraction(1, 1)
     """
     a, b = rate(upper, name="upper"), rate(lower, name="lower")
     size = Shift(rise=0, fall=fall).fall
@@ -57,7 +66,11 @@ def two_sided_loss(upper: Loss | Number, lower: Loss | Number, *, fall: int) -> 
 
 
 def certain_loss(epsilon: Loss | Number) -> LossDistribution:
-    """A loss of exactly ε, whatever the output."""
+    """A loss of exactly ε, whatever the output.
+
+    >>> certain_loss(1).epsilon(0), certain_loss(1).delta(2)
+    (Fraction(1, 1), Fraction(0, 1))
+    """
     if isinstance(epsilon, Infinite):
         return from_losses({}, _ONE)
     return from_losses({non_negative(epsilon, name="epsilon"): _ONE}, _ZERO)
@@ -68,6 +81,10 @@ def bound_loss(bound: Bound) -> LossDistribution:
 
     The loss is ε with probability 1 - δ and infinite with probability δ: a promise in one
     direction alone leaves nothing for tight accounting to gain.
+
+    >>> loss = bound_loss(Bound(1, "1/1000"))
+    >>> loss.delta(1) >= Fraction(1, 1000), loss.largest
+    (True, INFINITE)
     """
     if isinstance(bound.epsilon, Infinite) or bound.delta == 1:
         return certain_loss(INFINITE)
@@ -79,6 +96,10 @@ def two_way_loss(forward: Number, backward: Number) -> LossDistribution:
 
     The worst such release answers one of two ways, as randomised response does; its loss is
     ``forward`` with probability ``(e^b - 1) / (e^b - e^-f)`` and ``-backward`` otherwise.
+
+    >>> one, many = two_way_loss("1/10", "1/10"), two_way_loss("1/10", "1/10").times(100)
+    >>> one.largest, float(many.epsilon("1/1000000")) < 6
+    (Fraction(1, 10), True)
     """
     ahead = non_negative(forward, name="forward")
     back = non_negative(backward, name="backward")
@@ -99,6 +120,11 @@ def sample_loss(p: Number, *, removal: bool) -> LossDistribution:
     removal: True along ``absent -> record`` (and ``sensitive -> open``, where sensitive records are
         never kept): the loss is -ln(1 - p), for certain. False along ``record -> absent``: infinite
         with probability p, else ln(1 - p).
+
+    >>> float(sample_loss("1/2", removal=True).largest) >= 0.6931
+    True
+    >>> sample_loss("1/2", removal=False).largest
+    INFINITE
     """
     share = share_below_one(p, name="p")
     size = log_up(1 / (1 - share), bits=96)

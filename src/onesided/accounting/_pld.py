@@ -38,6 +38,13 @@ class LossDistribution:
     ``masses[i]`` is the probability (in multiples of 2^-128, rounded up) that the loss is
     ``start + i * step``; ``infinite`` that it is infinite. Make one with the functions of
     ``onesided.accounting``; add releases with ``+`` and repeat one with ``times``.
+
+    >>> from onesided.accounting import two_way_loss
+    >>> one = two_way_loss("1/2", "1/2")
+    >>> (one + one).largest, one.times(3).largest
+    (Fraction(1, 1), Fraction(3, 2))
+    >>> one.delta("1/2"), one.epsilon(0)
+    (Fraction(0, 1), Fraction(1, 2))
     """
 
     start: Fraction
@@ -137,6 +144,10 @@ def worst_of(choices: Sequence[LossDistribution]) -> LossDistribution:
 
     For an edge along which several shifts are possible: at each level the largest probability of
     losing at least that much. Errors: ParameterError for no choices.
+
+    >>> from onesided.accounting import certain_loss
+    >>> worst_of([certain_loss(1), certain_loss(3)]).largest
+    Fraction(3, 1)
     """
     if not choices:
         raise ParameterError("There is nothing to choose from.", hint="Give at least one.")

@@ -24,12 +24,19 @@ def sampling_removal(p: Number) -> Bound:
     Removal-only: a kept record is published as it is, so along ``record -> absent`` the loss is
     infinite (:func:`sampling_addition`). Source: one-sided note, Theorem 5; the same number is
     OSDP Algorithm 1 along ``sensitive -> open``.
+
+    >>> round(float(sampling_removal("1/2").epsilon), 4), sampling_removal("1/2").delta
+    (0.6931, Fraction(0, 1))
     """
     return Bound(log_up(1 / (1 - share_below_one(p, name="p")), bits=96))
 
 
 def sampling_addition(p: Number) -> Bound:
-    """Sampling alone, along ``record -> absent``: nothing but (0, p), the chance of being kept."""
+    """Sampling alone, along ``record -> absent``: nothing but (0, p), the chance of being kept.
+
+    >>> sampling_addition("1/100")
+    Bound(epsilon=Fraction(0, 1), delta=Fraction(1, 100))
+    """
     return Bound(0, share_below_one(p, name="p"))
 
 
@@ -38,6 +45,9 @@ def amplify_addition(bound: Bound, *, p: Number) -> Bound:
 
     Source: one-sided note, before Theorem 5.
     Errors: ParameterError for p outside [0, 1) or a negative ε.
+
+    >>> round(float(amplify_addition(Bound(1), p="1/10").epsilon), 4)
+    0.1586
     """
     share = share_below_one(p, name="p")
     epsilon = _size(bound)
@@ -56,6 +66,9 @@ def amplify_removal(bound: Bound, *, p: Number) -> Bound:
     nothing (ε = ∞); never above the addition law at the same ε. Tight for every ε, δ and p.
     Ours: the one-sided note states the case ε = ∞ (Theorem 5) only.
     Errors: ParameterError for p outside [0, 1) or a negative ε.
+
+    >>> round(float(amplify_removal(NOTHING, p="1/2").epsilon), 4)
+    0.6931
     """
     share = share_below_one(p, name="p")
     epsilon = _size(bound)
@@ -75,6 +88,9 @@ def amplify_replacement(
     the record. If it also keeps ``addition`` (pure, along ``record -> absent``) then, for δ = 0,
     ``ε' = ln((p + (1-p) e^-a) / (p e^-ε + (1-p) e^-a))``.
     Errors: ParameterError for p outside [0, 1), a negative ε, or a δ given together with addition.
+
+    >>> amplify_replacement(replace=Bound(1, "1/1000"), p="1/10")
+    Bound(epsilon=Fraction(1, 1), delta=Fraction(1, 10000))
     """
     share, epsilon = share_below_one(p, name="p"), _size(replace)
     if isinstance(epsilon, Infinite):
@@ -100,6 +116,10 @@ def two_sided_by_sampling(addition: Bound, *, p: Number) -> Guarantee:
 
     ``record -> absent`` by :func:`amplify_addition`; ``absent -> record`` at -ln(1 - p) and δ = 0.
     The headline is max(-ln(1 - p), ln(1 + p (e^ε - 1))). Source: one-sided note, Theorem 6.
+
+    >>> both = two_sided_by_sampling(Bound(1), p="1/2")
+    >>> {edge: round(float(loss), 4) for edge, loss in both.epsilon.items()}
+    {'record -> absent': 0.6201, 'absent -> record': 0.6931}
     """
     return two_sided(
         addition=amplify_addition(addition, p=p), removal=amplify_removal(NOTHING, p=p)
@@ -108,7 +128,11 @@ def two_sided_by_sampling(addition: Bound, *, p: Number) -> Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class SampleAndNoise:
-    """Keep each record with probability 1 - e^-keep_rate, then add noise at ``upper_rate``."""
+    """Keep each record with probability 1 - e^-keep_rate, then add noise at ``upper_rate``.
+
+    >>> SampleAndNoise(Fraction(1), Fraction(2)).upper_rate
+    Fraction(2, 1)
+    """
 
     keep_rate: Fraction
     upper_rate: Fraction
@@ -119,6 +143,10 @@ def sample_and_noise(epsilon: Number) -> SampleAndNoise:
 
     ``p = 1 - e^-ε`` (draw with ``bernoulli_exp``, exact) and rate ``ln(1 + e^ε)``, rounded *down*,
     which is more noise. Source: one-sided note, equation (3).
+
+    >>> both = sample_and_noise("1/2")
+    >>> both.keep_rate, round(float(both.upper_rate), 4)
+    (Fraction(1, 2), 0.9741)
     """
     loss = positive(epsilon, name="epsilon")
     grown = exp_bounds(loss)[0]

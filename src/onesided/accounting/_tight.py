@@ -19,6 +19,9 @@ def total_loss(releases: Sequence[LossDistribution]) -> LossDistribution:
     Condition: how much noise each release gets was fixed before the first answer was seen (what
     is *asked* may depend on answers). Rates chosen from earlier answers are covered by
     adding up ε only.
+
+    >>> total_loss([certain_loss(1), certain_loss(2)]).largest, total_loss([]).largest
+    (Fraction(3, 1), Fraction(0, 1))
     """
     total = certain_loss(0)
     for release in releases:
@@ -33,6 +36,12 @@ def tight_guarantee(
 
     releases: edge names to the loss distributions of the releases along that edge.
     Errors: PolicyError for an edge that is missing or unknown.
+
+    >>> from onesided.accounting import certain_loss
+    >>> from onesided.policy import presence
+    >>> losses = {"present -> not present": [certain_loss(1), certain_loss("1/2")]}
+    >>> print(tight_guarantee(presence(max_groups=1), losses, delta=0))
+    Under the policy 'presence' -- present -> not present: ε = 3/2 (pure, δ = 0).
     """
     allowed = probability(delta, name="delta")
     names = [edge.name for edge in policy.edges]

@@ -20,7 +20,12 @@ MOST_STEPS: Final = 10**6
 
 
 def exp_neg(size: Fraction) -> tuple[Fraction, Fraction]:
-    """``(low, high)`` with ``low <= e^-size <= high``, for ``size >= 0``; 0 above 2048."""
+    """``(low, high)`` with ``low <= e^-size <= high``, for ``size >= 0``; 0 above 2048.
+
+    >>> low, high = exp_neg(Fraction(1))
+    >>> float(low), 0 < high - low < Fraction(1, 2**90)
+    (0.36787944117144233, True)
+    """
     if size > _LARGEST:
         return Fraction(0), exp_neg_bounds(Fraction(_LARGEST), bits=_BITS + 2 * _LARGEST)[1]
     # Two bits for each nat, and as many as a small exponent has zeros after the point.
@@ -32,6 +37,10 @@ def exp_bounds(exponent: Fraction) -> tuple[Fraction, Loss]:
     """``(low, high)`` with ``low <= e^exponent <= high``, for any sign.
 
     ``high`` is INFINITE for exponents above 2048; ``low`` is 0 for exponents below -2048.
+
+    >>> low, high = exp_bounds(Fraction(1))
+    >>> low < high, float(low), exp_bounds(Fraction(0))[0] <= 1
+    (True, 2.718281828459045, True)
     """
     low, high = exp_neg(abs(exponent))
     if exponent <= 0:
@@ -50,7 +59,12 @@ def exp_up(exponent: Loss) -> Loss:
 
 
 def short_up(number: Fraction) -> Fraction:
-    """``number`` if it is short, else the least fraction of 96 significant bits above it."""
+    """``number`` if it is short, else the least fraction of 96 significant bits above it.
+
+    >>> third = Fraction(10**40, 3 * 10**40 + 1)
+    >>> short_up(third) > third, short_up(Fraction(1, 2))
+    (True, Fraction(1, 2))
+    """
     if number.denominator.bit_length() <= _DIGITS:
         return number
     return -_short_down(-number) if number < 0 else _short(number, up=True)

@@ -20,6 +20,11 @@ def exclusion_freedom(
     Direction: only from the protected record; the observer's prior must treat records as
     independent. Source: OSDP Definition 3.4, Theorem 3.1.
     Errors: PolicyError for a kind that the policy does not have.
+
+    >>> from onesided.policy import sensitive
+    >>> policy = sensitive("minor")
+    >>> exclusion_freedom(policy, {edge.name: 1 for edge in policy.edges})
+    1
     """
     unknown = set(protected) - set(policy.kinds)
     if unknown or not protected:

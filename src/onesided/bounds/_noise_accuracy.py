@@ -21,7 +21,11 @@ Correction = Literal["none", "mean", "median"]
 
 @dataclass(frozen=True, slots=True)
 class NoiseAccuracy:
-    """In counts and counts squared; irrational numbers are rounded up."""
+    """In counts and counts squared; irrational numbers are rounded up.
+
+    >>> NoiseAccuracy(mean_absolute=Fraction(1), variance=Fraction(2), bias=Fraction(0)).variance
+    Fraction(2, 1)
+    """
 
     mean_absolute: Fraction
     variance: Fraction
@@ -29,7 +33,11 @@ class NoiseAccuracy:
 
 
 def laplace_noise(epsilon: Number) -> NoiseAccuracy:
-    """Laplace noise of scale 1/ε: mean absolute error 1/ε, variance 2/ε², no bias."""
+    """Laplace noise of scale 1/ε: mean absolute error 1/ε, variance 2/ε², no bias.
+
+    >>> laplace_noise("1/2")
+    NoiseAccuracy(mean_absolute=Fraction(2, 1), variance=Fraction(8, 1), bias=Fraction(0, 1))
+    """
     scale = 1 / positive(epsilon, name="epsilon")
     return NoiseAccuracy(scale, 2 * scale**2, Fraction(0))
 
@@ -40,6 +48,9 @@ def exponential_noise(epsilon: Number, *, correction: Correction = "none") -> No
     Mean absolute error 1/ε as it is, 2/(e ε) about the mean, ln 2/ε about the median; the median
     is what makes it least. Bias 1/ε, 0 and (1 - ln 2)/ε, the size rounded up.
     Errors: ParameterError for an ε that is not above 0, or another correction.
+
+    >>> exponential_noise("1/2").variance, exponential_noise("1/2", correction="mean").bias
+    (Fraction(4, 1), Fraction(0, 1))
     """
     scale = 1 / positive(epsilon, name="epsilon")
     if correction == "none":

@@ -33,7 +33,11 @@ ONE = Fraction(1)
 
 
 def share_below_one(value: object, *, name: str) -> Fraction:
-    """A share in [0, 1)."""
+    """A share in [0, 1).
+
+    >>> share_below_one("1/3", name="p")
+    Fraction(1, 3)
+    """
     number = probability(value, name=name)
     if number < 1:
         return number
@@ -55,6 +59,11 @@ def power_bound(
     epsilon, delta: what each move of either path costs. At most 1.
     Source: the two inequalities of this module; ADP-2022 (5), (8) and Proposition IV.7.
     Errors: ParameterError for NaN, a negative ε, δ or alpha outside [0, 1] and paths below 1.
+
+    >>> power_bound(0, epsilon=1, to_false=5)
+    Fraction(0, 1)
+    >>> round(float(power_bound(0, epsilon=1, from_false=5)), 4)
+    0.9933
     """
     wrong = probability(alpha, name="alpha")
     loss, slack = non_negative(epsilon, name="epsilon"), probability(delta, name="delta")
@@ -73,6 +82,9 @@ def true_positive_dp(*, epsilon: Number, delta: Number, to_false: int | Infinite
 
     Source: ADP-2021 section 4.2; ADP-2022 (8) with alpha = 0. With δ = 0 it is 0: under pure
     differential privacy nothing is certain.
+
+    >>> true_positive_dp(epsilon=1, delta=0, to_false=4)
+    Fraction(0, 1)
     """
     return power_bound(0, epsilon=epsilon, delta=delta, to_false=to_false)
 
@@ -82,6 +94,9 @@ def true_positive_adp(*, epsilon: Number, from_false: int | Infinite) -> Fractio
 
     Source: ADP-2021 Theorem 9 with its path turned round (erratum 4). ``mechanism.AtMost`` meets
     it exactly: a count f <= t has ``from_false = t + 1 - f``.
+
+    >>> round(float(true_positive_adp(epsilon="1/2", from_false=2)), 4)
+    0.6321
     """
     return power_bound(0, epsilon=epsilon, from_false=from_false)
 
@@ -91,6 +106,9 @@ def epsilon_needed_dp(alpha: Number, beta: Number, *, to_false: int | Infinite) 
 
     INFINITE for ``alpha = 0``; 0 where nothing is needed. Source: ADP-2022 (7); section III-C
     prints the fraction upside down (erratum 5).
+
+    >>> epsilon_needed_dp(0, "1/2", to_false=3)
+    INFINITE
     """
     wrong, power = probability(alpha, name="alpha"), probability(beta, name="beta")
     path = steps(to_false, name="to_false")
@@ -105,6 +123,9 @@ def delta_needed_dp(
     """(ε, δ)-DP needs δ above ``(beta - alpha e^(k ε)) / Σ_{i=1..k} e^((i-1) ε)``; at least 0.
 
     Source: ADP-2022 (9).
+
+    >>> delta_needed_dp(0, "1/2", epsilon=0, to_false=1)
+    Fraction(1, 2)
     """
     wrong, power = probability(alpha, name="alpha"), probability(beta, name="beta")
     loss, path = non_negative(epsilon, name="epsilon"), steps(to_false, name="to_false")
@@ -118,6 +139,9 @@ def epsilon_needed_adp(alpha: Number, beta: Number, *, from_false: int | Infinit
     """An asymmetric policy needs ``ε >= ln((1 - alpha) / (1 - beta)) / k``.
 
     INFINITE for ``beta = 1``. Source: ADP-2022 Proposition IV.7, its path turned round.
+
+    >>> round(float(epsilon_needed_adp(0, "1/2", from_false=1)), 4)
+    0.6931
     """
     wrong, power = share_below_one(alpha, name="alpha"), probability(beta, name="beta")
     path = steps(from_false, name="from_false")

@@ -35,6 +35,9 @@ def geometric_matrix(largest: int, *, ratio: Number) -> Matrix:
 
     Source: ADP-2022 Definition VIII.1, which gives the mass at the end twice (erratum 11): it is
     ``ratio^(largest - count)``, everything that was clamped.
+
+    >>> [str(share) for share in geometric_matrix(2, ratio="1/2")[0]]
+    ['1/2', '1/4', '1/4']
     """
     n, p = whole(largest, name="largest", least=1, most=4096), _ratio(ratio)
     rows = []
@@ -49,6 +52,12 @@ def post_processing(matrix: Sequence[Sequence[Number]], *, ratio: Number) -> Mat
 
     Exact. A mechanism whose moves *raise* the count is handled by reversing its rows.
     Errors: ParameterError for rows that are not distributions over the same answers.
+
+    >>> rough = [["1/2", "1/2"], [0, 1]]
+    >>> post_processing(rough, ratio="1/2")[0]
+    (Fraction(1, 1), Fraction(0, 1))
+    >>> post_processing([[1, 0], [0, 1]], ratio="1/2") is None
+    True
     """
     rows, p = _rows(matrix), _ratio(ratio)
     made = [

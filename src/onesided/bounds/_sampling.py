@@ -14,6 +14,9 @@ def sampling_error(records: int, *, epsilon: Number, sensitive: int = 0) -> Frac
 
     ``sensitive + (records - sensitive) e^-ε``: protected records are all missing, each open one
     with probability e^-ε. Source: OSDP Algorithm 1 and the proof of Theorem 5.1.
+
+    >>> round(float(sampling_error(100, epsilon=1, sensitive=40)), 2)
+    62.07
     """
     total = whole(records, name="records")
     hidden = whole(sensitive, name="sensitive", most=total)
@@ -22,7 +25,11 @@ def sampling_error(records: int, *, epsilon: Number, sensitive: int = 0) -> Frac
 
 
 def laplace_error(bins: int, *, epsilon: Number) -> Fraction:
-    """Expected L1 error of Laplace noise on a histogram under bounded DP: ``2 d / ε``, exact."""
+    """Expected L1 error of Laplace noise on a histogram under bounded DP: ``2 d / ε``, exact.
+
+    >>> laplace_error(10, epsilon="1/2")
+    Fraction(40, 1)
+    """
     return 2 * whole(bins, name="bins", least=1) / positive(epsilon, name="epsilon")
 
 
@@ -31,6 +38,9 @@ def sampling_loses(records: int, *, bins: int, epsilon: Number) -> bool:
 
     Even with no protected record at all. True is certain; a case within one part in 2^90 of
     equality gives False. Source: OSDP Theorem 5.1.
+
+    >>> sampling_loses(1_000, bins=10, epsilon="1/2")
+    True
     """
     loss = positive(epsilon, name="epsilon")
     kept = whole(records, name="records") * exp_neg(loss)[0]
@@ -41,6 +51,10 @@ def sampling_crossing(*, bins: int, epsilon: Number) -> int:
     """The least number of records at which :func:`sampling_loses`.
 
     Errors: ParameterError for ε above 2048, where it would not fit any table.
+
+    >>> least = sampling_crossing(bins=10, epsilon=1)
+    >>> sampling_loses(least, bins=10, epsilon=1), sampling_loses(least - 1, bins=10, epsilon=1)
+    (True, False)
     """
     loss = positive(epsilon, name="epsilon")
     kept = exp_neg(loss)[0]

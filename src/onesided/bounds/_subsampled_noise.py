@@ -25,7 +25,11 @@ MOST_COUNT: Final = 10**5
 
 
 class Enclosure(NamedTuple):
-    """The number lies in [low, high]; they differ by less than one part in 2^100."""
+    """The number lies in [low, high]; they differ by less than one part in 2^100.
+
+    >>> Enclosure(Fraction(1, 3), Fraction(1, 2)).low
+    Fraction(1, 3)
+    """
 
     low: Fraction
     high: Fraction
@@ -51,6 +55,10 @@ class SampledNoise:
 
     Units: counts, and counts squared. Source: one-sided note, equation (3) and footnote 1; ours.
     Errors: ParameterError for ε outside 2^-20 .. 64.
+
+    >>> noise = SampledNoise(epsilon=1)
+    >>> [noise.wins(count) for count in (0, 1, 2)], noise.reach()
+    ([True, False, False], 1)
     """
 
     epsilon: Fraction

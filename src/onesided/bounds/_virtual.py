@@ -16,6 +16,10 @@ def virtual_power(
 
     No (ε, δ)-DP mechanism does better, and for long paths none does as well: see
     :func:`attainable_power`.
+
+    >>> terms = {"epsilon": 1, "delta": "1/100", "to_false": 9}
+    >>> virtual_power(0, **terms) >= attainable_power(0, **terms)
+    True
     """
     return power_bound(alpha, epsilon=epsilon, delta=delta, to_false=to_false)
 
@@ -32,6 +36,9 @@ def attainable_power(
     No (ε, δ)-DP mechanism beats it, by induction over the path since each step is monotone in
     ``b``; and answering True with probability ``b_i`` at distance ``i`` is (ε, δ)-DP, so it is
     attained. Never above :func:`virtual_power`. Rounded up.
+
+    >>> round(float(attainable_power(0, epsilon=1, delta="1/100", to_false=2)), 4)
+    0.0372
     """
     share = probability(alpha, name="alpha")
     loss, slack = non_negative(epsilon, name="epsilon"), probability(delta, name="delta")

@@ -38,6 +38,9 @@ def new_secret(noise: Noise | None) -> bytes:
     """A secret for one release, of at least 256 bits. Use it for nothing else and keep it nowhere.
 
     noise: for tests; None draws from the operating system.
+
+    >>> len(new_secret(None)) >= 32
+    True
     """
     source = SecureNoise() if noise is None else noise
     return source.uniform(_BELOW, _NUMBERS).astype("<i8").tobytes()
@@ -52,6 +55,11 @@ class PartNoise(ExactNoise):
     drawn, and published, once; what was lost before that may be drawn again and is the same.
     Errors: ParameterError for numbers that are not a part; NoiseError for a secret of another
     length, a copy, or use in a forked process.
+
+    >>> secret = bytes(40)  # of new_secret(None)
+    >>> one, again = (PartNoise(secret, part=1, parts=3) for _ in range(2))
+    >>> one.geometric(1, 5).tolist() == again.geometric(1, 5).tolist()
+    True
     """
 
     def __init__(self, secret: bytes, *, part: int, parts: int) -> None:

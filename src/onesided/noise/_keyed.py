@@ -22,7 +22,11 @@ _TABLE_SHIFT: Final = 48
 
 
 class PlaceNoise(Protocol):
-    """What a stream asks of chance: one draw for each of some positions."""
+    """What a stream asks of chance: one draw for each of some positions.
+
+    >>> from onesided.noise import SecureNoise
+    >>> stream: PlaceNoise = FreshNoise(SecureNoise())
+    """
 
     def geometric(self, rate: Loss, positions: IntArray) -> IntArray:
         """``Pr[G = k] = (1 - e^-rate) e^(-rate k)`` for each of the positions."""
@@ -30,7 +34,14 @@ class PlaceNoise(Protocol):
 
 
 class FreshNoise:
-    """Draws of ordinary noise, whatever the positions: nothing can be drawn again."""
+    """Draws of ordinary noise, whatever the positions: nothing can be drawn again.
+
+    >>> import numpy as np
+    >>> from onesided import INFINITE
+    >>> from onesided.noise import SecureNoise
+    >>> FreshNoise(SecureNoise()).geometric(INFINITE, np.array([4, 9])).tolist()
+    [0, 0]
+    """
 
     def __init__(self, noise: Noise) -> None:
         self._noise = noise

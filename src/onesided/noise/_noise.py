@@ -126,6 +126,10 @@ class NotPrivateScriptedNoise(ExactNoise):
     """The same samplers over 64-bit words that the test chose. NOT PRIVATE.
 
     Draws of many at one rate take 16 bits each, lowest first; draws of few a word each.
+
+    >>> script = [0, 2**63, 2**64 - 1]
+    >>> NotPrivateScriptedNoise(script).uniform(4, 1).tolist()
+    [0]
     """
 
     def __init__(self, words: Iterable[int]) -> None:

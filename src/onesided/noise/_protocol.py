@@ -22,6 +22,12 @@ class Noise(Protocol):
     ``size`` is the number of draws; the answer is a new one-dimensional array of that length.
     Rates are in nats per count and exact; ``INFINITE`` means the draw is always 0. Where a
     sequence of rates is given its length must be ``size``.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.noise import SecureNoise
+    >>> noise: Noise = SecureNoise()
+    >>> noise.two_sided(INFINITE, INFINITE, 3).tolist(), len(noise.permutation(4))
+    ([0, 0, 0], 4)
     """
 
     def geometric(self, rate: Rates, size: int) -> IntArray:

@@ -52,6 +52,9 @@ class SecureBits:
 
     Promise: no two threads, processes or copies of this object share a key. A key serves at
     most 2^30 bytes. Errors: NoiseError when the operating system or the cipher fails.
+
+    >>> SecureBits().words(3).dtype
+    dtype('uint64')
     """
 
     def __init__(self) -> None:
