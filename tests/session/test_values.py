@@ -162,9 +162,10 @@ def test_everybody_being_there_halves_what_a_sum_costs():
     part = bounded.plan(od.session.Sum("age", bounds=(50, 100), epsilon=1, where="age > 3"))
     assert whole.mechanism.upper_rate == Fraction(1, 50)
     assert part.mechanism.upper_rate == Fraction(1, 100)
-    # The number of records is the same along every move, so a mean pays for its sum alone.
+    # The number of records is the same along every move, so a mean's sum gets all there is.
     mean = bounded.plan(od.session.Mean("age", bounds=(0, 100), epsilon=1))
-    assert mean.charge == {"record -> record": Fraction(1, 2)}
+    assert mean.charge == {"record -> record": 1}
+    assert mean.mechanism.total.mechanism.upper_rate == Fraction(1, 100)
 
 
 def test_the_whole_of_epsilon_goes_to_what_costs_anything():

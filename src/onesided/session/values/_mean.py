@@ -38,7 +38,8 @@ class Part:
 class Parts:
     """The noisy count, sum and, for a variance, sum of squares; about ``centre``, in steps.
 
-    Each takes an equal share of ε; what a move costs them adds up.
+    Those that some move can change share ε equally; what a move costs them adds up. A number of
+    units that no move changes for this very question is public: it takes nothing, and is told.
     """
 
     centre: int
@@ -51,6 +52,11 @@ class Parts:
         """By name."""
         parts = {"count": self.count, "total": self.total, "squares": self.squares}
         return {name: part for name, part in parts.items() if part is not None}
+
+    @property
+    def public(self) -> bool:
+        """Whether no move changes how many units are counted, so that their number is told."""
+        return _still(self.count.shifts)
 
     def release(self, secret: Moments, noise: Noise | None) -> Answer:
         """Noisy numbers, in steps."""
@@ -113,27 +119,30 @@ class Mean(Valued):
 
     def _parts(self, context: QueryContext, groups: Groups, value: Value) -> Parts:
         """The parts of least noise: about the middle of the bounds, or about 0."""
-        share = positive(self.epsilon, name="epsilon") / (3 if self.squared else 2)
+        epsilon, optional = positive(self.epsilon, name="epsilon"), self.optional(groups)
 
-        def part(low: int, high: int, *, monotone: bool) -> Part:
+        def moved(low: int, high: int, *, monotone: bool) -> dict[Edge, tuple[Shift, ...]]:
             shifts = value_shifts(
-                context.policy,
-                groups,
-                low=low,
-                high=high,
-                optional=self.optional(groups),
-                monotone=monotone,
+                context.policy, groups, low=low, high=high, optional=optional, monotone=monotone
             )
-            return Part(Sums.for_shifts(shifts, epsilon=share), dict(shifts))
+            return dict(shifts)
+
+        counted = moved(1, 1, monotone=True)
+        share = epsilon / ((2 if self.squared else 1) + (0 if _still(counted) else 1))
+
+        def part(low: int, high: int) -> Part:
+            # Who loses a row may have a larger mean than before, or one farther from the centre.
+            shifts = moved(low, high, monotone=False)
+            return Part(Sums.for_shifts(shifts, epsilon=share), shifts)
+
+        count = Part(Sums.for_shifts(counted, epsilon=share), counted)
 
         def about(centre: int) -> Parts:
             low, high = value.low - centre, value.high - centre
             most = max(low * low, high * high)
             least = 0 if low <= 0 <= high else min(low * low, high * high)
-            # Who loses a row may have a larger mean than before, or one farther from the centre.
-            squares = part(least, _roomy(most), monotone=False) if self.squared else None
-            count = part(1, 1, monotone=True)
-            return Parts(centre, count, part(low, high, monotone=False), squares)
+            squares = part(least, _roomy(most)) if self.squared else None
+            return Parts(centre, count, part(low, high), squares)
 
         tried = [about(centre) for centre in ((value.low + value.high) // 2, 0)]
         return min(tried, key=lambda parts: parts.total.mechanism.distribution.variance())
@@ -148,8 +157,8 @@ class Mean(Valued):
     ) -> Estimates:
         (groups, value), (context, plan, entry) = asked, told
         noisy = {part: np.asarray(answer[part], dtype=np.int64) for part in parts.all}
-        # If the intervals of all parts hold, so does that of the statistic.
-        sure = shared(self.share(groups), len(noisy))
+        # If the intervals of all parts hold, so does that of the statistic; a public count's does.
+        sure = shared(self.share(groups), len(noisy) - parts.public)
         bounds = {
             part: parts.all[part].mechanism.interval(noisy[part], confidence=sure) for part in noisy
         }
@@ -189,6 +198,11 @@ class Variance(Mean):
     """
 
     squared = True
+
+
+def _still(shifts: dict[Edge, tuple[Shift, ...]]) -> bool:
+    """Whether nothing moves along any edge."""
+    return all(shift == Shift(rise=0, fall=0) for many in shifts.values() for shift in many)
 
 
 def _roomy(square: int) -> int:
