@@ -1,15 +1,18 @@
 import math
+from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import lsq_linear
 
 import onesided as od
 from onesided import errors
-from onesided.linear._tree import best_branching, consistent, nodes_used, tree_sums
+from onesided.linear._tree import consistent, tree_sums
+from onesided.linear._tree_fit import non_negative_tree
+from onesided.linear._tree_shares import _best, best_branching, level_weights
 from onesided.mechanism.histograms import Hierarchical
 from onesided.mechanism.histograms._hierarchical import level_shares
 from onesided.noise import NotPrivateSeededNoise
@@ -60,20 +63,30 @@ def test_an_exact_level_is_kept_to():
     assert consistent([np.array([1.0, 3.0]), np.array([10.0])], [1.0, 0.0], 2).tolist() == [4, 6]
 
 
-@given(st.integers(1, 12), BRANCHINGS)
-def test_nodes_used_counts_the_cuts_of_all_ranges(size, branching):
-    used = np.zeros(len(tree_matrix(size, branching)))
-    for low, high in combinations(range(size + 1), 2):
-        width = 1
-        for level in range(len(used)):
-            for start in range(0, size, width):
-                end, up = min(start + width, size), start // (width * branching)
-                top = up * width * branching, min((up + 1) * width * branching, size)
-                holds = low <= start and end <= high
-                last = level == len(used) - 1
-                used[level] += holds and (last or not (low <= top[0] and top[1] <= high))
-            width *= branching
-    assert nodes_used(np.arange(size + 1), branching) == pytest.approx(used)
+def mean_error(size, branching, shares):
+    """The mean variance over ranges with both ends drawn at random, from the whole matrix."""
+    rows = [row * share for row, share in zip(tree_matrix(size, branching), shares, strict=True)]
+    gram = sum(row.T @ row for row in rows)
+    table = np.zeros((size + 1, size + 1))
+    table[1:, 1:] = np.linalg.inv(gram).cumsum(axis=0).cumsum(axis=1)
+    ends = np.diagonal(table)
+    return float(np.mean(ends[:, None] + ends - table - table.T))
+
+
+@pytest.mark.parametrize("size", [64, 100, 256, 400])
+def test_a_tree_is_level_with_hb_at_every_size_and_predicted(size):
+    # Qardaji et al. 2013: the branching that they choose, even shares of all levels but the total.
+    def theirs(fan):
+        height = len(tree_matrix(size, fan)) - 1
+        return (fan - 1) * height**3 - 2 * (fan + 1) * height**2 / 3
+
+    edges = np.arange(size + 1)
+    rival = min(range(2, size + 1), key=theirs)
+    height = len(tree_matrix(size, rival)) - 1
+    ours = best_branching(edges)
+    error = mean_error(size, ours, level_weights(edges, ours))
+    assert error <= 1.01 * mean_error(size, rival, [1 / height] * height + [0])
+    assert _best(edges, ours)[0] == pytest.approx(error, rel=0.05)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=60), BRANCHINGS)
@@ -149,10 +162,53 @@ def test_shapes(shape):
     assert noisy.release(counts, noise=NotPrivateSeededNoise(0)).min() >= 0
 
 
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=40), BRANCHINGS)
+def test_a_tree_of_at_least_0_keeps_every_total_that_was_not_below_0(cells, branching):
+    found = non_negative_tree(np.array(cells), branching)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(max(sum(cells), 0), abs=1e-8)
+    if min(cells) >= 0:
+        assert found == pytest.approx(np.array(cells), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_children_are_the_nearest_parts_of_their_total(seed):
+    # Beside an active-set solver, the sum held by a row of great weight.
+    cells = np.random.default_rng(seed).normal(0, 3, 6)
+    cells += 0.5 - min(cells.mean(), 0)
+    matrix, answers = np.vstack([np.eye(6), np.full(6, 1e5)]), np.append(cells, 1e5 * cells.sum())
+    best = lsq_linear(matrix, answers, bounds=(0, np.inf), tol=1e-14, method="bvls").x
+    assert non_negative_tree(cells, 6) == pytest.approx(best, abs=1e-5)
+
+
+def test_no_count_below_0_costs_ranges_no_bias_of_many_cells():
+    # 4,096 cells, two thirds of them empty: cut one by one they add up to thousands too many.
+    counts = np.where(np.arange(4096) % 3 == 0, 2, 0)
+    tree = Hierarchical.for_policy(od.policy.unbounded(), epsilon=1)
+    free = tree.release(counts, noise=NotPrivateSeededNoise(5))
+    fitted = tree.non_negative(free)
+    assert fitted.min() >= 0
+    assert abs(fitted.sum() - counts.sum()) < 60  # twelve standard deviations of the total
+    assert np.maximum(free, 0).sum() - counts.sum() > 2000
+    whole = replace(tree, clip=True).release(counts, noise=NotPrivateSeededNoise(5))
+    assert whole == pytest.approx(fitted)
+
+
 @pytest.mark.parametrize("bad", [1, 0, -2, 2.5, math.nan, "x", True, 2**21])
 def test_a_branching_that_cannot_be_meant(bad):
     with pytest.raises(errors.ParameterError):
         Hierarchical(upper_rate=1, lower_rate=1, branching=bad)
+
+
+@pytest.mark.parametrize(
+    "bad", [[], ["1/2"], ["1/2", "1/3"], [0, 1], [2, -1], [1.0 - 2**-20, 2**-20]]
+)
+def test_shares_that_cannot_be_meant(bad):
+    with pytest.raises(errors.ParameterError):
+        Hierarchical.for_policy(od.policy.bounded(), epsilon=1, shares=bad)
+    whole = Hierarchical.for_policy(od.policy.bounded(), epsilon=1, shares=["1/2", "1/2"])
+    with pytest.raises(errors.ParameterError, match="3 levels"):
+        replace(whole, branching=2).release([1, 2, 3])
 
 
 @pytest.mark.parametrize("bad", [[], [-1.0, 1.0], [math.nan, 1.0], [math.inf, 1.0], [1.0]])

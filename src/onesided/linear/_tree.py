@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from onesided.errors import ParameterError
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
-_BRANCHINGS: Final = (2, 4, 8, 16, 32, 64)
 
 
 def tree_sums(cells: IntArray, branching: int) -> list[IntArray]:
@@ -58,58 +57,6 @@ def consistent(
         gap = np.repeat(_ratio(answer - sums, sum_spread), branching)[: cells.size]
         answer = cells + gap * own_spread
     return answer
-
-
-def nodes_used(edges: IntArray, branching: int) -> FloatArray:
-    """How often each level serves, over all ranges of cells, each cut into the fewest nodes.
-
-    edges: where the tree's lowest nodes start, and the end; ``[0, 1, ..., n]`` for cells. A range
-    uses a node that it holds if it does not hold the parent. It also uses, by a part, a lowest
-    node that it cuts; the square of that part is taken as 1/3.
-    Returns one number per level, from the lowest nodes up.
-    """
-    starts, ends, size = edges[:-1], edges[1:], int(edges[-1])
-    used: list[float] = []
-    holding = _ranges_that_hold(starts, ends, size)
-    cut = ((ends - starts - 1) * (size - (ends - starts))).astype(np.float64).sum() / 3
-    while starts.size > 1:
-        first = np.arange(0, starts.size, branching)
-        up_starts, up_ends = starts[first], ends[np.minimum(first + branching, ends.size) - 1]
-        above = _ranges_that_hold(up_starts, up_ends, size)
-        shared = np.repeat(above, branching)[: holding.size]
-        used.append(float((holding - shared).sum()))
-        starts, ends, holding = up_starts, up_ends, above
-    used.append(float(holding.sum()))
-    used[0] += float(cut)
-    return np.asarray(used)
-
-
-def level_weights(edges: IntArray, branching: int) -> FloatArray:
-    """Shares of a noise rate for each level, from the lowest nodes up; in sum 1.
-
-    A level that serves u ranges has an error in proportion to ``u / share^2``, which is least in
-    sum where shares go with the cube root of u.
-    """
-    roots = np.cbrt(nodes_used(edges, branching))
-    shares: FloatArray = roots / roots.sum()
-    return shares
-
-
-def best_branching(edges: IntArray) -> int:
-    """The branching whose tree predicts the least error over all ranges of cells.
-
-    One of 2, 4, ..., 64, or so many that there is nothing between the lowest nodes and the total.
-    """
-
-    def error(branching: int) -> float:
-        return float(np.cbrt(nodes_used(edges, branching)).sum())
-
-    nodes = max(2, int(edges.size) - 1)
-    return min((*(b for b in _BRANCHINGS if b < nodes), nodes), key=error)
-
-
-def _ranges_that_hold(starts: IntArray, ends: IntArray, size: int) -> FloatArray:
-    return (starts + 1.0) * (size - ends + 1.0)
 
 
 def _gather(values: NDArray[Any], branching: int) -> NDArray[Any]:

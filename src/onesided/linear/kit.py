@@ -4,7 +4,9 @@ from onesided.linear._error import cost, factors
 from onesided.linear._moves import Layout, listed_moves, notes_of, placed_moves
 from onesided.linear._solve import check_spans
 from onesided.linear._sweeps import Cells, Listed, Sweep, Window
-from onesided.linear._tree import FloatArray, best_branching, consistent, level_weights, tree_sums
+from onesided.linear._tree import FloatArray, consistent, tree_sums
+from onesided.linear._tree_fit import non_negative_tree
+from onesided.linear._tree_shares import best_branching, level_weights
 from onesided.linear._workload import thinned
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "factors",
     "level_weights",
     "listed_moves",
+    "non_negative_tree",
     "notes_of",
     "placed_moves",
     "thinned",

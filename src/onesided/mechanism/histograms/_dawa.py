@@ -16,7 +16,7 @@ from onesided.errors import DataError, NoiseError, ParameterError
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead
-from onesided.mechanism.histograms._hierarchical import TreeTotals, tree_rate
+from onesided.mechanism.histograms._hierarchical import TreeTotals, edges_of, tree_rate
 from onesided.mechanism.histograms._interval_costs import deviations
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 from onesided.mechanism.histograms._z_order import z_order
@@ -163,8 +163,9 @@ class Dawa(TwoPhase):
             plain = Counts(self.upper_rate, self.lower_rate, correction="median")
             return plain.release(totals, noise=noise)
         tree = TreeTotals(self.upper_rate, self.lower_rate)
-        edges = np.concatenate([[0], np.cumsum(partition.sizes)])
-        return tree.release(totals, edges, noise=noise)
+        edges = edges_of(partition)
+        found = tree.release(totals, edges, noise=noise)
+        return tree.non_negative(found, edges) if self.clip else found
 
     def measure_loss(self, shift: Shift) -> Loss:
         """``upper_rate * fall + lower_rate * rise``: a bucket moves by no more than its cells."""

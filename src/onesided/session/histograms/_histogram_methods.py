@@ -18,6 +18,7 @@ from onesided.mechanism.histograms import (
     OpenShape,
     SplitCounts,
     SplitHistogram,
+    Zeroed,
     zeros,
 )
 from onesided.mechanism.histograms.kit import Parts, histogram_of
@@ -79,7 +80,8 @@ class HistogramMethod:
         if self.method in _TWO_PARTS:
             return _TWO_PARTS[self.method].for_policy(policy, epsilon=self.epsilon)
         name = self.method.removesuffix("z")
-        options: dict[str, Any] = {"clip": True}
+        # A tree's estimates stay as they are: cut at 0 one by one, their sums would be too large.
+        options: dict[str, Any] = {"clip": name != "hierarchical"}
         if name == "agrid":
             if self.records is None:
                 raise ParameterError(
@@ -126,6 +128,7 @@ def shaped(
             bins=bins,
             estimate=np.asarray(answer["estimate"], dtype=np.float64).reshape(sizes),
             lower=None if lower is None else np.asarray(lower, dtype=np.int64).reshape(sizes),
+            _fitted=_fitting(mechanism),
             guarantee=plan.guarantee,
             entry=entry,
             cut=groups.cut,
@@ -243,6 +246,16 @@ def _drawing(mechanism: Any) -> Callable[[Histograms, Noise | None], Answer]:
         return {"estimate": np.asarray(made).ravel()}
 
     return draw
+
+
+def _fitting(mechanism: Any) -> Callable[[Any], Any] | None:
+    """What makes a histogram of at least 0 of unbiased estimates; zeros that were found stay."""
+    if isinstance(mechanism, Hierarchical):
+        return mechanism.non_negative
+    if not isinstance(mechanism, Zeroed) or not isinstance(mechanism.algorithm, Hierarchical):
+        return None
+    tree = mechanism.algorithm
+    return lambda estimate: np.where(estimate == 0, 0.0, tree.non_negative(estimate))
 
 
 def _refuse_apart(groups: Groups, policy: Policy, method: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,9 @@ class HistogramRelease(Release):
     method: "counts" bounds each count; others look at the whole histogram and give estimates.
     bins: the edges, per column. estimate: an axis for the groups if there are any, then one for
     each column's bins. counts: the release of counts, a row per group and cell, the last column's
-    bins fastest; None for other methods. lower: certain lower bounds where another method gives
-    them ("split"), else None.
+    bins fastest; None for other methods. By "hierarchical" the estimate is unbiased, its sums too,
+    and :attr:`non_negative` is its fit of counts of at least 0. lower: certain lower bounds where
+    another method gives them ("split"), else None.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
@@ -41,11 +42,24 @@ class HistogramRelease(Release):
     estimate: NDArray[Any]
     counts: CountRelease | None = None
     lower: IntArray | None = None
+    _fitted: Callable[[NDArray[Any]], NDArray[Any]] | None = field(default=None, compare=False)
 
     @property
     def title(self) -> str:
         """What it is, in a few words."""
         return f"Histogram of {many(self.estimate.size, 'cell')} by {self.method}"
+
+    @property
+    def non_negative(self) -> NDArray[Any]:
+        """The estimate with no count below 0, free of charge; ``estimate`` may be unbiased instead.
+
+        By "hierarchical" the whole tree is projected from the total down, so that sums over ranges
+        are as near as the unbiased ones. By others each count is on its own, and is cut at 0.
+        """
+        if self._fitted is not None:
+            return self._fitted(np.asarray(self.estimate, dtype=np.float64))
+        cut: NDArray[Any] = np.maximum(self.estimate, 0)
+        return cut
 
     @property
     def interval(self) -> Interval:

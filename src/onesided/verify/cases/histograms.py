@@ -88,15 +88,17 @@ def _whole() -> Iterator[Line]:
 
 def _trees() -> Iterator[Line]:
     three = Universe(groups=("a", "b", "c"), units=1, max_groups=1)
-    for policy, world in (
-        (policies.bounded(), _TWO),
-        (policies.unbounded(), _TWO),
-        (policies.addition_only(), three),
-        (policies.removal_only(), _TWO),
-        (policies.sensitive("minor"), _TWO),
+    # So few cells need no tree: shares are given, so that every level has noise.
+    two, more = ("1/2", "1/2"), ("1/2", "1/4", "1/4")
+    for policy, world, shares in (
+        (policies.bounded(), _TWO, two),
+        (policies.unbounded(), _TWO, two),
+        (policies.addition_only(), three, more),
+        (policies.removal_only(), _TWO, two),
+        (policies.sensitive("minor"), _TWO, two),
     ):
         yield shipped(
-            Hierarchical.for_policy(policy, epsilon=16, branching=2),
+            Hierarchical.for_policy(policy, epsilon=16, branching=2, shares=shares),
             policy,
             GroupCount(max_groups=1),
             epsilon=16,
