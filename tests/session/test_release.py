@@ -177,9 +177,8 @@ def test_nothing_is_overwritten_and_nothing_half_is_left(tmp_path):
         release.write(tmp_path / "out")
     with pytest.raises(errors.ParameterError, match="'pdf' is unknown"):
         release.write(tmp_path / "other", formats=("csv", "pdf"))
-    with pytest.raises(errors.OutputError, match="no folder"):
-        release.write(tmp_path / "none" / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert release.write(tmp_path / "new" / "out") == tmp_path / "new" / "out"
 
 
 def test_a_session_shows_itself_shortly():

@@ -27,10 +27,12 @@ from onesided.engine.kit import quoted
 from onesided.errors import LedgerUnavailableError, ParameterError, ReleaseExistsError
 from onesided.ledger import Ledger
 from onesided.policy import Policy
-from onesided.report import NewFolder, Publication, new_folder, write_folder
+from onesided.report import Publication, write_folder
 from onesided.session import Count, CountRelease, Plan, Session
+from onesided.store import NewFolder, new_folder
 
 _LEDGER = "onesided.ledger.db"
+_ROOM = 2**24  # the page's scripts are five megabytes; the rest grows with the keys
 _EMPTY = "0" * 64  # the head of a ledger without rows
 _STEPS = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
 _BYTES_PER_KEY = 1024  # in the files of a release
@@ -162,7 +164,7 @@ def perform(asked: Publish) -> Result:
     notices = Terminal(stderr=True, quiet=asked.quiet)
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with (
-        new_folder(asked.target) as folder,
+        new_folder(asked.target, room=_ROOM) as folder,
         _saying_what_is_kept(folder),
         Progress(
             *columns, console=notices, transient=True, disable=not notices.is_terminal
@@ -334,7 +336,7 @@ def _positions(keys: duckdb.DuckDBPyRelation | None, asked: Publish) -> Position
 def _room(keys: duckdb.DuckDBPyRelation | None) -> int:
     """How much of the disk the results may take."""
     ((count,),) = [(0,)] if keys is None else keys.aggregate("count(*)").fetchall()
-    return 2**24 + _BYTES_PER_KEY * int(count)
+    return _ROOM + _BYTES_PER_KEY * int(count)
 
 
 @contextmanager

@@ -1,13 +1,13 @@
 """What questions need of engines beside the public names."""
 
 from onesided.engine._first_groups import first_groups
-from onesided.engine._folder import WRITERS, new_folder, require_formats
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._keys import Key, check_types
 from onesided.engine._literal_frame import literal_frame
 from onesided.engine._protocol import LENGTH, Column, Lazy
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, ORDER, missing, whole_of
+from onesided.engine._writers import WRITERS, require_formats
 from onesided.engine.duckdb._text import quoted
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "literal_frame",
     "look",
     "missing",
-    "new_folder",
     "quoted",
     "require_formats",
     "whole_of",

@@ -7,20 +7,15 @@ from onesided.report._figures import MAP_LIMIT, map_layout, needs_webgl
 from onesided.report._folder import Publication, stated, write_folder
 from onesided.report._page import Page
 from onesided.report._render import write
-from onesided.report._spreadsheet import csv_text
-from onesided.report._target import NewFolder, new_folder
 from onesided.report._template import fill, plural, resource
 
 __all__ = [
     "MAP_LIMIT",
-    "NewFolder",
     "Page",
     "Publication",
-    "csv_text",
     "fill",
     "map_layout",
     "needs_webgl",
-    "new_folder",
     "plural",
     "resource",
     "stated",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import shown, text
-from onesided.errors import MissingDependencyError
+from onesided.engine.kit import WRITERS
 from onesided.ledger import Entry
 from onesided.policy import Policy
 from onesided.report._page import Page
 from onesided.report._render import write
-from onesided.report._spreadsheet import csv_text
-from onesided.report._target import NewFolder, unwritable
 from onesided.session import CountRelease
+from onesided.store import NewFolder, unwritable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,28 +85,12 @@ def write_folder(publication: Publication, folder: NewFolder) -> Path:
 
 def _write_tables(publication: Publication, folder: Path) -> None:
     """The release as Parquet, exactly, and as CSV, in which no text is a formula."""
-    try:
-        import duckdb  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError(
-            "Writing Parquet needs DuckDB.", hint="pip install 'onesided[cli]'"
-        ) from None
     columns = publication.release.columns()
     if publication.certified is not None:
         status = np.where(publication.certified, "certified", "unknown")
         columns[f"at_most_{publication.threshold}"] = status.tolist()
-    onesided_release = {name: _array(values) for name, values in columns.items()}
-    with duckdb.connect() as connection:
-        table = connection.sql("SELECT * FROM onesided_release")
-        table.write_parquet(os.fspath(folder / "release.parquet"))
-    del onesided_release
-    text = csv_text(tuple(columns), zip(*columns.values(), strict=True))
-    (folder / "release.csv").write_text(text, encoding="utf-8")
-
-
-def _array(values: list[Any]) -> NDArray[Any]:
-    plain = bool(values) and all(isinstance(value, int | float) for value in values)
-    return np.array(values) if plain else np.array(values, dtype=object)
+    for name in ("parquet", "csv"):
+        WRITERS[name](columns, folder / f"release.{name}")
 
 
 def stated(publication: Publication) -> dict[str, Any]:

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from onesided._numbers import Number, whole
 from onesided.engine import PublicKeys
-from onesided.engine.kit import WRITERS, new_folder, require_formats
+from onesided.engine.kit import WRITERS, require_formats
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.mechanism.kit import shared
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Guarantee
 from onesided.session._text import many, table
+from onesided.store import new_folder, unwritable
 
 FrameMaker = Callable[[Mapping[str, Any]], Any]
 FORMATS: Final = ("csv", "json")
@@ -146,12 +147,15 @@ class Release:
             "told_again": self.told_again,
             "drawn": self.drawn,
         }
-        with new_folder(folder) as place:
-            for name in chosen:
-                WRITERS[name](told, place / f"release.{name}")
-            written = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-            (place / "guarantee.json").write_text(written, encoding="utf-8")
-        return Path(folder)
+        with new_folder(folder) as made:
+            try:
+                for name in chosen:
+                    WRITERS[name](told, made.partial / f"release.{name}")
+                written = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+                (made.partial / "guarantee.json").write_text(written, encoding="utf-8")
+                return made.publish()
+            except OSError as error:
+                raise unwritable(made.target, error, charged=True) from error
 
     def __str__(self) -> str:
         return "\n".join(

@@ -1,4 +1,4 @@
-"""The folder that a publication makes: tried and held before the charge, there whole or not."""
+"""A folder of output: tried and held before anything is charged, there whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from onesided.errors import OutputError
-from onesided.store import held
+from onesided.store._paths import held
 
-_ROOM: Final = 16 * 2**20  # the page's scripts are five megabytes; the rest grows with the keys
 _RESERVED: Final = ".reserved"
 
 
@@ -27,6 +26,8 @@ class NewFolder:
 
     def reserve(self, size: int) -> None:
         """Take ``size`` bytes of the disk, so that a full one is found now. Errors: OutputError."""
+        if not size:
+            return
         try:
             with (self.partial / _RESERVED).open("wb") as file:
                 os.posix_fallocate(file.fileno(), 0, size)
@@ -46,8 +47,10 @@ class NewFolder:
 
 
 @contextmanager
-def new_folder(out: str | Path) -> Iterator[NewFolder]:
+def new_folder(out: str | Path, *, room: int = 0) -> Iterator[NewFolder]:
     """Make the folder ``out``, and its parents; unless it is published nothing of it stays.
+
+    room: bytes that are set aside for it at once, see :meth:`NewFolder.reserve`.
 
     Errors: OutputError if something is called so already, even a link that leads nowhere, if
     another process is making it, or if it cannot be made or has no room.
@@ -72,7 +75,7 @@ def new_folder(out: str | Path) -> Iterator[NewFolder]:
             raise unwritable(target, error) from error
         stack.callback(shutil.rmtree, partial, ignore_errors=True)
         folder = NewFolder(target=target, partial=partial)
-        folder.reserve(_ROOM)
+        folder.reserve(room)
         yield folder
 
 
@@ -104,8 +107,8 @@ def unwritable(target: Path, error: OSError, *, charged: bool = False) -> Output
     return OutputError(
         f"The output {str(target)!r} could not be written: {error.strerror or error}.",
         hint="The charge is in the ledger and the release is stored there: make room and ask "
-        "again with the same --id and --again to get the same answer at no charge; without an id "
-        "it is lost."
+        "again with the same id= and again=True to get the same answer at no charge; "
+        "without an id it is lost."
         if charged
         else "Choose another place, or ask for the right to write there. Nothing was charged.",
         path=str(target),
