@@ -46,6 +46,12 @@ def bind(tree: Node, types: Mapping[str, Type], *, text: str) -> Node:
 
     Errors: UnknownColumnError; ConditionError, showing the place in ``text``, for mixtures of types
     that mean nothing, and where the result is not true or false.
+
+    >>> from onesided.conditions import parse
+    >>> from onesided.schema import bits
+    >>> tree = bind(parse("age < 18"), {"age": bits(8)}, text="age < 18")
+    >>> str(tree), tree.type.kind
+    ('"age" < 18', 'boolean')
     """
     binder = _Binder(types, Source(text))
     bound = binder.boolean(tree)

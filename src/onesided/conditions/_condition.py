@@ -61,7 +61,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class BoundCondition:
-    """A condition whose columns have types. tree: for a Translator."""
+    """A condition whose columns have types. tree: for a Translator.
+
+    >>> from onesided.schema import bits
+    >>> adult = Condition.parse("age >= 18").bind({"age": bits(8)})
+    >>> [adult.of({"age": age}) for age in (40, 7, None)]
+    [True, False, None]
+    """
 
     tree: Node
     condition: Condition

@@ -48,7 +48,14 @@ _COMPARE: Final[Mapping[str, Callable[..., bool]]] = {
 
 
 def evaluate(tree: Node, row: Row) -> bool | int | float | str | None:
-    """The value of a typed tree for one row; None is unknown."""
+    """The value of a typed tree for one row; None is unknown.
+
+    >>> from onesided.conditions import Condition
+    >>> from onesided.schema import bits
+    >>> tree = Condition.parse("age + 1 < 18").bind({"age": bits(8)}).tree
+    >>> evaluate(tree, {"age": 16}), evaluate(tree, {"age": None})
+    (True, None)
+    """
     value: Any = _EVALUATORS[type(tree)](tree, row)
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -36,6 +36,9 @@ def parse(text: str) -> Node:
     """The tree of a condition's text.
 
     Errors: ConditionError, showing the place, for anything that is not in the language.
+
+    >>> str(parse("not(a=1 or b is null)"))
+    'NOT ("a" = 1 OR "b" IS NULL)'
     """
     source = Source(text)
     source.check()

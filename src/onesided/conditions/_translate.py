@@ -44,6 +44,12 @@ class Terms(Protocol[E]):
 
     Whole numbers come in three widths: a column's own, 64 bits, and *wide*: at least 38 digits.
     Moments in nanoseconds are whole numbers of 64 bits.
+
+    >>> import polars as pl
+    >>> from onesided.engine.polars._condition import PolarsTerms
+    >>> terms: Terms[pl.Expr] = PolarsTerms({"age": pl.Int64})
+    >>> terms.is_null(pl.col("age")).meta.root_names()
+    ['age']
     """
 
     def column(self, name: str, kind: Type) -> E: ...
@@ -73,7 +79,11 @@ class Terms(Protocol[E]):
 
 
 def balanced(parts: Sequence[E], join: Callable[[E, E], E]) -> E:
-    """All parts joined two by two, so that a long chain does not nest deep."""
+    """All parts joined two by two, so that a long chain does not nest deep.
+
+    >>> balanced(["a", "b", "c", "d"], "({} and {})".format)
+    '((a and b) and (c and d))'
+    """
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
@@ -81,7 +91,18 @@ def balanced(parts: Sequence[E], join: Callable[[E, E], E]) -> E:
 
 
 class Translator(Generic[E]):
-    """Walks a typed tree with one engine's words."""
+    """Walks a typed tree with one engine's words.
+
+    >>> import polars as pl
+    >>> from onesided.conditions import Condition
+    >>> from onesided.engine.polars._condition import PolarsTerms
+    >>> from onesided.schema import bits
+    >>> tree = Condition.parse("age < 18").bind({"age": bits(64)}).tree
+    >>> words = Translator(PolarsTerms({"age": pl.Int64}))
+    >>> ages = pl.DataFrame({"age": [7, 40, None]})
+    >>> ages.select(a=words.picked(tree), b=words.not_false(tree)).rows()
+    [(True, True), (False, False), (False, True)]
+    """
 
     def __init__(self, terms: Terms[E]) -> None:
         self._terms = terms

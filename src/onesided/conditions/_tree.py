@@ -21,7 +21,13 @@ Scalar: TypeAlias = str | bool | int | float | Decimal | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One operation. place: where it stands in the text, as an offset."""
+    """One operation. place: where it stands in the text, as an offset.
+
+    >>> from onesided.conditions import Condition
+    >>> tree = Condition.parse("age < 18 or vip").tree
+    >>> len(tree.parts), str(tree.parts[0])
+    (2, '"age" < 18')
+    """
 
     type: Type = UNBOUND
     place: int = field(default=0, compare=False, repr=False)
@@ -289,5 +295,10 @@ def nodes(tree: Node) -> Iterator[Node]:
 
 
 def columns(tree: Node) -> tuple[str, ...]:
-    """The columns that a tree looks at, each once, in the order of the text."""
+    """The columns that a tree looks at, each once, in the order of the text.
+
+    >>> from onesided.conditions import Condition
+    >>> columns(Condition.parse("age < 18 or place = 'gym' or age > 90").tree)
+    ('age', 'place')
+    """
     return tuple(dict.fromkeys(node.name for node in nodes(tree) if isinstance(node, Column)))

@@ -26,7 +26,19 @@ Made_co = TypeVar("Made_co", covariant=True)
 
 
 class CellMoves(Protocol[Made_co]):
-    """Lays moves out over the cells of a histogram; each policy picks the way that is its own."""
+    """Lays moves out over the cells of a histogram; each policy picks the way that is its own.
+
+    >>> from onesided.policy import addition_only
+    >>> class Which:
+    ...     def of_kinds(self, policy):
+    ...         return "any cell"
+    ...     def of_graph(self, policy):
+    ...         return "along arrows"
+    ...     def of_points(self, policy):
+    ...         return "nearby"
+    >>> addition_only().moves_on(Which())
+    'any cell'
+    """
 
     def of_kinds(self, policy: Policy) -> Made_co:
         """From any cell to any other, as far as the policy's shifts say."""

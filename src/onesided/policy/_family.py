@@ -19,6 +19,10 @@ class Field:
     """One parameter: what fits it, and whether it must be given.
 
     parts: its values are policies of their own.
+
+    >>> age = Field(is_a(int), "a whole number", "18")
+    >>> age.fits(18), age.fits("18"), age.fits(True)
+    (True, False, False)
     """
 
     fits: Callable[[object], bool]
@@ -30,7 +34,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A parameter that the command line takes by itself; ``hint`` says what to give."""
+    """A parameter that the command line takes by itself; ``hint`` says what to give.
+
+    >>> from onesided import policy
+    >>> policy.families()["presence"].options
+    {'max_groups': Option(parameter='max_groups', hint='the most groups (such as places) of one
+    person that ε should cover')}
+    """
 
     parameter: str
     hint: str

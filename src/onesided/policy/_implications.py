@@ -17,7 +17,12 @@ Chains: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """One fact that became protected, and the shortest chain of implications that made it so."""
+    """One fact that became protected, and the shortest chain of implications that made it so.
+
+    >>> print(Addition("ward", ("ward", "hall"), "'ward' is now protected"))
+    'ward' is now protected, because 'ward' implies 'hall'. Smallest example: one record in 'ward',
+    told openly, says for certain that 'hall' holds as well, which is protected.
+    """
 
     fact: str
     chain: tuple[str, ...]

@@ -18,6 +18,13 @@ class Path:
     """The shortest way for one record to pass as another, through the ``steps`` named.
 
     A mechanism that keeps (ε, policy) loses at most ``ε * length`` along it.
+
+    >>> from onesided.policy import graph
+    >>> office = graph([("home", "work"), ("work", "bar")])
+    >>> home, work, bar = places = office.records(["home", "work", "bar"], max_groups=1)
+    >>> way = paths_from(office, home, records=places)[bar]
+    >>> way.moves, way.length
+    (2, Fraction(2, 1))
     """
 
     steps: tuple[Record, ...]
@@ -36,6 +43,12 @@ def paths_from(
 
     ``weighted=False`` counts each move as 1. Distances are directed: the way back may be longer
     or not exist. They are a quasi-metric: 0 to itself, and never longer than by way of a third.
+
+    >>> from onesided.policy import graph
+    >>> steps = graph([("a", "b", "1/2"), ("b", "c")])
+    >>> a, b, c = records = steps.records(["a", "b", "c"], max_groups=1)
+    >>> [str(way.length) for way in paths_from(steps, a, records=records).values()]
+    ['0', '1/2', '3/2']
     """
     pool, tick = tuple(records), count()
     done: dict[Record, Path] = {}
@@ -85,6 +98,14 @@ def data_distance(
     Data sets are bags: each record of one takes the place of one of the other, so the answer is
     the cheapest assignment by shortest paths. Absent records fill up where the policy has them.
     This is the ``k`` of the bounds on one-sided answers, counted from ``real``.
+
+    >>> from onesided.policy import addition_only
+    >>> policy = addition_only()
+    >>> gone, here = rows = policy.records([], max_groups=1)
+    >>> data_distance(policy, [here, here], [], records=rows)
+    Fraction(2, 1)
+    >>> data_distance(policy, [], [here, here], records=rows)
+    INFINITE
     """
     here = [record for record in real if record.kind != ABSENT]
     there = [record for record in other if record.kind != ABSENT]

@@ -40,7 +40,12 @@ def map_figure(page: Page) -> dict[str, Any] | None:
 
 
 def map_layout(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) -> dict[str, Any]:
-    """Axes that hold the points, as long as each other on the ground, and a bar of their scale."""
+    """Axes that hold the points, as long as each other on the ground, and a bar of their scale.
+
+    >>> layout = map_layout(np.array([35.0, 35.1]), np.array([139.0, 139.2]))
+    >>> layout["yaxis"]["scaleanchor"]
+    'x'
+    """
     stretch = max(math.cos(math.radians(float(latitude.mean()))), 0.01)
     upright = {**_map_axis(latitude, least=0.002), "scaleanchor": "x", "scaleratio": 1 / stretch}
     return {
@@ -119,7 +124,11 @@ def _by_value(page: Page, rows: NDArray[np.intp]) -> dict[str, Any]:
 
 
 def needs_webgl(markers: int) -> bool:
-    """Whether that many markers are drawn by the graphics card; SVG would be slow."""
+    """Whether that many markers are drawn by the graphics card; SVG would be slow.
+
+    >>> needs_webgl(100), needs_webgl(100_000)
+    (False, True)
+    """
     return markers > SVG_LIMIT
 
 

@@ -29,6 +29,16 @@ class Publication:
     threshold: T of "at most T", or None. latitude, longitude: degrees per key, or None.
     entries: the ledger extract. noun: what a group is, in the singular.
     told_again: when the answer was drawn, if it was told from the ledger and no data were read.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 2], "place": ["gym", "bar"]})
+    >>> policy = od.policy.presence(max_groups=1)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=90)
+    >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
+    >>> words = {"title": "Visits", "noun": "place", "threshold": 3, "head": "", "entries": ()}
+    >>> left = session.remaining
+    >>> Publication(release=release, policy=policy, remaining=left, **words).certified.tolist()
+    [True, True]
     """
 
     release: CountRelease
@@ -69,6 +79,18 @@ def write_folder(publication: Publication, folder: NewFolder) -> Path:
     """Write release.parquet, release.csv, guarantee.json, policy.toml and report.html.
 
     The folder appears under its name only once everything is in it. Errors: OutputError.
+
+    >>> import polars as pl, onesided as od
+    >>> from onesided.store import new_folder
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(pl.DataFrame({"p": [1, 2]}), unit="p", policy=policy, budget=9)
+    >>> release, left = session.count(epsilon=2), session.remaining
+    >>> words = {"title": "People", "noun": "person", "head": "", "entries": ()}
+    >>> with new_folder("out") as folder:
+    ...     told = Publication(release=release, policy=policy, remaining=left, **words)
+    ...     path = write_folder(told, folder)
+    >>> sorted(file.name for file in path.iterdir())
+    ['guarantee.json', 'policy.toml', 'release.csv', 'release.parquet', 'report.html']
     """
     partial = folder.partial
     try:
@@ -94,7 +116,17 @@ def _write_tables(publication: Publication, folder: Path) -> None:
 
 
 def stated(publication: Publication) -> dict[str, Any]:
-    """The guarantee for programs. What a reader must know first stands first."""
+    """The guarantee for programs. What a reader must know first stands first.
+
+    >>> import polars as pl, onesided as od
+    >>> people, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=9)
+    >>> release, left = session.count(epsilon=2), session.remaining
+    >>> words = {"title": "People", "noun": "person", "head": "", "entries": ()}
+    >>> told = stated(Publication(release=release, policy=policy, remaining=left, **words))
+    >>> told["guarantee"]["edges"]["record -> absent"]["epsilon"]
+    '2'
+    """
     from onesided import __version__  # noqa: PLC0415 - the package's top knows its version
 
     release = publication.release

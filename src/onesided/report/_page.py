@@ -48,6 +48,13 @@ class Page:
 
     Raises:
         ParameterError: the columns do not fit together, or a certificate has no bound to back it.
+
+    >>> import numpy as np
+    >>> counts = {name: np.array([4.0, 0.0]) for name in ("estimate", "lower", "upper")}
+    >>> words = {"title": "Visits", "question": "How many?", "key_name": "place"}
+    >>> page = Page(keys=("a", "b"), lower_certain=False, upper_certain=True, **words, **counts)
+    >>> page.main_side
+    'upper'
     """
 
     title: str

@@ -35,6 +35,15 @@ def write(page: Page, path: str | Path) -> None:
     Raises:
         MissingDependencyError: plotly or jinja2 is not installed.
         OutputError: the file cannot be written.
+
+    >>> import numpy as np
+    >>> from onesided.report import Page
+    >>> counts = {name: np.array([4.0]) for name in ("estimate", "lower", "upper")}
+    >>> words = {"title": "Visits", "question": "How many?", "key_name": "place"}
+    >>> page = Page(keys=("a",), lower_certain=False, upper_certain=True, **words, **counts)
+    >>> write(page, "visits.html")
+    >>> "Visits</title>" in Path("visits.html").read_text()
+    True
     """
     text = render(page)
     path = Path(path)

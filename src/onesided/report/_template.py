@@ -16,6 +16,9 @@ def fill(template: str, *, data: object, css: str, script: str, **words: Any) ->
 
     data: what the script reads, as JSON. Only plotly's bundle and ``script`` may run in the page.
     Errors: MissingDependencyError without plotly or jinja2.
+
+    >>> fill("<h1>{{ title }}</h1>", data=[], css="", script="", title="<b>")
+    '<h1>&lt;b&gt;</h1>'
     """
     try:
         from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 - optional, and slow
@@ -45,7 +48,11 @@ def fill(template: str, *, data: object, css: str, script: str, **words: Any) ->
 
 
 def resource(name: str, *, package: str = "onesided.report") -> str:
-    """The text of a file that comes with the package."""
+    """The text of a file that comes with the package.
+
+    >>> resource("report.css").count("{") == resource("report.css").count("}")
+    True
+    """
     return (files(package) / name).read_text(encoding="utf-8")
 
 
@@ -62,7 +69,11 @@ def as_script_json(value: object) -> str:
 
 
 def plural(noun: str) -> str:
-    """The regular English plural: places, cities, classes, days."""
+    """The regular English plural: places, cities, classes, days.
+
+    >>> plural("city"), plural("day"), plural("church")
+    ('cities', 'days', 'churches')
+    """
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "x", "z", "ch", "sh")) else "s")

@@ -42,7 +42,11 @@ _COMPILED: Final = {kind: re.compile(pattern) for kind, pattern in PATTERNS.item
 
 
 def read(kind: str, text: str) -> Value | None:
-    """``text`` as a value of this kind (``str(Type)``), or None if it is not one, strictly."""
+    """``text`` as a value of this kind (``str(Type)``), or None if it is not one, strictly.
+
+    >>> read("date", "1970-01-03"), read("date", "3 January 1970"), read("integer", "12")
+    (2, None, 12)
+    """
     if kind == "text":
         return text
     return _READERS[kind](text) if _COMPILED[kind].fullmatch(text) else None
@@ -120,25 +124,41 @@ _READERS: Final[Mapping[str, Callable[[str], Value | None]]] = MappingProxyType(
 
 
 def date_text(days: int) -> str:
-    """Days since 1970 as ISO text."""
+    """Days since 1970 as ISO text.
+
+    >>> date_text(0), date_text(-1)
+    ('1970-01-01', '1969-12-31')
+    """
     return dt.date.fromordinal(days + _EPOCH).isoformat()
 
 
 def clock_text(micros: int) -> str:
-    """Microseconds since midnight as ISO text."""
+    """Microseconds since midnight as ISO text.
+
+    >>> clock_text(3_600_000_000 + 500_000)
+    '01:00:00.500000'
+    """
     seconds, fraction = divmod(micros, 1_000_000)
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{clock}.{fraction:06}" if fraction else clock
 
 
 def moment_text(micros: int) -> str:
-    """Microseconds since 1970 as ISO text, without a zone."""
+    """Microseconds since 1970 as ISO text, without a zone.
+
+    >>> moment_text(86_400_000_000)
+    '1970-01-02 00:00:00'
+    """
     days, clock = divmod(micros, DAY)
     return f"{date_text(days)} {clock_text(clock)}"
 
 
 def value_of(value: object) -> Value | None:
-    """A Python value in the form that this file describes; NaN, infinities and None are unknown."""
+    """A Python value in the form that this file describes; NaN, infinities and None are unknown.
+
+    >>> value_of(dt.date(1970, 1, 3)), value_of(math.nan), value_of("gym")
+    (2, None, 'gym')
+    """
     if isinstance(value, dt.datetime):
         zone = value.utcoffset()
         naive = value.replace(tzinfo=None) - (zone or dt.timedelta())

@@ -28,6 +28,9 @@ class Type:
     low, high: for whole numbers, what the type can hold; never what rows were seen to hold.
     zoned: moments that are instants, read in UTC; without it, the clock of the place itself.
     fine: moments in nanoseconds; otherwise in microseconds.
+
+    >>> Type("integer", low=0, high=110).is_long, str(Type("text"))
+    (True, 'text')
     """
 
     kind: str
@@ -51,17 +54,29 @@ class Type:
 
 
 def whole(low: int, high: int) -> Type:
-    """Whole numbers from ``low`` to ``high``."""
+    """Whole numbers from ``low`` to ``high``.
+
+    >>> whole(0, 110).high, whole(0, 2**70).is_long
+    (110, False)
+    """
     return Type("integer", low=low, high=high)
 
 
 def bits(size: int, *, signed: bool = True) -> Type:
-    """Whole numbers of so many bits."""
+    """Whole numbers of so many bits.
+
+    >>> bits(8), bits(8, signed=False).high
+    (Type(kind='integer', low=-128, high=127, zoned=False, fine=False), 255)
+    """
     return whole(-(2 ** (size - 1)), 2 ** (size - 1) - 1) if signed else whole(0, 2**size - 1)
 
 
 def moment(*, zoned: bool = False, fine: bool = False) -> Type:
-    """Dates with a time of day."""
+    """Dates with a time of day.
+
+    >>> moment(zoned=True).zoned, moment().fine
+    (True, False)
+    """
     return Type("datetime", zoned=zoned, fine=fine)
 
 

@@ -13,7 +13,18 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 class PermissionsWarning(UserWarning):
-    """A file that should be its owner's alone can be read or written by others."""
+    """A file that should be its owner's alone can be read or written by others.
+
+    >>> import warnings
+    >>> path = Path("open.db")
+    >>> path.touch()
+    >>> path.chmod(0o644)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     tell_if_open_to_others(path, noun="The ledger")
+    >>> caught[0].category is PermissionsWarning
+    True
+    """
 
 
 def make_private(path: Path) -> None:
@@ -34,6 +45,10 @@ def tell_if_open_to_others(path: Path, *, noun: str) -> None:
     """Warn (:class:`PermissionsWarning`) if ``path`` is open to more than its owner.
 
     Changes nothing: the owner may have meant it, and a file that was readable may have been read.
+
+    >>> path = Path("ledger.db")
+    >>> path.touch(mode=0o600)
+    >>> tell_if_open_to_others(path, noun="The ledger")
     """
     try:
         mode = stat.S_IMODE(path.stat().st_mode)

@@ -18,7 +18,14 @@ _RESERVED: Final = ".reserved"
 
 @dataclass(slots=True, kw_only=True)
 class NewFolder:
-    """A folder under a name of its own until :meth:`publish` gives it the asked one."""
+    """A folder under a name of its own until :meth:`publish` gives it the asked one.
+
+    >>> with new_folder("out") as folder:
+    ...     written = (folder.partial / "a.txt").write_text("whole")
+    ...     appeared = folder.publish()
+    >>> appeared.name, (appeared / "a.txt").read_text()
+    ('out', 'whole')
+    """
 
     target: Path
     partial: Path
@@ -54,6 +61,11 @@ def new_folder(out: str | Path, *, room: int = 0) -> Iterator[NewFolder]:
 
     Errors: OutputError if something is called so already, even a link that leads nowhere, if
     another process is making it, or if it cannot be made or has no room.
+
+    >>> with new_folder("never") as folder:
+    ...     written = (folder.partial / "half.txt").write_text("half")
+    >>> Path("never").exists()
+    False
     """
     target = Path(out)
     with ExitStack() as stack:
@@ -103,7 +115,11 @@ def _refuse_taken(target: Path) -> None:
 
 
 def unwritable(target: Path, error: OSError, *, charged: bool = False) -> OutputError:
-    """``error`` in words; once charged, with the way to the answer that is kept."""
+    """``error`` in words; once charged, with the way to the answer that is kept.
+
+    >>> unwritable(Path("out"), OSError(28, "No space left on device")).reason
+    "The output 'out' could not be written: No space left on device."
+    """
     return OutputError(
         f"The output {str(target)!r} could not be written: {error.strerror or error}.",
         hint="The charge is in the ledger and the release is stored there: make room and ask "

@@ -13,7 +13,12 @@ from pathlib import Path
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write beside the target, then rename: readers see the old file or the new one."""
+    """Write beside the target, then rename: readers see the old file or the new one.
+
+    >>> replace_file(Path("page.html"), "new")
+    >>> Path("page.html").read_text()
+    'new'
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -26,7 +31,13 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def remove_drafts(path: Path) -> None:
-    """Remove what :func:`replace_file` left beside ``path`` when its process was killed."""
+    """Remove what :func:`replace_file` left beside ``path`` when its process was killed.
+
+    >>> Path(".page.html.1.tmp").touch()
+    >>> remove_drafts(Path("page.html"))
+    >>> Path(".page.html.1.tmp").exists()
+    False
+    """
     for draft in path.parent.glob(f".{path.name}.*.tmp"):
         draft.unlink(missing_ok=True)
 
@@ -36,6 +47,12 @@ def held(path: Path) -> Iterator[None]:
     """Hold ``path`` as a lock, which the system lets go of when the process ends in any way.
 
     Errors: BlockingIOError if another process holds it; OSError if it cannot be made.
+
+    >>> with held(Path("job.lock")):
+    ...     Path("job.lock").exists()
+    True
+    >>> Path("job.lock").exists()
+    False
     """
     handle = _locked(path)
     try:
@@ -65,6 +82,12 @@ def scratch(base: Path | None = None) -> Iterator[Path]:
     """A folder of this user alone, gone at the end; what killed processes left goes first.
 
     base: where to make it; the system's folder for temporary files by default.
+
+    >>> with scratch() as folder:
+    ...     oct(folder.stat().st_mode & 0o777)
+    '0o700'
+    >>> folder.exists()
+    False
     """
     place = Path(tempfile.gettempdir()) if base is None else base
     _sweep(place)

@@ -19,7 +19,12 @@ def cell(value: object) -> object:
 
 
 def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A CSV file that no spreadsheet computes with; the one place where cells are made."""
+    """A CSV file that no spreadsheet computes with; the one place where cells are made.
+
+    >>> print(csv_text(["place", "count"], [["=1+1", 3]]))
+    place,count
+    '=1+1,3
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([cell(name) for name in names])

@@ -76,7 +76,11 @@ def canonical(value: object) -> str:
 
 
 def now() -> str:
-    """The wall clock in UTC, for people; nothing depends on it."""
+    """The wall clock in UTC, for people; nothing depends on it.
+
+    >>> len(now()), now().endswith("+00:00")
+    (32, True)
+    """
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
