@@ -52,6 +52,13 @@ def first_groups(
 
     Groups of equal hash come in the order of their names. Counting them all as last would let one
     visit that is dropped bring in two others.
+
+    >>> import polars as pl
+    >>> from onesided.engine import Table
+    >>> table = Table(pl.DataFrame({"unit": [1, 1, 2], "place": ["a", "b", "a"]}))
+    >>> kept = first_groups(table.engine, table.frame, "unit", ["place"], most=1)
+    >>> sorted(kept.collect()["unit"].to_list())
+    [1, 2]
     """
     hashed = engine.with_hash(pairs, [unit, *names], _HASH).with_columns(nw.lit(1).alias(_PLACE))
     place = nw.col(_PLACE).cum_sum().over(unit, order_by=[_HASH, *names])

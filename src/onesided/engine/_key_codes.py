@@ -36,6 +36,13 @@ class KeyCodes:
     """Keys as whole numbers below ``2 ** bits``, one to one, by the columns' types alone.
 
     They sort like the keys. types: the columns' types.
+
+    >>> import polars as pl
+    >>> from onesided.engine import Table
+    >>> rows = pl.DataFrame({"hour": [7], "weekend": [True]}, schema_overrides={"hour": pl.Int8})
+    >>> table = Table(rows)
+    >>> KeyCodes.of(table.schema, table.engine).bits
+    9
     """
 
     types: Mapping[str, nw.dtypes.DType]

@@ -26,7 +26,12 @@ _PLAIN: Final = frozenset([bool, int, str, dt.date, dt.datetime])
 
 @dataclass(frozen=True, eq=False)
 class PublicKeys:
-    """One row per group, one column per grouping column; unique and without nulls."""
+    """One row per group, one column per grouping column; unique and without nulls.
+
+    >>> keys = PublicKeys.of(("place",), [("gym",), ("bar",)])
+    >>> keys.size, keys.labels(), keys.part(np.array([1])).rows
+    (2, ['gym', 'bar'], (('bar',),))
+    """
 
     names: tuple[str, ...]
     arrays: tuple[NDArray[Any], ...]
@@ -93,6 +98,9 @@ def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
     """Read keys from a list (one column), a list of tuples, a mapping, a series or a frame.
 
     Errors: KeysError for none, nulls or duplicates; UnknownColumnError if a column is missing.
+
+    >>> public_keys([("gym", 7), ("bar", 8)], ("place", "hour")).columns()
+    {'place': ['gym', 'bar'], 'hour': [7, 8]}
     """
     if keys is None:
         raise KeysError(
@@ -305,6 +313,15 @@ def check_types(keys: PublicKeys, schema: Mapping[str, nw.dtypes.DType]) -> None
     """Refuse keys that could never match their column: each count would be a wrong zero.
 
     Errors: KeysError naming the column, its type and the first key that does not fit.
+
+    >>> import polars as pl
+    >>> from onesided.engine import Table
+    >>> schema = Table(pl.DataFrame({"age": [7]})).schema
+    >>> check_types(public_keys(["seven"], ("age",)), schema)
+    Traceback (most recent call last):
+        ...
+    onesided.errors.KeysError: The key 'seven' is a str, but column 'age' holds Int64: it could
+    never match. Hint: Give keys of the column's own type, or cast the column 'age'.
     """
     for name, array in keys.by_name().items():
         dtype = schema[name]

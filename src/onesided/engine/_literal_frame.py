@@ -12,7 +12,13 @@ import numpy as np
 def literal_frame(
     native: Any, columns: Mapping[str, Sequence[Any]], engine: Any
 ) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
-    """The columns as a table of the engine that holds ``native``; not for Spark."""
+    """The columns as a table of the engine that holds ``native``; not for Spark.
+
+    >>> import polars as pl
+    >>> rows = pl.DataFrame({"a": [1]})
+    >>> literal_frame(rows, {"place": ["gym"]}, nw.Implementation.POLARS).to_native().columns
+    ['place']
+    """
     if engine.is_duckdb():
         return nw.from_native(_duckdb_table(native, columns))  # type: ignore[no-any-return]
     made = nw.from_dict(dict(columns), backend=engine)

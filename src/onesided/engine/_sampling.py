@@ -23,7 +23,11 @@ Samples: TypeAlias = Mapping[str, RecordSample]
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The kept rows, in the caller's own frame type, and how many units of each kind."""
+    """The kept rows, in the caller's own frame type, and how many units of each kind.
+
+    >>> Cut({"age": [40]}, {"open": 1}).units
+    {'open': 1}
+    """
 
     frame: Any
     units: Mapping[str, int]
@@ -36,6 +40,16 @@ def look(subject: Subject, samples: Samples) -> Draw:
     """Check the rows; what is returned flips the coins and cuts. Secret until then.
 
     Errors: DataError for rows of nobody, and for columns that cannot be cut cleanly.
+
+    >>> import polars as pl
+    >>> from onesided.engine import Table
+    >>> from onesided.policy import sensitive
+    >>> from onesided.session._context import QueryContext
+    >>> table, policy = Table(pl.DataFrame({"minor": [True, False]})), sensitive("minor")
+    >>> subject = QueryContext(policy=policy, unit=None, table=table, account=None)
+    >>> draw = look(subject, {"open": RecordSample(1)})
+    >>> draw(None).frame["minor"].sum()  # none that is sensitive
+    0
     """
     subject.refuse_null_units()
     return subject.table.engine.sampler(subject, samples)

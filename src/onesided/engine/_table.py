@@ -29,7 +29,13 @@ _HOLDS: Final = "onesided_holds"
 
 
 class Table:
-    """A caller's table behind a narwhals lazy frame; never holds rows of its own."""
+    """A caller's table behind a narwhals lazy frame; never holds rows of its own.
+
+    >>> import polars as pl
+    >>> table = Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]}))
+    >>> table.height(), table.null_rows("person"), sorted(table.schema)
+    (3, 1, ['age', 'person'])
+    """
 
     def __init__(self, data: object) -> None:
         self.engine = enter(data)
@@ -273,13 +279,23 @@ class Table:
 
 
 def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-    """Null, or NaN in a column of floats."""
+    """Null, or NaN in a column of floats.
+
+    >>> import polars as pl
+    >>> ages = nw.from_native(pl.DataFrame({"age": [7.0, None, float("nan")]}))
+    >>> len(ages.filter(missing("age", nw.Float64())))
+    2
+    """
     missing = nw.col(column).is_null()
     return missing | nw.col(column).is_nan() if dtype.is_float() else missing
 
 
 def whole_of(value: Any) -> int:
-    """A count that an engine may give as None or NaN when there was nothing to count."""
+    """A count that an engine may give as None or NaN when there was nothing to count.
+
+    >>> whole_of(3.0), whole_of(None), whole_of(float("nan"))
+    (3, 0, 0)
+    """
     return 0 if value is None or value != value else int(value)  # noqa: PLR0124 - NaN
 
 

@@ -51,7 +51,11 @@ WRITERS: Final[Mapping[str, Callable[[Columns, Path], None]]] = {
 
 
 def require_formats(formats: Sequence[str]) -> tuple[str, ...]:
-    """The formats asked for. Errors: ParameterError for one that is not known, and for none."""
+    """The formats asked for. Errors: ParameterError for one that is not known, and for none.
+
+    >>> require_formats(["csv", "parquet"])
+    ('csv', 'parquet')
+    """
     given = (formats,) if isinstance(formats, str) else tuple(formats)
     unknown = [one for one in given if one not in WRITERS]
     if unknown or not given:

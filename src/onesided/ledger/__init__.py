@@ -3,8 +3,8 @@
 Importing this package does not load SQLAlchemy; opening a ledger does.
 """
 
-from onesided.ledger._account import Account, Standing
-from onesided.ledger._balance import Balance, balances
+from onesided.ledger._account import Account
+from onesided.ledger._balance import Balance, Standing, balances
 from onesided.ledger._columns import decode_columns, encode_columns, holds_columns
 from onesided.ledger._entry import CheckReport, Entry, Receipt, StoredRelease
 from onesided.ledger._ledger import Ledger

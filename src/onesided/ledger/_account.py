@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,6 +12,7 @@ from onesided._numbers import Loss, Number
 from onesided.errors import LedgerError, ParameterError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
+from onesided.ledger._balance import Standing
 from onesided.ledger._entry import (
     Receipt,
     StoredRelease,
@@ -45,17 +45,6 @@ if TYPE_CHECKING:
 Table: TypeAlias = Mapping[str, Loss | Number]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What an account may spend, has spent and has left at one moment, per edge; exact."""
-
-    spent: Mapping[str, Fraction]
-    delta_spent: Mapping[str, Fraction]
-    remaining: Mapping[str, Fraction]
-    delta_remaining: Mapping[str, Fraction]
-    releases: int
-
-
 class Account:
     """The budget of one policy. Make it with :meth:`onesided.ledger.Ledger.account`.
 
@@ -64,6 +53,12 @@ class Account:
     on durable record. An account is opened on record by its first charge, in the same
     transaction: one that is only asked about, or refused, leaves nothing behind.
     Units: epsilon in nats, delta a probability; both exact.
+
+    >>> import onesided as od
+    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
+    >>> account = od.Ledger.open(None).account(**terms, budget={"a -> b": 1})
+    >>> account.spend({"a -> b": "1/4"}, label="a count").number, account.remaining
+    (2, {'a -> b': Fraction(3, 4)})
     """
 
     def __init__(self, store: Store, *, terms: Terms, who: str = "") -> None:

@@ -23,6 +23,13 @@ class Balance:
     ``opened`` is the number of the entry that opened it, ``releases`` the number of its charges.
     ``units`` is whom its charges say they protect: one unit, or in ledgers of 0.1.0 perhaps
     several; None stands for charges that do not say.
+
+    >>> import onesided as od
+    >>> ledger = od.Ledger.open(None)
+    >>> account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 3})
+    >>> receipt = account.spend({"up": 1}, label="a sum")
+    >>> [(one.policy_name, one.remaining) for one in ledger.balances()]
+    [('p', {'up': Fraction(2, 1)})]
     """
 
     opened: int
@@ -47,12 +54,37 @@ class Balance:
         return {edge: limit - self.delta_spent[edge] for edge, limit in self.delta_budget.items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What an account may spend, has spent and has left at one moment, per edge; exact.
+
+    >>> import onesided as od
+    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
+    >>> account = od.Ledger.open(None).account(**terms, budget={"a -> b": 2})
+    >>> account.standing().remaining, account.standing().releases
+    ({'a -> b': Fraction(2, 1)}, 0)
+    """
+
+    spent: Mapping[str, Fraction]
+    delta_spent: Mapping[str, Fraction]
+    remaining: Mapping[str, Fraction]
+    delta_remaining: Mapping[str, Fraction]
+    releases: int
+
+
 def balances(entries: Iterable[Entry]) -> tuple[Balance, ...]:
     """The accounts that ``entries``, in order from the first, opened and charged.
 
     Pure. Sums the charges themselves and takes no stated total on trust; the order of charges
     makes no difference. Errors: TamperedLedgerError for a charge on an account that was not
     opened before or that has other edges, and for an opening that is repeated or cannot be read.
+
+    >>> import onesided as od
+    >>> ledger = od.Ledger.open(None)
+    >>> account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 3})
+    >>> account.open()
+    >>> balances(ledger.entries()) == ledger.balances()
+    True
     """
     found: dict[str, _Sums] = {}
     for entry in entries:

@@ -25,6 +25,13 @@ class Entry:
     it, ``releases`` the number of charges so far. ``time`` and ``who`` are what the writing
     process said, for people; order is ``number``. ``unit`` is whom the account protects, None
     where nobody said (in 0.1.0 a session's charge said it in its detail).
+
+    >>> import onesided as od
+    >>> ledger = od.Ledger.open(None)
+    >>> account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 9})
+    >>> receipt = account.spend({"up": 2}, label="a count")
+    >>> [(entry.kind, str(entry.total_epsilon["up"])) for entry in ledger.entries()]
+    [('open', '0'), ('spend', '2')]
     """
 
     number: int
@@ -47,7 +54,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Proof that a charge is on durable record; only now may anything be drawn."""
+    """Proof that a charge is on durable record; only now may anything be drawn.
+
+    >>> import onesided as od
+    >>> ledger = od.Ledger.open(None)
+    >>> account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 9})
+    >>> receipt = account.spend({"up": 2}, label="a count")
+    >>> receipt.hash == ledger.head()
+    True
+    """
 
     number: int
     hash: str
@@ -64,6 +79,14 @@ class StoredRelease:
     ``number`` and ``time`` are the charge's, after which it was drawn; ``detail`` and ``label``
     are what the charge was made with, and ``question`` what identified the question, so that a
     caller can tell whether the same is being asked. It is None in ledgers of 0.1.0.
+
+    >>> import onesided as od
+    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
+    >>> account = od.Ledger.open(None).account(**terms, budget={"up": 9})
+    >>> receipt = account.spend({"up": 2}, label="a count", release_id="monday")
+    >>> account.store(receipt, b"[3, 1]", "application/json")
+    >>> account.recall("monday").payload
+    b'[3, 1]'
     """
 
     release_id: str
@@ -82,6 +105,13 @@ class CheckReport:
 
     ``unanswered`` lists the charges without a stored release: spent, and lost to a crash or
     never stored by their owner.
+
+    >>> import onesided as od
+    >>> ledger = od.Ledger.open(None)
+    >>> account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 1})
+    >>> lost = account.spend({"up": 1}, label="a count", release_id="monday")
+    >>> ledger.check().unanswered
+    (2,)
     """
 
     entries: int

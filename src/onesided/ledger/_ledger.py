@@ -41,6 +41,14 @@ class Ledger:
     Promise: a row, once acknowledged, stays; rows are chained by hashes; charges are recorded
     durably before anyone may draw. Limit: whoever owns the store can replace the whole of it;
     keep :meth:`head` elsewhere and give it to :meth:`check`.
+
+    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
+    >>> with Ledger.open("ledger.db") as ledger:
+    ...     account = ledger.account(**terms, budget={"up": 1})
+    ...     account.spend({"up": "1/2"}, label="a count").number
+    2
+    >>> Ledger.open("ledger.db").check().charges
+    1
     """
 
     def __init__(self, store: Store, *, who: str = "") -> None:

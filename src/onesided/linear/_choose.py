@@ -25,7 +25,12 @@ _STAGGERED_ON_A_PLANE: Final = 2**14
 
 
 def candidates(grid: Grid) -> dict[str, Callable[[], Operator]]:
-    """Strategies by name, each made when called for; all span every query of the grid."""
+    """Strategies by name, each made when called for; all span every query of the grid.
+
+    >>> sorted(candidates(Grid(8)))
+    ['block prefix 2', 'block prefix 4', 'hierarchy 16', 'hierarchy 2', 'hierarchy 4', 'identity',
+    'prefix', 'staggered', 'suffix', 'wavelet']
+    """
     return _on_a_line(grid.cells) if grid.plane[0] == 1 else _on_a_plane(grid.plane)
 
 

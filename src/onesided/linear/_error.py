@@ -25,6 +25,11 @@ class LengthError(NamedTuple):
     """Errors of all ranges of each length: how many there are, and their mean factor.
 
     Times the noise's variance, ``factor`` is the mean variance of an answer.
+
+    >>> from onesided.linear import Identity
+    >>> found = by_length(Identity(3))
+    >>> found.length.tolist(), found.queries.tolist()
+    ([1, 2, 3], [3, 2, 1])
     """
 
     length: Array
@@ -50,7 +55,12 @@ def error_factors(strategy: Operator, workload: Operator) -> Array:
 
 
 def factors(strategy: Operator, workload: Operator) -> Array:
-    """:func:`error_factors` of a strategy that is known to span the workload."""
+    """:func:`error_factors` of a strategy that is known to span the workload.
+
+    >>> from onesided.linear import Identity, Prefix
+    >>> factors(Prefix(3), Identity(3)).round(3).tolist()
+    [1.0, 2.0, 2.0]
+    """
     if isinstance(workload, Ranges):
         short = _of_ranges(strategy, workload)
         if short is not None:
@@ -71,7 +81,12 @@ def factors(strategy: Operator, workload: Operator) -> Array:
 
 
 def cost(strategy: Operator, workload: Operator) -> int:
-    """How many numbers :func:`error_factors` would go through, roughly; 0 for a formula."""
+    """How many numbers :func:`error_factors` would go through, roughly; 0 for a formula.
+
+    >>> from onesided.linear import Identity
+    >>> cost(Identity(16), Identity(16)) > 0
+    True
+    """
     if isinstance(workload, Ranges) and _has_formula(strategy, workload):
         return 0
     steps = 1 if strategy.solvable else _STEPS
@@ -84,6 +99,10 @@ def expected_error(
     """The (weighted) sum of all queries' expected squared errors, at ``variance`` per noise.
 
     Errors: as for :func:`error_factors`; ParameterError unless there is one weight per query.
+
+    >>> from onesided.linear import Identity, Prefix
+    >>> expected_error(Identity(3), Prefix(3), variance=2.0)
+    12.0
     """
     found = error_factors(strategy, workload)
     if weights is None:
@@ -101,6 +120,10 @@ def by_length(strategy: Operator) -> LengthError:
 
     Errors: ParameterError above 8,192 cells, where sampled ranges serve, and where the strategy
     does not determine every cell.
+
+    >>> from onesided.linear import Identity
+    >>> by_length(Identity(3)).factor.round(3).tolist()
+    [1.0, 2.0, 3.0]
     """
     cells = strategy.shape[1]
     if cells > _MOST_CELLS:
@@ -122,7 +145,11 @@ def by_length(strategy: Operator) -> LengthError:
 
 
 def laplace_variance(scale: float) -> float:
-    """The variance of Laplace noise: twice its scale squared."""
+    """The variance of Laplace noise: twice its scale squared.
+
+    >>> laplace_variance(2.0)
+    8.0
+    """
     return 2 * scale * scale
 
 

@@ -24,6 +24,9 @@ class Border:
     """Cells from which records leave for good (``enter=False``), or into which they come.
 
     ``times``: in how many different cells at once.
+
+    >>> Border(np.array([0, 1]), enter=False).times
+    1
     """
 
     cells: Cells
@@ -33,7 +36,14 @@ class Border:
 
 @dataclass(frozen=True)
 class Moves:
-    """Every move among ``cells`` cells, and between a cell and absence, by the policy's edges."""
+    """Every move among ``cells`` cells, and between a cell and absence, by the policy's edges.
+
+    >>> from onesided.policy import addition_only, graph
+    >>> moves_of(addition_only(), 3).components().tolist()
+    [-1, -1, -1]
+    >>> len(moves_of(addition_only(), 3).borders)
+    1
+    """
 
     cells: int
     edges: tuple[Edge, ...]
@@ -126,7 +136,13 @@ class _Laid:
 
 
 def notes_of(moves: Moves) -> tuple[str, ...]:
-    """What the policy leaves open, in sentences."""
+    """What the policy leaves open, in sentences.
+
+    >>> from onesided.policy import bounded
+    >>> notes_of(moves_of(bounded(), 3))[-1]
+    'Cells that one move joins are hidden from each other at the stated loss; cells that k moves
+    join, at k times as much.'
+    """
     labels = moves.components()
     public = int(np.unique(labels[labels >= 0]).size)
     notes = [
@@ -216,6 +232,11 @@ def placed_moves(policy: Neighbourhood, names: Sequence[object]) -> Moves:
     """Places by name, pair by pair. A place of the policy that is no cell is elsewhere.
 
     Errors: PolicyError for cells without a place.
+
+    >>> from onesided.policy import neighbourhood
+    >>> near = neighbourhood(radius=5, places={"home": (0, 0), "shop": (3, 4), "sea": (99, 0)})
+    >>> placed_moves(near, ["home", "shop", "sea"]).components().tolist()
+    [0, 0, 2]
     """
     known = [name for name, _ in policy.places]
     place: dict[object, int] = {str(name): k for k, name in enumerate(names)}
@@ -229,7 +250,13 @@ def placed_moves(policy: Neighbourhood, names: Sequence[object]) -> Moves:
 def listed_moves(
     cells: int, policy: Policy, pairs: Mapping[Edge, Sequence[tuple[int, int]]]
 ) -> Moves:
-    """Moves given one by one, from cell to cell, those within a cell too; -1 is not in any cell."""
+    """Moves given one by one, from cell to cell, those within a cell too; -1 is not in any cell.
+
+    >>> from onesided.policy import addition_only
+    >>> policy = addition_only()
+    >>> listed_moves(3, policy, {policy.edges[0]: [(0, -1), (1, 2)]}).components().tolist()
+    [-1, 1, 1]
+    """
     sweeps: list[tuple[Edge, Sweep]] = []
     borders: list[tuple[Edge, Border]] = []
     for edge, some in pairs.items():

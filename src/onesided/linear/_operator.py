@@ -32,6 +32,9 @@ class Meets(NamedTuple):
 
     Each row's entries other than 0 have one magnitude, its weight; rows count by their weight.
     ``plus_minus`` sums the rows where x holds a positive entry and y a negative one.
+
+    >>> Meets(plus_plus=3).minus_minus
+    0
     """
 
     plus_plus: Any = 0
@@ -348,7 +351,12 @@ class Product(Operator):
 
 
 class OperatorSum(Operator):
-    """Two matrices added up. Errors: ParameterError if they differ in shape."""
+    """Two matrices added up. Errors: ParameterError if they differ in shape.
+
+    >>> from onesided.linear import Identity, Prefix
+    >>> OperatorSum(Identity(2), Prefix(2)).dense().tolist()
+    [[2, 0], [1, 2]]
+    """
 
     def __init__(self, one: Operator, two: Operator) -> None:
         if one.shape != two.shape:

@@ -30,7 +30,11 @@ def row_prefix(shape: int | Sequence[int]) -> Operator:
 
 
 def summed_area(shape: int | Sequence[int]) -> Operator:
-    """The summed-area table: each entry the sum of all cells above and to the left."""
+    """The summed-area table: each entry the sum of all cells above and to the left.
+
+    >>> summed_area((2, 2)).dense()[-1].tolist()
+    [1, 1, 1, 1]
+    """
     rows, columns = Grid(shape).plane
     return Kron(Prefix(rows), Prefix(columns))
 
@@ -145,6 +149,10 @@ class Blocks(Operator):
     ``labels``: the block of each cell. In a neighbourhood as wide as a block a move changes two
     cells and leads to a neighbouring block at most, so that coarse prefix sums stay cheap
     (Haney, Machanavajjhala, Ding 2015, the spanner of a line with longer moves).
+
+    >>> from onesided.linear import Prefix
+    >>> Blocks(Prefix(2), np.array([0, 0, 1])).dense().tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]]
     """
 
     def __init__(self, coarse: Operator, labels: Array) -> None:

@@ -22,7 +22,14 @@ _LEAST: Final = 1e-3
 
 
 class BinaryStrategy(NamedTuple):
-    """A strategy of zeros and ones and what it costs: eq. (5), per unit of noise."""
+    """A strategy of zeros and ones and what it costs: eq. (5), per unit of noise.
+
+    >>> from onesided.linear import Identity, moves_of
+    >>> from onesided.policy import addition_only
+    >>> found = list(every_binary_strategy(moves_of(addition_only(), 2), Identity(2)))
+    >>> min(one.error for one in found)
+    2.0
+    """
 
     matrix: Array
     sensitivity: int
@@ -35,6 +42,11 @@ def every_binary_strategy(moves: Moves, workload: Operator) -> Iterator[BinarySt
     ``error`` is ``sensitivity^2 * trace(Q (A'A)^-1 Q')``; times 2/ε² it is the sum of the
     queries' variances under Laplace noise. A row that is repeated is another strategy, which
     this does not list: on a line of four cells :func:`best_repeated` looks at those.
+
+    >>> from onesided.linear import Identity, moves_of
+    >>> from onesided.policy import addition_only
+    >>> len(list(every_binary_strategy(moves_of(addition_only(), 2), Identity(2))))
+    4
     """
     cells = whole(moves.cells, name="cells", least=1, most=_MOST_BINARY)
     steps = _steps(moves)
@@ -53,6 +65,11 @@ def best_repeated(moves: Moves, workload: Operator, most: int) -> BinaryStrategy
     """The best 0/1 strategy of at most ``most`` rows, repeated rows allowed.
 
     Errors: ParameterError for too many cells, or fewer rows than cells.
+
+    >>> from onesided.linear import Prefix, moves_of
+    >>> from onesided.policy import addition_only
+    >>> best_repeated(moves_of(addition_only(), 2), Prefix(2), 3).matrix.tolist()
+    [[0, 1], [1, 0]]
     """
     cells = whole(moves.cells, name="cells", least=1, most=_MOST_BINARY)
     steps, asked = _steps(moves), workload.dense().astype(float)
@@ -81,6 +98,12 @@ def optimised(moves: Moves, workload: Operator, *, start: Operator, rounds: int 
     The answer is never worse than ``start`` by that measure; it may be ``start`` itself.
     Errors: ParameterError above 256 cells or for a start with negative entries;
     MissingDependencyError without SciPy.
+
+    >>> from onesided.linear import Identity, Prefix, moves_of
+    >>> from onesided.policy import addition_only
+    >>> found = optimised(moves_of(addition_only(), 4), Prefix(4), start=Identity(4), rounds=5)
+    >>> found.shape[1], found.largest > 0
+    (4, True)
     """
     cells = whole(moves.cells, name="cells", least=2, most=_MOST_CELLS)
     rows = start.dense().astype(float)

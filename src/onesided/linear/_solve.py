@@ -46,6 +46,10 @@ def non_negative(strategy: Operator, noisy: Array) -> Array:
     delta-neighbourhood, section 5.5). Others by SciPy: exact active sets when small, L-BFGS-B
     when large.
     Errors: ParameterError unless there is one answer per row.
+
+    >>> from onesided.linear import Identity
+    >>> non_negative(Identity(3), np.array([4.0, -2.0, 1.0])).tolist()
+    [4.0, 0.0, 1.0]
     """
     answers = _one_per_row(strategy, noisy)
     if isinstance(strategy, Identity):
@@ -80,6 +84,15 @@ def check_spans(strategy: Operator, workload: Operator) -> None:
     A query of the workload with unlike weights is rebuilt from the strategy's rows; a set of
     queries that are not all spanned has no more than accidental weights where that works.
     Errors: ParameterError.
+
+    >>> from onesided.linear import Dense, Identity
+    >>> check_spans(Identity(2), Dense([[1, 1]]))
+    >>> check_spans(Dense([[1, 1]]), Identity(2))
+    Traceback (most recent call last):
+        ...
+    onesided.errors.ParameterError: The strategy does not span the workload: some query is no
+    combination of its rows. Hint: Add the cells themselves, for example with Stack([Identity(n),
+    ...]).
     """
     if strategy.shape[1] != workload.shape[1]:
         raise ParameterError(
@@ -149,6 +162,9 @@ def conjugate_gradients(
     None if 10,000 steps do not lead there. Lengths are summed by einsum: BLAS does so in threads,
     which wait for each other a thousand times as long as the sum takes where cores are busy. So
     SciPy's own, which not everybody has, takes as long on idle cores and five times on busy ones.
+
+    >>> conjugate_gradients(lambda x: 2 * x, np.array([2.0, 4.0]), close=1e-9).tolist()
+    [1.0, 2.0]
     """
     found, left, way = np.zeros_like(start), start.copy(), start.copy()
     size = first = _squared(left, left)

@@ -17,6 +17,10 @@ class Sweep(ABC):
     """Some pairs of cells. ``both_ways``: each pair is a move in both directions.
 
     plane: the rows and columns in which pairs are a window around each cell, if they are.
+
+    >>> sweep = Window(1, 4, [1])
+    >>> sweep.both_ways, sweep.plane, isinstance(sweep.near(), Sweep)
+    (True, (1, 4), True)
     """
 
     both_ways: bool = True
@@ -41,7 +45,12 @@ class Sweep(ABC):
 
 
 class Listed(Sweep):
-    """Pairs given one by one, each a move from the first to the second only."""
+    """Pairs given one by one, each a move from the first to the second only.
+
+    >>> pairs = Listed(np.array([0, 1]), np.array([1, 2]))
+    >>> pairs.count, [(a.tolist(), b.tolist()) for a, b in pairs.blocks()]
+    (2, [([0, 1], [1, 2])])
+    """
 
     both_ways = False
 
@@ -58,7 +67,11 @@ class Listed(Sweep):
 
 
 class Window(Sweep):
-    """On a grid, cells ``dr`` rows apart are near if at most ``widths[dr]`` columns apart."""
+    """On a grid, cells ``dr`` rows apart are near if at most ``widths[dr]`` columns apart.
+
+    >>> [(a.tolist(), b.tolist()) for a, b in Window(1, 3, [1]).blocks()]
+    [([0, 1], [1, 2])]
+    """
 
     def __init__(self, rows: int, columns: int, widths: list[int]) -> None:
         self.rows, self.columns = rows, columns

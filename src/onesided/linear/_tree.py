@@ -19,6 +19,9 @@ def tree_sums(cells: IntArray, branching: int) -> list[IntArray]:
     """Per level, from the cells up to the one total, the sum of each node, exactly.
 
     A node has the next ``branching`` nodes of the level below; the last may have fewer.
+
+    >>> [level.tolist() for level in tree_sums(np.array([1, 2, 3]), 2)]
+    [[1, 2, 3], [3, 3], [6]]
     """
     fan = whole(branching, name="branching", least=2, most=2**20)
     levels = [np.asarray(cells)]
@@ -38,6 +41,10 @@ def consistent(
     Every total of the answer is the sum of its cells. Source: Hay, Rastogi, Miklau and Suciu
     2010, Theorem 3, here for any variance per level and nodes with fewer children.
     Errors: ParameterError for variances that are negative, not numbers, or of the wrong number.
+
+    >>> levels = [np.array([1.0, 2.0]), np.array([5.0])]
+    >>> consistent(levels, [1.0, 0.0], branching=2).tolist()
+    [2.0, 3.0]
     """
     _refuse(levels, variances)
     best = np.asarray(levels[0], dtype=np.float64)

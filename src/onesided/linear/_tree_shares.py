@@ -74,6 +74,9 @@ def best_branching(edges: IntArray) -> int:
     """The branching whose tree predicts the least error over all ranges of cells.
 
     One of 2, 4, ..., 64, or one that makes a full tree of one to eight levels.
+
+    >>> best_branching(np.arange(17)) >= 2
+    True
     """
     nodes = max(2, int(edges.size) - 1)
     full = {_root(nodes, height) for height in range(1, _MOST_LEVELS + 1)}

@@ -96,7 +96,12 @@ class Ranges(ZeroOne):
 
 
 def thinned(workload: Operator, most: int) -> Operator:
-    """At most so many of the queries, evenly spread."""
+    """At most so many of the queries, evenly spread.
+
+    >>> from onesided.linear import Identity
+    >>> thinned(Identity(100), 5).shape
+    (5, 100)
+    """
     queries = workload.shape[0]
     if queries <= most:
         return workload

@@ -38,5 +38,9 @@ def refuse_collated(native: Any, names: Sequence[str]) -> None:
 
 
 def quoted(name: str) -> str:
-    """A column's name as SQL text takes it."""
+    """A column's name as SQL text takes it.
+
+    >>> print(quoted('the "best" column'))
+    "the ""best"" column"
+    """
     return '"' + name.replace('"', '""') + '"'
