@@ -29,11 +29,11 @@ def some_csv(dice):
 def by_the_book(text, heading):
     """Rows below the heading as Python's strict reader has them; empty lines are no rows.
 
-    DuckDB passes over one empty field too many at the end of a line.
+    DuckDB passes over empty fields too many at the end of a line.
     """
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=heading.delimiter, strict=True)
     rows, width = [row for row in lines if row][1:], len(heading.names)
-    cut = [row[:width] if len(row) == width + 1 and not row[-1] else row for row in rows]
+    cut = [row[:width] if not any(row[width:]) else row for row in rows]
     return [tuple(field or None for field in row) for row in cut]
 
 

@@ -46,7 +46,7 @@ def reading(*tables: Sequence[Path]) -> Iterator[tuple[duckdb.DuckDBPyRelation, 
             [_part(path, folder / f"{i}-{j}{path.suffix.lower()}") for j, path in enumerate(group)]
             for i, group in enumerate(tables)
         ]
-        with _engine(folder) as connection:
+        with _engine(folder, [part.path for group in groups for part in group]) as connection:
             yield tuple(_table(connection, parts, f"file_{i}") for i, parts in enumerate(groups))
 
 
@@ -82,18 +82,26 @@ def fixed_part(pattern: str) -> Path:
 
 
 @contextmanager
-def _engine(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB of its own, which fetches no extensions and spills rows into this folder alone.
+def _engine(folder: Path, files: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB of its own, which opens these files and no others, and spills into this folder.
 
-    Its access to files stays on: the session lays small public tables beside these, and DuckDB
-    finds those by the same permission. No text of a user's reaches it: names are ours.
+    It finds no variable of Python's, fetches no extension, and cannot be told otherwise later.
     """
     settings: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(folder / "spill"),
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
+        "python_enable_replacements": "false",
     }
     with duckdb.connect(config=settings) as connection:
+        # DuckDB takes a backslash in a path for a slash, and then knows no such file.
+        odd = [path.parent for path in files if "\\" in str(path)]
+        known = ", ".join(_literal(str(path)) for path in files)
+        inside = ", ".join(_literal(str(path)) for path in (folder.resolve(), *odd))
+        connection.execute(f"SET allowed_paths = [{known}]")
+        connection.execute(f"SET allowed_directories = [{inside}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
         yield connection
 
 

@@ -86,7 +86,6 @@ def _by_duckdb(columns: dict[str, list[Any]], path: Path) -> None:
     import duckdb  # noqa: PLC0415 - optional
     import numpy as np  # noqa: PLC0415 - with DuckDB alone
 
-    onesided_release = {name: np.array(values) for name, values in columns.items()}
-    with duckdb.connect() as connection:
-        connection.sql("SELECT * FROM onesided_release").write_parquet(os.fspath(path))
-    del onesided_release
+    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+        connection.register("release", {n: np.array(values) for n, values in columns.items()})
+        connection.table("release").write_parquet(os.fspath(path))

@@ -10,7 +10,7 @@ import narwhals as nw
 
 from onesided.engine.duckdb._arrow import restored
 from onesided.engine.duckdb._pandas import as_pandas
-from onesided.engine.duckdb._text import quoted
+from onesided.engine.duckdb._text import handed_over, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,12 +38,10 @@ class RelationCaller(Caller):
         return lazy
 
     def sample(self, table: pa.Table) -> Any:
-        onesided_sample = table  # noqa: F841 - DuckDB finds it by its name
         kinds = ("VARCHAR" if kind.id == "enum" else kind for kind in self._native.types)
         columns = zip(self._native.columns, kinds, strict=True)
         wanted = ", ".join(f"CAST({quoted(c)} AS {kind}) AS {quoted(c)}" for c, kind in columns)
-        text = f"SELECT {wanted} FROM onesided_sample"  # noqa: S608 - quoted, and of its own schema
-        return self._native.query("onesided_rows", text)
+        return handed_over(self._native, table).project(wanted)
 
 
 class ArrowCaller(Caller):

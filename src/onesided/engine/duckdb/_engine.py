@@ -16,7 +16,7 @@ from onesided.engine.duckdb._callers import ArrowCaller, Caller, PandasCaller, R
 from onesided.engine.duckdb._pandas import as_arrow
 from onesided.engine.duckdb._plan import refuse_unrepeatable
 from onesided.engine.duckdb._rows import DuckDBRows
-from onesided.engine.duckdb._text import quoted, refuse_collated
+from onesided.engine.duckdb._text import handed_over, quoted, refuse_collated, spelt
 from onesided.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -101,9 +101,10 @@ class DuckDBEngine(Engine):
 
     def relation(self, arrays: Any) -> Any:
         """Public arrays, or an Arrow table, as a relation on the same connection."""
+        if self._connection is None and isinstance(arrays, dict):
+            return self.native.query("onesided_data", spelt(arrays))
         if self._connection is None:
-            onesided_small = arrays  # noqa: F841 - DuckDB finds it by its name
-            return self.native.query("onesided_data", "SELECT * FROM onesided_small").select("*")
+            return handed_over(self.native, arrays)
         import pyarrow as pa  # noqa: PLC0415 - the caller's table came by it
 
         table = pa.table(arrays) if isinstance(arrays, dict) else arrays

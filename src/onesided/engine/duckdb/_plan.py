@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from onesided.engine.duckdb._functions import AGGREGATES, steady, unsteady
 from onesided.errors import DataError, first_line
 
 _STEPS: Final = frozenset(
@@ -57,16 +58,6 @@ _FACTS: Final = frozenset(
         "Aggregates",
     ]
 )
-_AGGREGATES: Final = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    count count_star sum sum_no_overflow min max avg mean bool_and bool_or bit_and bit_or
-    bit_xor median quantile quantile_cont quantile_disc stddev stddev_pop stddev_samp variance
-    var_pop var_samp
-    """,
-    )
-)
 # How expressions are printed that are no functions.
 _WORDS: Final = frozenset(
     re.findall(
@@ -77,6 +68,8 @@ _WORDS: Final = frozenset(
     """,
     )
 )
+# Scans of what Python handed over, which may be a reader that can be read once.
+_STREAMS: Final = frozenset(["PYTHON_ARROW_SCAN", "ARROW_SCAN"])
 _TEXT: Final = re.compile(r"'(?:[^']|'')*'")
 _CALL: Final = re.compile(r"([A-Za-z_]\w*)\"?\s*\(")
 _TYPES: Final = re.compile(r"\b(?:DECIMAL|STRUCT|MAP|ENUM|UNION|VARCHAR)\(", re.IGNORECASE)
@@ -88,19 +81,22 @@ def refuse_unrepeatable(native: Any) -> None:
         ((_, text),) = native.query(
             "onesided_rows", "EXPLAIN (FORMAT json) SELECT * FROM onesided_rows"
         ).fetchall()
+        steps = list(_steps(json.loads(text)))
+        cause = next((found for step in steps if (found := _changing(native, step))), None)
+        cause = cause or unsteady(native)
     except Exception as error:
         raise DataError(
             f"The table could not be read: {first_line(error)}",
             hint="The relation's own tables or files may be gone.",
         ) from error
-    for step in _steps(json.loads(text)):
-        cause = _changing(native, step)
-        if cause:
-            raise DataError(
-                f"This relation is computed by {cause}, which can give other rows each time.",
-                hint="A question reads the table more than once. Write it to a table first, "
-                "with CREATE TABLE ... AS.",
-            )
+    if cause is None and any(step["name"].strip() in _STREAMS for step in steps):
+        cause = _read_once(native)
+    if cause:
+        raise DataError(
+            f"This relation is computed by {cause}, which can give other rows each time.",
+            hint="A question reads the table more than once. Write it to a table first, "
+            "with CREATE TABLE ... AS.",
+        )
 
 
 def _steps(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -119,9 +115,9 @@ def _changing(native: Any, step: dict[str, Any]) -> str | None:
             return f"{name} with {fact}"
         parts = told if isinstance(told, list) else [told]
         calls = {call for part in parts for call in _calls(str(part))}
-        known = _steady(native, calls, aggregates=fact == "Aggregates")
+        known = steady(native, calls) | (AGGREGATES if fact == "Aggregates" else set())
         unknown = calls - _WORDS - known
-        if unknown:
+        if unknown and name != "WINDOW":  # of windows the text tells
             return f"{min(unknown)}()"
     return None
 
@@ -131,15 +127,11 @@ def _calls(text: str) -> set[str]:
     return {call.lower() for call in _CALL.findall(bare) if not call.startswith("__internal_")}
 
 
-def _steady(native: Any, calls: set[str], *, aggregates: bool) -> set[str]:
-    """Those functions that go by what they are given, and not by the order in which it comes."""
-    if not calls:
-        return set()
-    listed = ", ".join(f"'{call}'" for call in sorted(calls))
-    text = (
-        "SELECT function_name FROM duckdb_functions() "  # noqa: S608 - words of letters alone
-        f"WHERE function_name IN ({listed}) GROUP BY 1 HAVING bool_and(stability = 'CONSISTENT' "
-        f"AND function_type <> 'aggregate')"
-    )
-    steady = {row[0] for row in native.query("onesided_rows", text).fetchall()}
-    return steady | _AGGREGATES if aggregates else steady
+def _read_once(native: Any) -> str | None:
+    """Whether an Arrow reader among the sources is used up by a first look."""
+    try:
+        for _ in range(2):
+            native.query("onesided_rows", "SELECT 1 FROM onesided_rows LIMIT 1").fetchall()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the table cannot be read twice
+        return f"a source that cannot be read twice ({first_line(error)})"
+    return None

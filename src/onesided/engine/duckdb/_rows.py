@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.engine._protocol import KIND
+from onesided.engine._reading import BEFORE, reading
 from onesided.engine._rows import BATCH, Kinds, Rows, unclean
 from onesided.engine._subject import Subject
 from onesided.engine.duckdb._callers import Caller
 from onesided.engine.duckdb._text import quoted
+from onesided.errors import DataError
 from onesided.noise import BoolArray
 
 # A byte for each number up to so many times the units takes less memory than their rows.
@@ -50,6 +53,23 @@ class DuckDBRows(Rows):
                 raise unclean(name, kind, "VARCHAR")
             if "ENUM(" in kind and dtype.id != "enum":
                 raise unclean(name, "ENUM in a nested type", "VARCHAR")
+        self._try_the_connection()
+
+    def _try_the_connection(self) -> None:
+        """The sample goes back to the caller's connection: that it can is found before the charge.
+
+        Errors: DataError for one that finds no table of Python's, or another one in its place.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
+
+        mark = secrets.token_hex(8)
+        with reading():
+            found = _reader(self._beside(pa.table({_CHOSEN: [mark]}))).read_all().to_pylist()
+        if found != [{_CHOSEN: mark}]:
+            raise DataError(
+                "The connection of this relation has a table called onesided_small.",
+                hint=f"Rename it: names that begin with onesided_ are ours. {BEFORE}",
+            )
 
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
         import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out

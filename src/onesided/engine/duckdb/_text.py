@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from onesided.errors import DataError
 
@@ -37,6 +42,11 @@ def refuse_collated(native: Any, names: Sequence[str]) -> None:
             )
 
 
+def literal(text: str) -> str:
+    """A text as SQL text takes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def quoted(name: str) -> str:
     """A column's name as SQL text takes it.
 
@@ -44,3 +54,43 @@ def quoted(name: str) -> str:
     "the ""best"" column"
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+def spelt(columns: Mapping[str, NDArray[Any]]) -> str:
+    """Public values as a query, which needs nothing of the connection that it runs on."""
+    lists, casts = [], []
+    for place, (name, column) in enumerate(columns.items()):
+        values = column.tolist()
+        words = json.dumps([None if value is None else _word(value) for value in values])
+        lists.append(f"unnest(from_json({literal(words)}, '[\"VARCHAR\"]')) AS c{place}")
+        casts.append(f"CAST(c{place} AS {_type_of(values)}) AS {quoted(name)}")
+    return f"SELECT {', '.join(casts)} FROM (SELECT {', '.join(lists)})"  # noqa: S608 - literals
+
+
+def handed_over(native: Any, table: Any) -> Any:
+    """An Arrow table on the connection of a caller's relation, which must let Python's be found."""
+    onesided_small = table  # noqa: F841 - DuckDB finds it by its name
+    return native.query("onesided_data", "SELECT * FROM onesided_small").select("*")
+
+
+_KINDS: Final = (
+    (bool, "BOOLEAN"),
+    (int, "HUGEINT"),
+    (float, "DOUBLE"),
+    (dt.datetime, "TIMESTAMP"),
+    (dt.date, "DATE"),
+)
+
+
+def _type_of(values: Sequence[Any]) -> str:
+    first: Any = next((value for value in values if value is not None), "")
+    kind = next((name for made, name in _KINDS if isinstance(first, made)), "VARCHAR")
+    if kind == "HUGEINT" and all(value is None or abs(value) < 2**63 for value in values):
+        return "BIGINT"
+    zoned = kind == "TIMESTAMP" and first.tzinfo is not None
+    return "TIMESTAMP WITH TIME ZONE" if zoned else kind
+
+
+def _word(value: Any) -> str:
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, str) else str(plain)
