@@ -15,6 +15,7 @@ from onesided.errors import DataError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import Correction, Counts
 from onesided.mechanism._paid import count_moves, paid_loss, paid_rate
+from onesided.mechanism._selected import without_false
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
 
@@ -113,9 +114,19 @@ class TopK:
     def estimate(self, values: IntArray, *, correction: Correction = "mean") -> NDArray[Any]:
         """Values less the noise's mean or median, for less error; free of charge.
 
-        Selected values are likelier to be large than others; no correction removes that.
+        Selected values are likelier to be large than others; :meth:`shrunk` takes that out.
         """
         return Counts(self.upper_rate, INFINITE, correction=correction).estimate(values)
+
+    def shrunk(self, values: IntArray, *, candidates: int) -> NDArray[np.float64]:
+        """Values less the noise's mean, times the chance that they are not noise alone; free.
+
+        values: as released, largest first. candidates: how many counts there were to select from.
+        Where counts stand out of the noise it is the mean that is taken out, and no more.
+        Errors: ParameterError for fewer candidates than values.
+        """
+        number = whole(candidates, name="candidates", least=max(int(np.size(values)), 1))
+        return without_false(values, number, self.upper_rate)
 
 
 def largest(noisy: IntArray, k: int, *, noise: Noise) -> IntArray:

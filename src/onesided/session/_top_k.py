@@ -67,6 +67,7 @@ class TopK(Grouped):
                 keys=groups.keys.part(found.indices),
                 upper=found.values,
                 mechanism=mechanism,
+                candidates=groups.keys.size,
                 lower=self._lower(mechanism, found, groups.keys.size),
                 confidence=self.confidence,
                 **groups.published(context, plan, entry),
@@ -86,7 +87,9 @@ class TopK(Grouped):
 class TopKRelease(Release):
     """The largest groups, largest noisy count first. Everything here is public.
 
-    keys: the selected groups. upper: a certain upper bound for each. lower: where a confidence was
+    keys: the selected groups. upper: a certain upper bound for each. candidates: how many groups
+    there were to select from; ``estimate`` is drawn towards 0 where noise alone would have led so
+    many to such values. lower: where a confidence was
     asked for, lower bounds that hold all at once with it, whichever groups are selected. What is
     not selected is not said to be smaller.
 
@@ -103,6 +106,7 @@ class TopKRelease(Release):
     keys: PublicKeys
     upper: IntArray
     mechanism: Mechanism
+    candidates: int
     lower: IntArray | None = None
     confidence: Number | None = None
 
@@ -114,10 +118,9 @@ class TopKRelease(Release):
 
     @property
     def estimate(self) -> NDArray[Any]:
-        """The bounds less the noise's median, at least 0; too large where many small compete."""
-        centred = self.mechanism.estimate(self.upper, correction="median")
-        clipped: NDArray[Any] = np.maximum(centred, 0)
-        return clipped
+        """The bounds less the noise's mean, shrunk by how many are expected to be noise alone."""
+        found: NDArray[Any] = self.mechanism.shrunk(self.upper, candidates=self.candidates)
+        return found
 
     @property
     def interval(self) -> Interval:
