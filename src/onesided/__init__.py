@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from onesided.engine import cross
     from onesided.ledger import Ledger
     from onesided.monitor import Monitor
+    from onesided.schema import Schema, column
     from onesided.session import Count, Plan, Release, Session
     from onesided.verify import risk
 
@@ -29,10 +30,12 @@ _LATER = {
     "Monitor": "onesided.monitor",
     "Plan": "onesided.session",
     "Release": "onesided.session",
+    "Schema": "onesided.schema",
     "Session": "onesided.session",
     "accounting": "",
     "risk": "onesided.verify",
     "bounds": "",
+    "column": "onesided.schema",
     "cross": "onesided.engine",
     "linear": "",
     "session": "",
@@ -47,11 +50,13 @@ __all__ = [
     "Monitor",
     "Plan",
     "Release",
+    "Schema",
     "Session",
     "Shift",
     "__version__",
     "accounting",
     "bounds",
+    "column",
     "cross",
     "errors",
     "linear",

@@ -8,9 +8,9 @@ import random
 import pytest
 
 import onesided as od
-from onesided.cli._csv import heading_of
 from onesided.cli._tables import reading
 from onesided.errors import DataError, OnesidedError
+from onesided.schema import heading_of
 
 PIECES = [
     b"person", b"place", b"1", b"007", b"a", b"=1+1", b"\xc3\xa9", b"\xe9", b"\xff\xfe", b"\x00",

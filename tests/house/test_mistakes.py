@@ -167,8 +167,7 @@ class TestSessions:
             (lambda s: s.above(5, by="place", keys=["a"], epsilon=1), "'max_answers'"),
             (lambda s: s.at_most(5, by="place", keys=["a"]), "'epsilon'"),
             (lambda s: s.count(by="place", key=["a"], epsilon=1), "'key'"),
-            (lambda s: s.sum("person", epsilon=1), "'bounds'"),
-            (lambda s: s.median("person", epsilon=1), "'candidates'"),
+            (lambda s: s.sum("person", bounds=(0, 1)), "'epsilon'"),
         ],
     )
     def test_an_argument_that_is_missing_or_unknown_is_named_with_those_there_are(self, ask, says):
@@ -178,6 +177,19 @@ class TestSessions:
         assert "It needs" in caught.value.hint
         assert "by, keys" in caught.value.hint
         assert not asked.spent["present -> not present"]
+
+    @pytest.mark.parametrize(
+        ("ask", "says"),
+        [
+            (lambda s: s.sum("person", epsilon=1), "Within which bounds"),
+            (lambda s: s.median("person", epsilon=1), "Which candidates"),
+            (lambda s: s.histogram("person", epsilon=1), "Which bins"),
+        ],
+    )
+    def test_what_neither_question_nor_schema_says_is_asked_for(self, ask, says):
+        with pytest.raises(ParameterError, match=says) as caught:
+            ask(self.session())
+        assert "Pass " in caught.value.hint
 
     def test_who_names_a_bound_per_person_and_no_person_is_told(self):
         two = od.policy.presence(max_groups=2)

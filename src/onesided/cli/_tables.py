@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import duckdb
 
-from onesided.cli._csv import Heading, heading_of
 from onesided.errors import DataError, first_line
+from onesided.schema import Heading, heading_of
 from onesided.store import scratch
 
 SUFFIXES: Final = (".parquet", ".csv")

@@ -112,7 +112,11 @@ def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
     found = PublicKeys(tuple(by), arrays, len(arrays[0]) if arrays else 0)
     if any(len(array) != found.size for array in arrays):
         raise KeysError(
-            "The key columns differ in length.", hint="Give a value of each column for each key."
+            "The key columns differ in length: "
+            f"{', '.join(f'{n} has {len(a):,}' for n, a in zip(by, arrays, strict=True))}.",
+            hint="A mapping is a table, with a value of each column for each key. For every value "
+            "of one with every value of the others write keys=onesided.cross("
+            f"{', '.join(f'{name}=...' for name in by)}).",
         )
     if not found.size:
         raise KeysError("The list of keys is empty.", hint="Give at least one key.")

@@ -31,14 +31,20 @@ class Engine(ABC):
     """One table in its engine.
 
     frame: the rows, every column of a type that the gate knows; categories are decoded to their
-    values. refused: columns that may not be used, with what they hold. packs: whether whole
-    numbers packed into one are faster than columns of them.
+    values. refused: columns that may not be used, with what they hold. unread: one row, how many
+    texts of each column are not of their declared form; None where nothing was declared. packs:
+    whether whole numbers packed into one are faster than columns of them.
     """
 
     packs: ClassVar[bool] = True
 
     frame: Lazy
     refused: Mapping[str, str]
+    unread: Lazy | None = None
+
+    @abstractmethod
+    def read_as(self, kinds: Mapping[str, str]) -> None:
+        """Read columns of text as these declared types; what is not of its form is null."""
 
     def refuse_collated(self, names: Sequence[str]) -> None:  # noqa: B027 - few have collations
         """Refuse columns of text not compared byte by byte. Errors: DataError."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.engine._conditions import with_condition
+from onesided.engine._declared import declare
 from onesided.engine._first_groups import CODE, code_counts
 from onesided.engine._gate import enter
 from onesided.engine._keys import PublicKeys
@@ -22,6 +23,7 @@ from onesided.engine._reading import reading
 from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
+from onesided.schema import Schema
 
 __all__ = ["KIND", "LENGTH", "ORDER", "Lazy", "Table"]
 
@@ -31,14 +33,20 @@ _HOLDS: Final = "onesided_holds"
 class Table:
     """A caller's table behind a narwhals lazy frame; never holds rows of its own.
 
+    declared: a schema, by which columns of text are read. complete: it must fit all of them.
+
     >>> import polars as pl
     >>> table = Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]}))
     >>> table.height(), table.null_rows("person"), sorted(table.schema)
     (3, 1, ['age', 'person'])
     """
 
-    def __init__(self, data: object) -> None:
+    def __init__(
+        self, data: object, *, declared: Schema | None = None, complete: bool = True
+    ) -> None:
         self.engine = enter(data)
+        if declared is not None:
+            declare(self.engine, declared, complete=complete)
         self._frame: Lazy = self.engine.frame
         self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
 
@@ -114,6 +122,14 @@ class Table:
     def height(self) -> int:
         """How many rows there are."""
         return int(self.scalar(self._frame.select(nw.len().alias(LENGTH))))
+
+    def unreadable(self) -> dict[str, int]:
+        """How many texts of a column are not of their declared form, where some are. Secret."""
+        unread = self.engine.unread
+        if unread is None:
+            return {}
+        counts = self.arrays(unread)
+        return {name: int(count[0]) for name, count in counts.items() if len(count) and count[0]}
 
     def undecided_rows(self, rules: Sequence[Rule]) -> int:
         """How many rows some rule could not decide, and so counts as protected."""

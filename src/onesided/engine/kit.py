@@ -2,6 +2,7 @@
 
 from onesided.engine._first_groups import first_groups
 from onesided.engine._key_codes import LOWER, KeyCodes
+from onesided.engine._key_files import key_file
 from onesided.engine._keys import Key, check_types
 from onesided.engine._literal_frame import literal_frame
 from onesided.engine._protocol import LENGTH, Column, Lazy
@@ -25,6 +26,7 @@ __all__ = [
     "Samples",
     "check_types",
     "first_groups",
+    "key_file",
     "literal_frame",
     "look",
     "missing",

@@ -1,10 +1,13 @@
 """Public facts about a table, declared and never inferred from rows."""
 
+from onesided.schema._column import TYPES, Column, column, value_in
+from onesided.schema._heading import Heading, heading_of
 from onesided.schema._iso import (
     DAY,
     FIRST_DAY,
     LAST_DAY,
     PATTERNS,
+    UNITS,
     Value,
     clock_text,
     date_text,
@@ -12,6 +15,7 @@ from onesided.schema._iso import (
     read,
     value_of,
 )
+from onesided.schema._schema import Schema, schema_of
 from onesided.schema._types import (
     BOOLEAN,
     DATE,
@@ -42,14 +46,23 @@ __all__ = [
     "PATTERNS",
     "TEXT",
     "TIME",
+    "TYPES",
+    "UNITS",
+    "Column",
+    "Heading",
+    "Schema",
     "Type",
     "Value",
     "bits",
     "clock_text",
+    "column",
     "date_text",
+    "heading_of",
     "moment_text",
     "moment_type",
     "read",
+    "schema_of",
+    "value_in",
     "value_of",
     "whole",
 ]

@@ -21,13 +21,15 @@ FIRST_DAY: Final = dt.date(1, 1, 1).toordinal() - dt.date(1970, 1, 1).toordinal(
 LAST_DAY: Final = dt.date(9999, 12, 31).toordinal() - dt.date(1970, 1, 1).toordinal()
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 
-# RE2, which DuckDB uses, and Python read these patterns alike.
-_DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+# RE2, which DuckDB uses, Rust, Java and Python read these patterns alike. Capitals are listed:
+# where they are ignored, some take the long s for an s.
+_YEAR: Final = r"(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+_DATE: Final = rf"{_YEAR}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _CLOCK: Final = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?"
 _OFFSET: Final = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 PATTERNS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "boolean": r"(?i:true|false|1|0)",
+        "boolean": r"[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|1|0",
         "integer": r"[+-]?[0-9]{1,38}",
         "number": r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?",
         "date": _DATE,
@@ -35,7 +37,7 @@ PATTERNS: Final[Mapping[str, str]] = MappingProxyType(
         "datetime with zone": rf"{_DATE}[T ]{_CLOCK}{_OFFSET}",
         "time": _CLOCK,
         "duration": r"P([0-9]{1,7}D)?"
-        r"(T([0-9]{1,9}H)?([0-9]{1,11}M)?([0-9]{1,12}(\.[0-9]{1,6})?S)?)?",
+        r"(T([0-9]{1,8}H)?([0-9]{1,10}M)?([0-9]{1,12}(\.[0-9]{1,6})?S)?)?",
     }
 )
 _COMPILED: Final = {kind: re.compile(pattern) for kind, pattern in PATTERNS.items()}

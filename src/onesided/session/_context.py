@@ -12,6 +12,7 @@ from onesided.engine.kit import Lazy
 from onesided.errors import DataError, PolicyError
 from onesided.ledger import Account
 from onesided.policy import Policy, Predicate
+from onesided.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class QueryContext:
     unit: str | None
     table: Table
     account: Account
+    declared: Schema | None = None
 
     @property
     def schema(self) -> Mapping[str, nw.dtypes.DType]:

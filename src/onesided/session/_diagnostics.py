@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import TypeAlias
@@ -28,6 +29,8 @@ Inspected: TypeAlias = Grouped | RangeQuery
 class Diagnostics:
     """Facts about the real data for the curator's eyes. NOT for publication.
 
+    unreadable: how many texts of a column are not of the form that the schema declares.
+
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
     >>> policy = od.policy.presence(max_groups=2)
@@ -44,6 +47,7 @@ class Diagnostics:
     most_groups_of_a_unit: int
     values_outside_bounds: int = 0
     values_missing: int = 0
+    unreadable: Mapping[str, int] = field(default_factory=dict)
 
 
 def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
@@ -83,6 +87,7 @@ def _facts(context: QueryContext, groups: Groups, beyond: int, empty: int) -> Di
         most_groups_of_a_unit=largest,
         values_outside_bounds=beyond,
         values_missing=empty,
+        unreadable=table.unreadable(),
     )
 
 

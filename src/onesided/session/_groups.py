@@ -42,7 +42,8 @@ class Grouped:
 
     epsilon: loss per unit of edge weight, in nats.
     by: grouping column or columns; none takes everything as one group.
-    keys: the public groups: a list, series or table. Required with ``by``.
+    keys: the public groups: a list, series or table; of several columns also
+        :func:`onesided.cross`. None: those of the session's schema. Required with ``by``.
     max_groups: the most groups of one unit that the noise covers; the presence policy brings its
         own, the row needs none.
     on_excess: what happens to units in more groups. "keep" counts them whole (policies that

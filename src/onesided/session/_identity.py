@@ -55,6 +55,7 @@ def identity_of(
         "unit": context.unit,
         "noise": _short(plain(prepared.noise or prepared.plan.mechanism)),
         "charge": {edge: text(loss) for edge, loss in prepared.plan.charge.items()},
+        **({} if context.declared is None else {"schema": context.declared.identity}),
     }
 
 
@@ -70,11 +71,11 @@ def _told(one: Field[Any], question: Any, value: object) -> object:  # noqa: PLR
     kind = str(one.type)
     if kind == "Mechanism":
         return source_of(value)
-    if kind == "Number":
+    if kind in ("Number", "Number | None"):
         return plain(exact(value, name=one.name))
     if kind.startswith("str | Sequence[str]"):
         return list(names_of(value, name=one.name))  # type: ignore[arg-type] # it refuses others
-    if kind == "Sequence[Number]" and isinstance(value, Iterable):
+    if kind.startswith("Sequence[Number]") and isinstance(value, Iterable):
         return [plain(exact(part, name=one.name)) for part in value]
     if "ArrayLike" in kind and not isinstance(value, str | Operator):
         return plain(np.asarray(value))

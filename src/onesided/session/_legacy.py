@@ -31,6 +31,8 @@ def packed(
     payload: bytes, question: Any, prepared: PreparedQuery[Any, Any], context: QueryContext
 ) -> tuple[bool, Packed]:
     """Whether a stored answer of 0.1 answers this question, and its parts."""
+    if context.declared is not None:  # 0.1 knew no schemas
+        return False, ({}, {})
     try:
         stored = read_json(payload)
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
 from fractions import Fraction
@@ -14,7 +15,9 @@ from onesided.errors import ParameterError, PolicyError, called
 from onesided.ledger import Account, Ledger, Unit
 from onesided.noise import Noise
 from onesided.policy import Policy
+from onesided.schema import Schema, schema_of
 from onesided.session._above import Above, AtMost
+from onesided.session._completed import Completer
 from onesided.session._context import QueryContext
 from onesided.session._count import Count
 from onesided.session._diagnostics import Diagnostics, Inspected, inspected
@@ -40,6 +43,8 @@ class Session:
 
     data: Polars (eager or lazy), pandas, PyArrow, a DuckDB relation, or a Spark table.
     unit: the column that says whose row it is; None protects each row on its own.
+    schema: an :class:`onesided.Schema`, or a file of one. It brings the unit, says what columns of
+        text are read as, and gives questions the bounds and keys that they do not name.
     budget: the most ε that may ever be spent, per unit of edge weight.
     ledger: a file name, a database URL, an open Ledger, or None for one in memory that is
         forgotten when the process ends.
@@ -65,6 +70,7 @@ class Session:
         policy: Policy,
         budget: Number,
         unit: str | None = None,
+        schema: Schema | str | os.PathLike[str] | None = None,
         ledger: Any = None,
         further: bool = False,
         delta_budget: Number = 0,
@@ -76,9 +82,10 @@ class Session:
                 hint="Make one with onesided.policy, for example presence(max_groups=3).",
             )
         total = positive(budget, name="budget")
-        self.policy, self.unit = policy, unit
-        self._noise = noise
-        self._table = Table(data)
+        self.policy, self.schema = policy, schema_of(schema)
+        self.unit = unit = unit if self.schema is None else self.schema.unit_of(unit)
+        self._noise, self._completed = noise, Completer(self.schema)
+        self._table = Table(data, declared=self.schema)
         if unit is not None:
             self._table.require(unit)
             self._table.refuse_collated(unit)
@@ -158,7 +165,8 @@ class Session:
     def plan(self, question: Question[Any]) -> Plan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""
         seen = (self._account.remaining, self._account.delta_remaining)
-        return replace(self._prepared(question, self._context()).plan, seen=seen)
+        prepared = self._prepared(self._completed(question), self._context())
+        return replace(prepared.plan, seen=seen)
 
     def ask(self, question: Question[Result]) -> Result:
         """Answer ``question``; what every method named after a question does.
@@ -166,7 +174,7 @@ class Session:
         Order: everything is checked, the charge is recorded durably, then noise is drawn.
         Errors: BudgetExceededError (nothing drawn, nothing recorded), and those of bad input.
         """
-        context = self._context()
+        context, question = self._context(), self._completed(question)
         prepared = self._prepared(question, context)
         asked = asked_as(question, prepared, context)
         if question.id is not None:
@@ -189,6 +197,7 @@ class Session:
             detail={
                 **prepared.detail,
                 "unit": context.unit_name,
+                **({} if self.schema is None else {"schema": self.schema.identity}),
                 **({NOTE: prepared.plan.noise} if prepared.plan.noise else {}),
             },
             release_id=question.id,
@@ -231,7 +240,11 @@ class Session:
 
     def _context(self) -> QueryContext:
         return QueryContext(
-            policy=self.policy, unit=self.unit, table=self._table, account=self._account
+            policy=self.policy,
+            unit=self.unit,
+            table=self._table,
+            account=self._account,
+            declared=self.schema,
         )
 
     def __repr__(self) -> str:
@@ -244,4 +257,4 @@ class Session:
 
         question: one over public groups, bins or candidates. Errors: ParameterError for others.
         """
-        return inspected(self._context(), question)
+        return inspected(self._context(), self._completed(question))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -40,9 +41,10 @@ def read_json(written: str | bytes) -> object:
         raise ValueError("the text is too deep") from None
 
 
-def read_toml(written: str) -> dict[str, object]:
+def read_toml(written: str, *, number: Callable[[str], object] = float) -> dict[str, object]:
     """The table of TOML text that somebody else may have written.
 
+    number: what makes a number with a point of its digits.
     Errors: tomllib.TOMLDecodeError for what is no TOML; ValueError for what is too long, too wide
     or too deep to be ours.
 
@@ -57,7 +59,7 @@ def read_toml(written: str) -> dict[str, object]:
     if any(run.group().count(".") > _DEEPEST_KEY for run in _DOTTED.finditer(unquoted)):
         raise ValueError("the text has a key of too many parts")
     try:
-        return tomllib.loads(written)
+        return tomllib.loads(written, parse_float=number)
     except RecursionError:
         raise ValueError("the text is too deep") from None
     except tomllib.TOMLDecodeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -20,6 +20,10 @@ class Caller(ABC):
     """The form of the caller's own table."""
 
     @abstractmethod
+    def read_as(self, names: Iterable[str]) -> None:
+        """Forget the types of columns that are now read as others."""
+
+    @abstractmethod
     def answer(self, lazy: Any) -> Any:
         """A small public relation in the caller's form."""
 
@@ -32,7 +36,10 @@ class RelationCaller(Caller):
     """A DuckDB relation. An ENUM becomes text: its list would name values of suppressed rows."""
 
     def __init__(self, native: Any) -> None:
-        self._native = native
+        self._native, self._declared = native, frozenset[str]()
+
+    def read_as(self, names: Iterable[str]) -> None:
+        self._declared = frozenset(names)
 
     def answer(self, lazy: Any) -> Any:
         return lazy
@@ -40,7 +47,10 @@ class RelationCaller(Caller):
     def sample(self, table: pa.Table) -> Any:
         kinds = ("VARCHAR" if kind.id == "enum" else kind for kind in self._native.types)
         columns = zip(self._native.columns, kinds, strict=True)
-        wanted = ", ".join(f"CAST({quoted(c)} AS {kind}) AS {quoted(c)}" for c, kind in columns)
+        wanted = ", ".join(
+            quoted(c) if c in self._declared else f"CAST({quoted(c)} AS {kind}) AS {quoted(c)}"
+            for c, kind in columns
+        )
         return handed_over(self._native, table).project(wanted)
 
 
@@ -49,6 +59,10 @@ class ArrowCaller(Caller):
 
     def __init__(self, native: pa.Table) -> None:
         self._types = {field.name: field.type for field in native.schema}
+
+    def read_as(self, names: Iterable[str]) -> None:
+        for name in names:
+            del self._types[name]
 
     def answer(self, lazy: Any) -> Any:
         return _read(lazy)
@@ -61,8 +75,12 @@ class PandasCaller(Caller):
     """A pandas frame. Samples have a fresh index: the old one would number the gaps."""
 
     def __init__(self, native: Any) -> None:
-        self._types: Mapping[str, Any] = dict(native.dtypes)
+        self._types: dict[str, Any] = dict(native.dtypes)
         self._backed = any(type(kind).__name__ == "ArrowDtype" for kind in native.dtypes)
+
+    def read_as(self, names: Iterable[str]) -> None:
+        for name in names:
+            del self._types[name]
 
     def answer(self, lazy: Any) -> Any:
         if self._backed:

@@ -16,6 +16,7 @@ from onesided.engine.duckdb._callers import ArrowCaller, Caller, PandasCaller, R
 from onesided.engine.duckdb._pandas import as_arrow
 from onesided.engine.duckdb._plan import refuse_unrepeatable
 from onesided.engine.duckdb._rows import DuckDBRows
+from onesided.engine.duckdb._strict import strict
 from onesided.engine.duckdb._text import handed_over, quoted, refuse_collated, spelt
 from onesided.errors import MissingDependencyError
 
@@ -91,6 +92,17 @@ class DuckDBEngine(Engine):
             for name in native.columns
         )
         self.frame = nw.from_native(native.project(wanted))
+
+    def read_as(self, kinds: Mapping[str, str]) -> None:
+        before: Any = nw.to_native(self.frame)
+        values = {name: strict(name, kind) for name, kind in kinds.items() if kind != "text"}
+        columns = (
+            f"{values[n]} AS {quoted(n)}" if n in values else quoted(n) for n in before.columns
+        )
+        self.frame = nw.from_native(before.project(", ".join(columns)))
+        counts = (f"count({quoted(n)}) - count({v}) AS {quoted(n)}" for n, v in values.items())
+        self.unread = nw.from_native(before.aggregate(", ".join(counts)))
+        self.caller.read_as(values)
 
     def refuse_collated(self, names: Sequence[str]) -> None:
         refuse_collated(self.native, names)

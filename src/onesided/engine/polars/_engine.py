@@ -32,7 +32,22 @@ class PolarsEngine(Engine):
         listed = pl.selectors.categorical() | pl.selectors.enum()
         self.frame = nw.from_native(native.lazy().with_columns(listed.cast(pl.String)))
         schema = self.frame.collect_schema()
-        self.refused = {name: str(kind) for name, kind in schema.items() if _is_unknown(kind)}
+        self.refused = {n: str(self.types[n]) for n, kind in schema.items() if _is_unknown(kind)}
+
+    def read_as(self, kinds: Mapping[str, str]) -> None:
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        from onesided.engine.polars._strict import strict  # noqa: PLC0415 - as above
+
+        before: Any = nw.to_native(self.frame)
+        values = {
+            name: pl.col(name).cast(pl.String) if kind == "text" else strict(name, kind)
+            for name, kind in kinds.items()
+        }
+        self.frame = nw.from_native(before.with_columns(e.alias(n) for n, e in values.items()))
+        lost = ((pl.col(n).is_not_null() & e.is_null()).sum().alias(n) for n, e in values.items())
+        self.unread = nw.from_native(before.select(lost))
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in kinds}
 
     def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
         del like  # the join casts both sides

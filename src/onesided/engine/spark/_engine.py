@@ -35,6 +35,22 @@ class SparkEngine(Engine):
             if isinstance(kind, nw.Unknown)
         }
 
+    def read_as(self, kinds: Mapping[str, str]) -> None:
+        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
+
+        from onesided.engine.spark._strict import strict  # noqa: PLC0415 - as above
+
+        before, values = self.native, {}
+        for name, kind in kinds.items():
+            values[name] = sql.col(name).cast("string") if kind == "text" else strict(name, kind)
+        self.native = before.withColumns(values)
+        self.frame = nw.from_native(self.native)
+        lost = (sql.count(name) - sql.count(value) for name, value in values.items())
+        self.unread = nw.from_native(
+            before.select(*(one.alias(name) for name, one in zip(values, lost, strict=True)))
+        )
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in kinds}
+
     def distinct(self, frame: Lazy) -> Lazy:
         """Narwhals would number the rows in a window, which cannot be added up early."""
         return nw.from_native(nw.to_native(frame).distinct())  # type: ignore[no-any-return]

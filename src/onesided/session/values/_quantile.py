@@ -24,7 +24,7 @@ from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Confidence, Release
 from onesided.session._text import many
 from onesided.session.histograms._binned import Binned, with_bins
-from onesided.session.histograms._bins import BinEdges, edges_of
+from onesided.session.histograms._bins import MOST_BINS, BinEdges, edges_of
 from onesided.session.values._value import Missing
 
 Floats = NDArray[np.float64]
@@ -143,6 +143,7 @@ class Quantile(Grouped):
     column: a column of numbers, one value per unit (see ``on_excess`` for units with more).
     q: 1/2 is the median, 0 the smallest and 1 the largest value.
     candidates: at least one number, in rising order, from public knowledge: only they are told.
+        None: each value of the grid that the session's schema declares.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
     confidence: with which a group's bounds hold all at once, where they are not certain; with
         simultaneous=True, those of all groups.
@@ -158,7 +159,7 @@ class Quantile(Grouped):
 
     column: str
     q: Number = Fraction(1, 2)
-    candidates: Sequence[Number] = field(kw_only=True)
+    candidates: Sequence[Number] | None = field(default=None, kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
@@ -208,6 +209,13 @@ class Quantile(Grouped):
 
     def binned(self, context: QueryContext) -> Binned:
         """The question over groups alone, with the runs between candidates among them."""
+        if self.candidates is None:
+            raise ParameterError(
+                f"Which candidates for values of {self.column!r}?",
+                hint="Pass candidates=, numbers in rising order from public knowledge; or declare "
+                f"bounds and a step in a schema, of at most {MOST_BINS:,} values.",
+                column=self.column,
+            )
         points = edges_of(self.candidates, name="candidates")
         if not points:
             raise ParameterError("There are no candidates.", hint="Give at least one number.")

@@ -32,8 +32,8 @@ class Valued(Grouped):
 
     column: the numbers. A unit's value in a group is the sum over its rows there.
     bounds: ``(lowest, highest)``, public. Each row's value, and then each unit's, is clipped to
-        them.
-    step: the grid that values are rounded to; the bounds must lie on it.
+        them. None: those of the session's schema.
+    step: the grid that values are rounded to; the bounds must lie on it. None: the schema's, or 1.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
     confidence: how often an interval holds, for each group on its own; with simultaneous=True, for
         all groups at once. What it may miss is split over the sides that are not certain.
@@ -41,8 +41,8 @@ class Valued(Grouped):
     """
 
     column: str
-    bounds: Sequence[Number] = field(kw_only=True)
-    step: Number = field(default=1, kw_only=True)
+    bounds: Sequence[Number] | None = field(default=None, kw_only=True)
+    step: Number | None = field(default=None, kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
@@ -56,10 +56,17 @@ class Valued(Grouped):
                 hint="Group by another column, or count by this one.",
                 column=self.column,
             )
+        if self.bounds is None:
+            raise ParameterError(
+                f"Within which bounds are the values of {self.column!r}?",
+                hint="Pass bounds=(lowest, highest) from public knowledge, or declare them in a "
+                "schema; values beyond are clipped to them.",
+                column=self.column,
+            )
         return value_of(
             self.column,
             bounds=self.bounds,
-            step=self.step,
+            step=1 if self.step is None else self.step,
             missing=self.missing,
             schema=context.schema,
         )

@@ -18,19 +18,27 @@ _CHUNK: Final = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A CSV file's columns, in order, and what stands between them."""
+    """A CSV file's columns, in order, and what stands between them.
+
+    >>> Heading(("person", "place"), ",").names
+    ('person', 'place')
+    """
 
     names: tuple[str, ...]
     delimiter: str
 
 
 def heading_of(path: Path) -> Heading:
-    """The heading of a file that is UTF-8 from end to end.
+    r"""The heading of a file that is UTF-8 from end to end.
 
     The first line alone tells which of comma, semicolon, bar and tab separates columns.
     Errors: DataError naming the byte that is not UTF-8, or what is wrong with the first line.
+
+    >>> _ = Path("visits.csv").write_text("person;place\n1;a\n")
+    >>> heading_of(Path("visits.csv"))
+    Heading(names=('person', 'place'), delimiter=';')
     """
-    refuse_other_encoding(path)
+    _refuse_other_encoding(path)
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = _first_record(file.read(_LONGEST))
     if len(line) == _LONGEST:
@@ -90,7 +98,7 @@ def _unclear(path: Path, why: str) -> DataError:
     )
 
 
-def refuse_other_encoding(path: Path) -> None:
+def _refuse_other_encoding(path: Path) -> None:
     """Errors: DataError naming the first byte that is not UTF-8, and its place."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     start = lines = 0  # of this piece; ends of lines before it

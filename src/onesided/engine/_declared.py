@@ -1,0 +1,66 @@
+"""A table as a schema declares it: typed columns must be of their types, text is read as them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import narwhals as nw
+
+from onesided.engine._protocol import Engine
+from onesided.errors import SchemaError, UnknownColumnError
+from onesided.schema import Schema
+
+# What engines call a column that holds nothing at all.
+_NOTHING: Final = ("Null", "void")
+
+
+def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> None:
+    """Read the engine's text as ``schema`` declares it. Looks at no row.
+
+    complete: every declared column must be there.
+    Errors: UnknownColumnError; SchemaError where a typed column is of another type.
+    """
+    held = dict(engine.frame.collect_schema())
+    texts = {}
+    for name, column in schema.columns.items():
+        dtype, refused = held.get(name), engine.refused.get(name)
+        if dtype is None and refused is None:
+            if complete:
+                raise UnknownColumnError(
+                    f"The schema declares a column {name!r}, which the table has not.",
+                    hint=f"Its columns are {', '.join(list(held)[:50])}.",
+                    column=name,
+                )
+        elif refused in _NOTHING or (refused is None and isinstance(dtype, nw.String)):
+            if column.type != "text" or refused:
+                texts[name] = column.type
+        elif refused is not None or dtype is None or not _holds(dtype, column.type):
+            raise SchemaError(
+                f"The schema declares {name!r} as {column.type}, but the table holds "
+                f"{refused or dtype}.",
+                hint="Correct the schema, or cast the column: only text is read as what a schema "
+                "says.",
+                column=name,
+            )
+    if texts:
+        engine.read_as(texts)
+
+
+def _holds(dtype: nw.dtypes.DType, kind: str) -> bool:
+    """Whether a typed column is of a declared type."""
+    if isinstance(dtype, nw.Datetime):
+        return kind == ("datetime with zone" if dtype.time_zone is not None else "datetime")
+    if kind == "number":
+        return dtype.is_float() or dtype.is_decimal()
+    plain: Mapping[str, type[nw.dtypes.DType]] = {
+        "boolean": nw.Boolean,
+        "date": nw.Date,
+        "time": nw.Time,
+        "duration": nw.Duration,
+    }
+    return (
+        dtype.is_integer()
+        if kind == "integer"
+        else kind in plain and isinstance(dtype, plain[kind])
+    )

@@ -1,0 +1,87 @@
+"""Text as declared types in Polars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import add
+from typing import Final
+
+import polars as pl
+
+from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS
+
+_MINUTE: Final = 60_000_000
+
+
+def strict(name: str, kind: str) -> pl.Expr:
+    """A column of text read as ``kind``; null for what is not of its form."""
+    text = pl.col(name).cast(pl.String)
+    formed = pl.when(text.str.contains(rf"\A(?:{PATTERNS[kind]})\z")).then(text)
+    return _READERS[kind](formed)
+
+
+def _boolean(text: pl.Expr) -> pl.Expr:
+    return text.str.to_lowercase().is_in(["true", "1"])
+
+
+def _number(text: pl.Expr) -> pl.Expr:
+    found = text.cast(pl.Float64, strict=False)
+    return pl.when(found.is_finite()).then(found)
+
+
+def _date(text: pl.Expr) -> pl.Expr:
+    return text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+
+
+def _whole(text: pl.Expr) -> pl.Expr:
+    return text.cast(pl.Int64, strict=False).fill_null(0)
+
+
+def _clock(text: pl.Expr) -> pl.Expr:
+    """Microseconds since midnight, of the first time of day in the text."""
+    hours = _whole(text.str.extract(r"([0-9]{2}):")) * (60 * _MINUTE)
+    minutes = _whole(text.str.extract(r"[0-9]{2}:([0-9]{2})")) * _MINUTE
+    seconds = _whole(text.str.extract(r":[0-9]{2}:([0-9]{2})")) * 1_000_000
+    return hours + minutes + seconds + _fraction(text)
+
+
+def _fraction(text: pl.Expr) -> pl.Expr:
+    return _whole(text.str.extract(r"\.([0-9]{1,6})").str.pad_end(6, "0"))
+
+
+def _micros(text: pl.Expr) -> pl.Expr:
+    return _date(text).cast(pl.Int32).cast(pl.Int64) * DAY + _clock(text)
+
+
+def _instant(text: pl.Expr) -> pl.Expr:
+    offset = text.str.extract(r"[+-]([0-9]{2}:[0-9]{2})\z")
+    away = _clock(offset).fill_null(0)
+    west = text.str.contains(r"-[0-9]{2}:[0-9]{2}\z")
+    found = _micros(text) + pl.when(west).then(away).otherwise(-away)
+    inside = found.is_between(FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1)
+    return pl.when(inside).then(found).cast(pl.Datetime("us", "UTC"))
+
+
+def _time(text: pl.Expr) -> pl.Expr:
+    return pl.when(text.is_not_null()).then(_clock(text) * 1000).cast(pl.Time)
+
+
+def _duration(text: pl.Expr) -> pl.Expr:
+    """Whole microseconds: days have 24 hours."""
+    parts = [_whole(text.str.extract(rf"([0-9]+){unit}")) * UNITS[unit] for unit in "DHM"]
+    seconds = _whole(text.str.extract(r"([0-9]+)(?:\.[0-9]+)?S")) * UNITS["S"]
+    empty = text.str.ends_with("T") | (text == "P")
+    return pl.when(~empty).then(reduce(add, [*parts, seconds, _fraction(text)]))
+
+
+_READERS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
+    "boolean": _boolean,
+    "integer": lambda text: text.cast(pl.Int64, strict=False),
+    "number": _number,
+    "date": _date,
+    "datetime": lambda text: _micros(text).cast(pl.Datetime("us")),
+    "datetime with zone": _instant,
+    "time": _time,
+    "duration": _duration,
+}

@@ -1,0 +1,301 @@
+"""What is publicly known of one column: its type, bounds, grid and keys."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from onesided._numbers import Number, exact, positive, text
+from onesided.errors import ParameterError, SchemaError
+from onesided.schema._iso import read
+from onesided.schema._types import KINDS
+from onesided.store import plain_text
+
+Known: TypeAlias = bool | int | str | Fraction | dt.date | dt.datetime
+TYPES: Final = (*KINDS[: KINDS.index("datetime") + 1], "datetime with zone", "time", "duration")
+MOST_KEYS: Final = 10**5
+_NUMERIC: Final = ("integer", "number")
+_ORDERED: Final = (*_NUMERIC, "date", "datetime", "datetime with zone")
+_GROUPS: Final = ("text", "boolean", "integer", "date", "datetime", "datetime with zone")
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are the columns' own
+_SHOWN: Final = 60
+_MOST_DIGITS: Final = 400
+_MOST_BITS: Final = 1_100  # more than floats hold
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What is publicly known of a column, whoever is in the table; made by :func:`column`.
+
+    type: "text", "boolean", "integer", "number", "date", "datetime", "datetime with zone", "time"
+        or "duration".
+    bounds: lowest and highest value; questions clip to them and nothing trusts them. None: unknown.
+    step: the grid that numbers are rounded to. keys: the groups to speak of, or the name of a file
+    of them. about: what the column means, in plain words.
+
+    >>> column("integer", bounds=(0, 110), step=1).bounds
+    (Fraction(0, 1), Fraction(110, 1))
+    """
+
+    type: str
+    bounds: tuple[Any, Any] | None = None
+    step: Fraction | None = None
+    keys: tuple[Known, ...] | str | None = None
+    about: str = ""
+
+
+def column(
+    type: str,  # noqa: A002 - the word for it
+    *,
+    bounds: Iterable[Number | dt.date | str] | None = None,
+    step: Number | None = None,
+    keys: Iterable[object] | str | os.PathLike[str] | None = None,
+    about: str = "",
+) -> Column:
+    """Declare a column; see :class:`Column`.
+
+    keys: a list of values, or the name of a .csv or .parquet file with a column of this name.
+    Errors: SchemaError with the value that does not fit, ``values["key"]`` saying which field.
+
+    >>> column("text", keys=["gym", "bar"]).keys
+    ('gym', 'bar')
+    """
+    if not isinstance(type, str) or type not in TYPES:
+        raise _wrong(
+            f"There is no type {shortened(type)}.", f"The types are {', '.join(TYPES)}.", "type"
+        )
+    if not isinstance(about, str):
+        raise _wrong(f"about= must be text, got {shortened(about)}.", "Say what it is.", "about")
+    grid = None if step is None else _step(type, step)
+    ends = None if bounds is None else _bounds(type, bounds, grid)
+    return Column(
+        type, ends, grid, None if keys is None else _keys(type, keys), _plain(about, "about")
+    )
+
+
+def shortened(value: object) -> str:
+    """A value for an error, of bearable length."""
+    try:
+        told = repr(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        told = "a number of thousands of digits"
+    return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}..."
+
+
+def _wrong(reason: str, hint: str, key: str) -> SchemaError:
+    return SchemaError(reason, hint=hint, key=key)
+
+
+def _plain(value: object, key: str, *, empty: bool = True) -> str:
+    try:
+        return plain_text(value, name=key, empty=empty)
+    except ParameterError:
+        raise _wrong(f"{key} holds {shortened(value)}.", "Give ordinary text.", key) from None
+
+
+def _step(kind: str, step: object) -> Fraction:
+    if kind not in _NUMERIC:
+        raise _wrong(f"A column of type {kind} has no step.", "Leave step out.", "step")
+    grid = _number(step, "step")
+    if grid <= 0 or (kind == "integer" and grid.denominator != 1):
+        raise _wrong(
+            f"step={shortened(step)} is no grid for a column of type {kind}.",
+            "Give a number above 0, a whole one for a column of whole numbers.",
+            "step",
+        )
+    return positive(grid, name="step")
+
+
+def _number(value: object, key: str) -> Fraction:
+    wrong = _wrong(
+        f"{key} holds {shortened(value)}, which is no finite number that a column can hold.",
+        'Give an int, a Fraction, or text such as "0.1" or "1/3".',
+        key,
+    )
+    if isinstance(value, str) and len(value) > _MOST_DIGITS:
+        raise wrong
+    try:
+        found = exact(value, name=key)
+    except (ParameterError, ValueError):  # the latter for digits that Python does not write
+        raise wrong from None
+    if max(found.numerator.bit_length(), found.denominator.bit_length()) > _MOST_BITS:
+        raise wrong
+    return found
+
+
+def _bounds(kind: str, bounds: object, grid: Fraction | None) -> tuple[Known, Known]:
+    if kind not in _ORDERED:
+        raise _wrong(f"A column of type {kind} has no bounds.", "Leave bounds out.", "bounds")
+    pair = list(bounds) if isinstance(bounds, tuple | list) else []
+    if len(pair) != 2:
+        raise _wrong(
+            f"bounds must be a pair of lowest and highest, got {shortened(bounds)}.",
+            "Take them from public knowledge, such as (0, 110) for an age.",
+            "bounds",
+        )
+    if kind in _NUMERIC:
+        low, high = (_end(kind, end, grid) for end in pair)
+    else:
+        low, high = (value_in(kind, end, key="bounds") for end in pair)
+    if not low < high:
+        raise _wrong(
+            f"bounds go from {shown(low)} to {shown(high)}.",
+            "Give the lowest value first, and a higher one after it.",
+            "bounds",
+        )
+    return low, high
+
+
+def _end(kind: str, end: object, grid: Fraction | None) -> Any:
+    found = _number(end, "bounds")
+    unit = grid or Fraction(1)
+    if (grid or kind == "integer") and (found / unit).denominator != 1:
+        raise _wrong(
+            f"The bound {text(found)} is no whole number of steps of {text(unit)}.",
+            "Choose bounds on the grid, or a step that divides them.",
+            "bounds",
+        )
+    return found
+
+
+def _keys(kind: str, keys: object) -> tuple[Known, ...] | str:
+    if kind not in _GROUPS:
+        raise _wrong(
+            f"A column of type {kind} has no keys: nothing is grouped by it.",
+            f"Group by a column of type {', '.join(_GROUPS)}.",
+            "keys",
+        )
+    if isinstance(keys, str | os.PathLike):
+        name = _plain(os.fspath(keys), "keys", empty=False)
+        if not name.lower().endswith((".csv", ".parquet")):
+            raise _wrong(
+                f"keys={shortened(name)} is no .csv or .parquet file.",
+                "Name a file beside the schema, or give a list of values.",
+                "keys",
+            )
+        return name
+    if isinstance(keys, Mapping | bytes) or not isinstance(keys, Iterable):
+        raise _wrong(
+            f"keys must be a list of values, got {shortened(keys)}.",
+            "Give a list, or the name of a file of them.",
+            "keys",
+        )
+    listed = list(islice(keys, MOST_KEYS + 1))
+    if not 0 < len(listed) <= MOST_KEYS:
+        raise _wrong(
+            f"keys lists {'too many' if listed else 'no'} values.",
+            f"Give 1 to {MOST_KEYS:,}; more of them belong in a .parquet file.",
+            "keys",
+        )
+    found = tuple(value_in(kind, key, key="keys") for key in listed)
+    seen: set[Known] = set()
+    for value in found:
+        if value in seen:
+            raise _wrong(f"The key {shown(value)} is given twice.", "Give each key once.", "keys")
+        seen.add(value)
+    return found
+
+
+def shown(value: object) -> str:
+    """A bound or key in a schema's own words."""
+    if isinstance(value, Fraction):
+        return text(value)
+    return value.isoformat() if isinstance(value, dt.date) else shortened(value)
+
+
+def value_in(kind: str, given: object, *, key: str = "keys") -> Any:
+    """A value of this type, from Python's own or from text of its form.
+
+    Errors: SchemaError for anything else; ``key`` is the field that it is about.
+
+    >>> value_in("date", "2008-02-29")
+    datetime.date(2008, 2, 29)
+    """
+    value = given.item() if isinstance(given, np.generic) else given
+    found = _VALUES[kind](value) if not isinstance(value, Written) else None
+    if found is None:
+        raise _wrong(
+            f"{key} holds {shortened(given)}, which is no value of type {kind}.",
+            f"Give values such as {_EXAMPLES[kind]}.",
+            key,
+        )
+    return found
+
+
+class Written(str):
+    """A number with a point as a file has it: exact, and no text."""
+
+    __slots__ = ()
+
+
+def _text(value: object) -> str | None:
+    try:
+        return plain_text(value, name="key")
+    except ParameterError:
+        return None
+
+
+def _boolean(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _integer(value: object) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return int(value) if whole and -(2**63) <= value < 2**63 else None  # type: ignore[call-overload, operator]
+
+
+def _date(value: object) -> dt.date | None:
+    if isinstance(value, str):
+        days = read("date", value)
+        return None if days is None else (_EPOCH + dt.timedelta(days=int(days))).date()
+    return value if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else None
+
+
+def _moment(value: object) -> dt.datetime | None:
+    if isinstance(value, str):
+        micros = read("datetime", value)
+        return None if micros is None else _EPOCH + dt.timedelta(microseconds=int(micros))
+    return value if isinstance(value, dt.datetime) and value.tzinfo is None else None
+
+
+def _instant(value: object) -> dt.datetime | None:
+    if isinstance(value, str):
+        micros = read("datetime with zone", value)
+        if micros is None:
+            return None
+        return (_EPOCH + dt.timedelta(microseconds=int(micros))).replace(tzinfo=dt.UTC)
+    try:
+        aware = isinstance(value, dt.datetime) and value.tzinfo is not None
+        return value.astimezone(dt.UTC) if aware else None  # type: ignore[attr-defined]
+    except OverflowError:  # past the first or the last day
+        return None
+
+
+_VALUES: Final[Mapping[str, Callable[[object], Known | None]]] = MappingProxyType(
+    {
+        "text": _text,
+        "boolean": _boolean,
+        "integer": _integer,
+        "date": _date,
+        "datetime": _moment,
+        "datetime with zone": _instant,
+    }
+)
+_EXAMPLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "text": '"gym"',
+        "boolean": "true",
+        "integer": "7",
+        "date": "2026-11-22",
+        "datetime": '"2026-11-22T07:30"',
+        "datetime with zone": '"2026-11-22T07:30Z"',
+    }
+)

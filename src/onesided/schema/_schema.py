@@ -1,0 +1,196 @@
+"""Public facts about a table as one value: declared by the curator, never inferred from rows."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+
+from onesided._frozen import settle
+from onesided.errors import ParameterError, SchemaError
+from onesided.schema._column import Column, shortened
+from onesided.schema._toml import LONGEST, located, parsed, written
+from onesided.schema._words import sentences
+from onesided.store import canonical, plain_text
+
+MOST_COLUMNS = 10_000
+_LONGEST_NAME = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """Public facts about a table, declared and never inferred from rows.
+
+    unit: the column that says whose row it is; None leaves that to the session.
+    columns: what is known of each, by name; columns that are not listed are used as they come.
+    folder: where the files of keys are, beside the schema; no part of its identity.
+
+    >>> import onesided as od
+    >>> schema = od.Schema(unit="person", columns={"age": od.column("integer", bounds=(0, 110))})
+    >>> schema
+    Schema(unit 'person'; age: integer)
+    >>> od.Schema.from_toml(schema.to_toml()) == schema
+    True
+    """
+
+    unit: str | None = None
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit is not None:
+            _require_name(self.unit, "unit")
+        if not isinstance(self.columns, Mapping) or len(self.columns) > MOST_COLUMNS:
+            raise SchemaError(
+                f"columns must be a mapping of at most {MOST_COLUMNS:,} names, got "
+                f"{shortened(self.columns)}.",
+                hint='Write columns={"age": onesided.column("integer")}.',
+                key="columns",
+            )
+        seen: dict[str, str] = {}
+        for name, one in self.columns.items():
+            _require_name(name, "columns")
+            if not isinstance(one, Column):
+                raise SchemaError(
+                    f"The column {shortened(name)} is {shortened(one)}.",
+                    hint='Declare it with onesided.column("integer").',
+                    column=name,
+                )
+            if seen.setdefault(name.lower(), name) != name:
+                raise SchemaError(
+                    f"The columns {shortened(seen[name.lower()])} and {shortened(name)} differ in "
+                    "capitals alone.",
+                    hint="Rename one: engines ignore capitals in names.",
+                    column=name,
+                )
+        folder = None if self.folder is None else Path(self.folder)
+        settle(self, columns=MappingProxyType(dict(self.columns)), folder=folder)
+
+    @classmethod
+    def from_toml(cls, text: str, *, folder: str | os.PathLike[str] | None = None) -> Schema:
+        """Read a schema that ``to_toml`` wrote, or that someone wrote by hand.
+
+        folder: where the files of keys that it names are.
+        Errors: SchemaError naming the line.
+        """
+        with located(text):
+            unit, columns = parsed(text)
+            return cls(unit, columns, None if folder is None else Path(folder))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Schema:
+        """The schema in a file. Errors: SchemaError naming the line, or why it cannot be read."""
+        file = Path(path)
+        try:
+            with file.open("rb") as opened:
+                data = opened.read(LONGEST + 1)
+            return cls.from_toml(_decoded(data), folder=file.resolve().parent)
+        except OSError as error:
+            raise SchemaError(
+                f"Cannot read the schema {str(path)!r}: {error.strerror or error}.",
+                hint="Name a TOML file; docs/schema.md shows one.",
+            ) from error
+        except SchemaError as error:
+            raise SchemaError(
+                f"{str(path)!r} is no schema that can be read. {error.reason}",
+                hint=error.hint,
+                **error.values,
+            ) from None
+
+    def to_toml(self) -> str:
+        """The same as text that :meth:`from_toml` reads back."""
+        return written(self.unit, self.columns)
+
+    @cached_property
+    def identity(self) -> str:
+        """SHA-256 over unit, types, bounds, grids and keys; not over ``about``."""
+        facts = written(
+            self.unit, {name: self.columns[name] for name in sorted(self.columns)}, told=False
+        )
+        return hashlib.sha256(canonical(facts).encode()).hexdigest()
+
+    def explain(self) -> str:
+        """The schema in plain words."""
+        return "\n".join(sentences(self.unit, self.columns))
+
+    def unit_of(self, asked: str | None) -> str | None:
+        """The unit that it states, or the one that was asked for. Errors: ParameterError."""
+        if None not in (asked, self.unit) and asked != self.unit:
+            raise ParameterError(
+                f"unit={shortened(asked)} is not the schema's unit, {shortened(self.unit)}.",
+                hint="Leave unit out, or correct the schema.",
+                unit=asked,
+            )
+        return self.unit if asked is None else asked
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return (self.unit, self.columns) == (other.unit, other.columns)
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __repr__(self) -> str:
+        names = list(self.columns)
+        listed = [f"{name}: {self.columns[name].type}" for name in names[:8]]
+        more = [f"{len(names) - 8:,} more"] if len(names) > 8 else []
+        return f"Schema(unit {self.unit!r}; {', '.join([*listed, *more]) or 'no columns'})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Schema, (self.unit, dict(self.columns), self.folder)
+
+
+def _require_name(name: object, key: str) -> None:
+    try:
+        plain_text(name, name=key, empty=False)
+    except ParameterError:
+        raise SchemaError(
+            f"{key} has {shortened(name)}, which is no name of a column.",
+            hint="Give text that is not empty, without NUL.",
+            key=key,
+        ) from None
+    if len(str(name)) > _LONGEST_NAME:
+        raise SchemaError(
+            f"{key} has a name of {len(str(name)):,} characters, {shortened(name)}.",
+            hint=f"Names have at most {_LONGEST_NAME:,} characters.",
+            key=key,
+        )
+
+
+def _decoded(data: bytes) -> str:
+    if len(data) > LONGEST:
+        raise SchemaError(
+            f"It is larger than {LONGEST:,} bytes.",
+            hint="Put long lists of keys into a .parquet file and name that.",
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SchemaError(
+            f"It is not UTF-8: byte 0x{data[error.start]:02X} at position {error.start:,} (line "
+            f"{line:,}) does not belong there.",
+            hint="Save it as UTF-8.",
+            line=line,
+        ) from None
+
+
+def schema_of(given: object) -> Schema | None:
+    """A schema as it is given: itself, the name of a file, or none. Errors: SchemaError.
+
+    >>> schema_of(Schema(unit="person")).unit
+    'person'
+    """
+    if given is None or isinstance(given, Schema):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return Schema.read(given)
+    raise SchemaError(
+        f"schema must be a Schema or the name of a file, got {shortened(given)}.",
+        hint='Write onesided.Schema.read("visits.schema.toml"), or make one of its parts.',
+    )

@@ -1,0 +1,138 @@
+"""Schemas as TOML, both ways; what is wrong in one is told with its line."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, Final
+
+import tomli_w
+
+from onesided._numbers import text as number_text
+from onesided.errors import SchemaError
+from onesided.schema._column import Column, Written, column, shortened
+from onesided.schema._lines import line_of
+from onesided.store import read_toml
+
+LONGEST: Final = 500_000
+_FIELDS: Final = ("type", "bounds", "step", "keys", "about")
+_HINT: Final = (
+    'Write unit = "person" and, for each column, [columns.NAME] with type = "text"; docs/schema.md '
+    "shows all."
+)
+
+
+def parsed(text: object) -> tuple[str | None, dict[str, Column]]:
+    """Unit and columns. Errors: SchemaError."""
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise SchemaError(
+            f"A schema in TOML must be text of at most {LONGEST:,} characters, got "
+            f"{shortened(text)}.",
+            hint="Read a file with onesided.Schema.read(path).",
+        )
+    try:
+        return _built(read_toml(text, number=Written))
+    except tomllib.TOMLDecodeError as error:
+        place = str(error).replace(
+            "end of document", f"line {text.count(chr(10)) + 1}, the end of the document"
+        )
+        raise SchemaError(f"It is not valid TOML: {place}.", hint=_HINT) from None
+    except SchemaError:
+        raise
+    except ValueError as error:
+        raise SchemaError(f"It is no schema of ours: {error}.", hint=_HINT) from None
+
+
+@contextmanager
+def located(text: object) -> Iterator[None]:
+    """Errors: SchemaError with the line of ``text`` that it is about, where one can be told."""
+    try:
+        yield
+    except SchemaError as error:
+        if not isinstance(text, str) or len(text) > LONGEST:
+            raise
+        line = line_of(text, error.values.get("column"), error.values.get("key"))
+        if line is None:
+            raise
+        found = {**error.values, "line": line}
+        raise SchemaError(f"Line {line}: {error.reason}", hint=error.hint, **found) from None
+
+
+def _built(document: Mapping[str, Any]) -> tuple[str | None, dict[str, Column]]:
+    for name in document:
+        if name not in ("unit", "columns"):
+            raise SchemaError(
+                f"A schema has no {shortened(name)}.",
+                hint="It has a unit and a table of columns, [columns.NAME] for each.",
+                key=name,
+            )
+    unit, columns = document.get("unit"), document.get("columns", {})
+    if not isinstance(columns, dict):
+        raise SchemaError(f"columns is {shortened(columns)}.", hint=_HINT, key="columns")
+    if unit is not None and (not isinstance(unit, str) or isinstance(unit, Written)):
+        raise SchemaError(f"unit is {shortened(unit)}, not text.", hint=_HINT, key="unit")
+    return unit, {name: _column(name, facts) for name, facts in columns.items()}
+
+
+def _column(name: str, facts: object) -> Column:
+    if not isinstance(facts, dict):
+        raise SchemaError(
+            f"The column {shortened(name)} is {shortened(facts)}, not a table.",
+            hint=_HINT,
+            column=name,
+        )
+    for key in facts:
+        if key not in _FIELDS:
+            raise SchemaError(
+                f"The column {shortened(name)} has no {shortened(key)}.",
+                hint=f"It can have {', '.join(_FIELDS)}.",
+                column=name,
+                key=key,
+            )
+    if "type" not in facts:
+        raise SchemaError(
+            f"The column {shortened(name)} has no type.", hint='Write type = "text".', column=name
+        )
+    try:
+        return column(**facts)
+    except SchemaError as error:
+        raise SchemaError(
+            f"The column {shortened(name)}: {error.reason}",
+            hint=error.hint,
+            **{"column": name, **error.values},
+        ) from None
+
+
+def written(unit: str | None, columns: Mapping[str, Column], *, told: bool = True) -> str:
+    """Unit and columns as TOML. told: with what they are about."""
+    document: dict[str, Any] = {} if unit is None else {"unit": unit}
+    if columns:
+        document["columns"] = {name: _facts(one, told=told) for name, one in columns.items()}
+    return tomli_w.dumps(document)
+
+
+def _facts(one: Column, *, told: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": one.type}
+    if one.bounds is not None:
+        found["bounds"] = [_plain(end) for end in one.bounds]
+    if one.step is not None:
+        found["step"] = _plain(one.step)
+    if one.keys is not None:
+        keys = one.keys
+        found["keys"] = keys if isinstance(keys, str) else [_plain(key) for key in keys]
+    if told and one.about:
+        found["about"] = one.about
+    return found
+
+
+def _plain(value: object) -> object:
+    """A value that TOML has, exactly: what is no whole number is text."""
+    if isinstance(value, Fraction):
+        whole = value.denominator == 1 and -(2**63) <= value < 2**63
+        return int(value) if whole else number_text(value)
+    if isinstance(value, dt.datetime) and value.year < 1000:
+        return value.isoformat()  # of four digits, which TOML asks for
+    return value

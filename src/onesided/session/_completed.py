@@ -1,0 +1,93 @@
+"""Questions with what their session's schema declares, where the caller names nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+from typing import Any
+
+from onesided._numbers import exact
+from onesided.engine import cross
+from onesided.engine.kit import key_file
+from onesided.schema import Column, Schema
+from onesided.session._groups import names_of
+from onesided.session.histograms._bins import MOST_BINS
+
+
+class Completer:
+    """Fills in keys, bounds, grids and candidates; files of keys are read once."""
+
+    def __init__(self, schema: Schema | None) -> None:
+        self._columns: Mapping[str, Column] = {} if schema is None else schema.columns
+        self._schema = schema
+
+    @cached_property
+    def _files(self) -> dict[str, Any]:
+        return {}
+
+    def __call__(self, question: Any) -> Any:
+        """The question as it is asked; itself where there is nothing to fill in."""
+        if isinstance(question, type) or not is_dataclass(question):
+            return question
+        more = self._more(question, {one.name for one in fields(question)})
+        return replace(question, **more) if more else question  # type: ignore[type-var]
+
+    def _more(self, question: Any, names: set[str]) -> dict[str, Any]:
+        more: dict[str, Any] = {}
+        if {"by", "keys"} <= names and question.keys is None:
+            more["keys"] = self._keys(names_of(question.by, name="by"))
+        column = getattr(question, "column", None)
+        known = self._columns.get(column) if isinstance(column, str) else None
+        if known is not None and "step" in names and question.step is None:
+            more["step"] = known.step
+        if known is not None and known.bounds is not None and known.type in ("integer", "number"):
+            more |= _of_bounds(question, names, known, *known.bounds)
+        step = more.get("step") or getattr(question, "step", None)
+        if "step" in names and step is not None and exact(step, name="step") == 1:
+            more["step"] = None  # that is what it means, and how it is told from others
+        return {name: value for name, value in more.items() if value is not getattr(question, name)}
+
+    def _keys(self, by: Sequence[str]) -> Any:
+        """The public keys of these columns, crossed if they are several; None if not all are."""
+        known = [self._columns.get(name) for name in by]
+        if not by or any(one is None or one.keys is None for one in known):
+            return None
+        values = {name: self._values(name, self._columns[name]) for name in by}
+        return values if len(values) == 1 else cross(**values)
+
+    def _values(self, name: str, column: Column) -> Any:
+        if not isinstance(column.keys, str):
+            return column.keys
+        if name not in self._files:
+            folder = None if self._schema is None else self._schema.folder
+            self._files[name] = key_file(column.keys, folder=folder, name=name, kind=column.type)
+        return self._files[name]
+
+
+def _of_bounds(
+    question: Any, names: set[str], known: Column, low: Fraction, high: Fraction
+) -> dict[str, Any]:
+    """What the bounds and the grid of a column of numbers say of a question about it."""
+    step = known.step or (Fraction(1) if known.type == "integer" else None)
+    if "candidates" in names:
+        grid = None if question.candidates is not None or step is None else _grid(low, high, step)
+        return {} if grid is None else {"candidates": grid}
+    if "bounds" not in names or question.bounds is not None:
+        return {}
+    if "bins" not in names:
+        return {"bounds": (low, high)}
+    # A bin does not hold its upper edge, and the highest value is to be in one.
+    end = high if step is None else high + step
+    if question.bins is None:
+        grid = None if step is None else _grid(low, end, step)
+        return {} if grid is None else {"bins": grid}
+    return {"bounds": (low, end)} if isinstance(question.bins, int) else {}
+
+
+def _grid(low: Fraction, high: Fraction, step: Fraction) -> tuple[Fraction, ...] | None:
+    """All points of the grid, unless they are too many."""
+    number = floor((high - low) / step) + 1
+    return tuple(low + step * place for place in range(number)) if number <= MOST_BINS else None

@@ -1,0 +1,197 @@
+"""Sessions with a schema: its unit, types, bounds and keys, and what a ledger keeps of it."""
+
+import polars as pl
+import pytest
+
+import onesided as od
+from onesided.errors import (
+    KeysError,
+    ParameterError,
+    ReleaseExistsError,
+    SchemaError,
+    UnknownColumnError,
+)
+from onesided.session import Count, Mean, Quantile, Sum
+
+ROWS = pl.DataFrame(
+    {
+        "person": ["1", "2", "2", "3"],
+        "place": ["a", "b", "a", "c"],
+        "age": ["7", "12", "x", "150"],
+        "day": ["2020-01-01", "2020-01-01", "2020-01-02", "03/01/2020"],
+    }
+)
+COLUMNS = {
+    "place": od.column("text", keys=["a", "b", "c"]),
+    "age": od.column("integer", bounds=(0, 110)),
+    "day": od.column("date", keys=["2020-01-01", "2020-01-02"]),
+}
+SCHEMA = od.Schema(unit="person", columns=COLUMNS)
+PRESENCE = od.policy.presence(max_groups=2)
+SURE = 500  # no noise to speak of
+
+
+def session(schema=SCHEMA, rows=ROWS, **more):
+    given = {"policy": PRESENCE, "budget": 10**6} | more
+    return od.Session(rows, schema=schema, **given)
+
+
+def test_the_unit_is_the_schemas():
+    assert session().unit == session(unit="person").unit == "person"
+    assert session(od.Schema(columns=COLUMNS)).unit is None
+    assert session().schema is SCHEMA
+    with pytest.raises(ParameterError, match="is not the schema's unit"):
+        session(unit="place")
+
+
+def test_keys_come_from_the_schema():
+    made = session()
+    assert made.count(by="place", epsilon=SURE).estimate.tolist() == [2, 1, 1]
+    crossed = made.count(by=["place", "day"], epsilon=SURE)
+    assert (
+        crossed.keys
+        == od.session.Count(
+            by=["place", "day"],
+            epsilon=1,
+            keys=od.cross(place=["a", "b", "c"], day=COLUMNS["day"].keys),
+        )
+        .groups(made._context())
+        .keys
+    )
+    assert crossed.estimate.tolist() == [1, 1, 1, 0, 0, 0]
+    assert made.count(by="place", keys=["c"], epsilon=SURE).estimate.tolist() == [1]
+    with pytest.raises(KeysError, match="needs public keys"):
+        made.count(by="age", epsilon=1)
+
+
+def test_bounds_come_from_the_schema_and_clip():
+    made = session(policy=od.policy.addition_only())
+    ask = {"epsilon": SURE, "missing": "drop"}
+    assert made.sum("age", **ask).value == pytest.approx(7 + 12 + 110, abs=1)
+    assert made.sum("age", bounds=(0, 10), **ask).value == pytest.approx(27, abs=1)
+    assert made.mean("age", **ask).value == pytest.approx(43, abs=1)
+    assert made.median("age", max_groups=1, **ask).value == 12
+    assert made.histogram("age", bins=[0, 10, 111], **ask).estimate.tolist() == [1, 1]
+    # One bin for each value, the highest among them.
+    assert made.histogram("age", **ask).estimate.size == 111
+    assert made.histogram("age", bins=3, **ask).estimate.tolist() == [2, 0, 0]
+    assert made.ranges("age", [(0, 37)], bins=3, **ask).estimate.tolist() == pytest.approx(
+        [2], abs=1
+    )
+
+
+def test_questions_ask_for_what_no_schema_says():
+    made = session(od.Schema(unit="person", columns={"age": od.column("integer")}))
+    for question, says in [
+        (Sum("age", epsilon=1), "Within which bounds"),
+        (Mean("age", epsilon=1), "Within which bounds"),
+        (Quantile("age", epsilon=1), "Which candidates"),
+    ]:
+        with pytest.raises(ParameterError, match=says):
+            made.plan(question)
+
+
+def test_values_outside_declared_bounds_are_not_trusted_by_conditions():
+    made = session(policy=od.policy.sensitive("age > 110"))
+    # The one of 150, and the one whose age cannot be read, are protected.
+    assert made.count(by="place", epsilon=SURE, counted="open", max_groups=2).estimate.tolist() == [
+        1,
+        0,
+        0,
+    ]
+
+
+def test_unreadable_text_is_unknown_and_told_to_the_curator_alone():
+    facts = session().inspect(Count(by="place", epsilon=1))
+    assert facts.unreadable == {"age": 1, "day": 1}
+    assert session(None).inspect(Count(by="place", keys=["a"], epsilon=1)).unreadable == {}
+    with pytest.raises(od.errors.DataError, match="rows have no value in 'age'"):
+        session().sum("age", epsilon=1)
+
+
+def test_the_ledger_says_which_schema_it_was():
+    made = session()
+    entry = made.count(by="place", epsilon=1).entry
+    assert made.ledger.entry(entry).detail["schema"] == SCHEMA.identity
+    made = session(None, unit="person")
+    entry = made.count(by="place", keys=["a"], epsilon=1).entry
+    assert "schema" not in made.ledger.entry(entry).detail
+
+
+def test_an_answer_is_told_again_under_its_own_schema_alone(tmp_path):
+    path = tmp_path / "ledger.db"
+    ask = {"by": "place", "epsilon": 1, "id": "monday"}
+    first = session(ledger=path).count(**ask)
+    words = od.Schema(
+        unit="person", columns=COLUMNS | {"age": od.column("integer", bounds=(0, 110), about="!")}
+    )
+    again = session(words, ledger=path).count(again=True, **ask)
+    assert again.told_again
+    assert again.noisy.tolist() == first.noisy.tolist()
+    # Named by the caller, the same keys are the same question.
+    assert session(ledger=path).count(again=True, keys=["a", "b", "c"], **ask).told_again
+    other = od.Schema(unit="person", columns=COLUMNS | {"age": od.column("text")})
+    with pytest.raises(ReleaseExistsError, match="another question"):
+        session(other, ledger=path).count(again=True, **ask)
+    with pytest.raises(ReleaseExistsError, match="another question"):
+        session(None, unit="person", ledger=path).count(again=True, keys=["a", "b", "c"], **ask)
+
+
+def test_a_step_of_1_and_none_are_the_same_question(tmp_path):
+    path, ask = tmp_path / "ledger.db", {"epsilon": 1, "bounds": (0, 9), "id": "sum"}
+    rows = pl.DataFrame({"person": [1], "age": [3]})
+    policy = od.policy.addition_only()
+    for step in ({}, {"step": 1}, {"step": "1"}):
+        made = session(None, rows, unit="person", ledger=path, policy=policy)
+        assert made.sum("age", again=True, **step, **ask).told_again == bool(step)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_keys_stand_in_a_file_beside_the_schema(kind, tmp_path, monkeypatch):
+    keys = pl.DataFrame({"place": ["a", "c"], "latitude": [1.5, 2.5]})
+    getattr(keys, f"write_{kind}")(tmp_path / f"places.{kind}")
+    path = tmp_path / "v.schema.toml"
+    path.write_text(f'[columns.place]\ntype = "text"\nkeys = "places.{kind}"\n')
+    monkeypatch.chdir("/")
+    made = session(path, unit="person")
+    assert made.count(by="place", epsilon=SURE).estimate.tolist() == [2, 1]
+    (tmp_path / f"places.{kind}").unlink()
+    assert made.count(by="place", epsilon=SURE).estimate.tolist() == [2, 1]  # read once
+    with pytest.raises(KeysError, match="There is no file of keys"):
+        session(path, unit="person").count(by="place", epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "error", "says"),
+    [
+        ("integer", "x\n7\n7.5\n", KeysError, "Line 3 .* no key of type integer"),
+        ("integer", "x\n", KeysError, "empty"),
+        ("date", "x\n2008-02-30\n", KeysError, "Line 2"),
+        ("text", "y\na\n", UnknownColumnError, "no column 'x'"),
+        ("text", "x,y\na\n", KeysError, "Line 2|line 2"),
+        ("text", 'x\n"a\n', KeysError, "line"),
+        ("text", "x\na\na\n", KeysError, "given twice"),
+        ("text", "x\n\xe9\n", od.errors.DataError, "byte|Byte 0xE9"),
+    ],
+)
+def test_a_file_of_keys_is_read_strictly(kind, text, error, says, tmp_path):
+    (tmp_path / "k.csv").write_bytes(text.encode("latin-1"))
+    schema = od.Schema(columns={"x": od.column(kind, keys="k.csv")}, folder=tmp_path)
+    with pytest.raises(error, match=says) as caught:
+        session(schema, pl.DataFrame({"x": ["1"]})).count(by="x", epsilon=1)
+    assert caught.value.hint
+
+
+def test_what_is_no_schema_is_refused():
+    with pytest.raises(SchemaError, match="must be a Schema"):
+        session(3)
+    with pytest.raises(SchemaError, match="Cannot read the schema"):
+        session("nowhere.toml")
+    with pytest.raises(UnknownColumnError, match="which the table has not"):
+        session(rows=ROWS.drop("age"))
+
+
+def test_lists_of_keys_for_several_columns_name_cross():
+    with pytest.raises(KeysError) as caught:
+        session().count(by=["place", "day"], keys={"place": ["a", "b"], "day": [1]}, epsilon=1)
+    assert "onesided.cross(place=..., day=...)" in caught.value.hint
