@@ -17,11 +17,15 @@ _MOST_BYTES: Final = 2**26
 
 
 def key_file(given: str, *, folder: Path | None, name: str, kind: str) -> Any:
-    """The values of column ``name`` in a .csv or .parquet file, in its order.
+    r"""The values of column ``name`` in a .csv or .parquet file, in its order.
 
     folder: what the file's name is relative to. kind: the declared type, that CSV is read as.
     Errors: KeysError for a file that is missing, too large or holds what is no key; DataError;
     UnknownColumnError.
+
+    >>> _ = Path("hours.csv").write_text("hour\n7\n8\n")
+    >>> key_file("hours.csv", folder=None, name="hour", kind="integer")
+    [7, 8]
     """
     path = Path(given) if folder is None else folder / given
     try:

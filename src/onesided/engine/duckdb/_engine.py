@@ -96,6 +96,8 @@ class DuckDBEngine(Engine):
     def read_as(self, kinds: Mapping[str, str]) -> None:
         before: Any = nw.to_native(self.frame)
         values = {name: strict(name, kind) for name, kind in kinds.items() if kind != "text"}
+        if not values:
+            return
         columns = (
             f"{values[n]} AS {quoted(n)}" if n in values else quoted(n) for n in before.columns
         )
