@@ -3,7 +3,8 @@
 from onesided.engine._first_groups import first_groups
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
-from onesided.engine._keys import Key, check_types
+from onesided.engine._key_types import check_types
+from onesided.engine._keys import Key
 from onesided.engine._literal_frame import literal_frame
 from onesided.engine._protocol import LENGTH, Column, Lazy
 from onesided.engine._sampling import Cut, Draw, Samples, look
