@@ -80,7 +80,7 @@ def test_an_output_that_leads_nowhere_is_refused_before_the_charge(world):
 
 
 def test_a_folder_that_another_command_is_making_is_refused_before_the_charge(world):
-    from onesided.store import new_folder
+    from onesided.show import new_folder
 
     with new_folder(world.folder / "out"):
         done = world.publish()

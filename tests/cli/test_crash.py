@@ -171,7 +171,7 @@ def test_a_disk_that_is_full_is_found_before_the_charge(world):
 def test_a_disk_that_is_full_while_recording_publishes_nothing(world):
     script = STEPS.replace(
         "from onesided.cli import main",
-        "from onesided.store import NewFolder\nNewFolder.reserve = lambda self, size: None\n"
+        "from onesided.show import NewFolder\nNewFolder.reserve = lambda self, size: None\n"
         "from onesided.cli import main",
     )
     command = [sys.executable, "-c", script, "nowhere", *world.words]

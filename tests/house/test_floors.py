@@ -19,6 +19,7 @@ FLOORS = [
     "_process",
     "_frozen",
     "store",
+    "show",
     "numbers",
     "noise",
     "schema",

@@ -21,7 +21,7 @@ from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import Balance, Entry, Ledger
 from onesided.policy import Guarantee
 from onesided.session import total_guarantee
-from onesided.store import csv_text
+from onesided.show import csv_text
 
 app = typer.Typer(
     help="Look at a ledger, and check that nobody edited it.",

@@ -29,7 +29,7 @@ from onesided.ledger import Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, write_folder
 from onesided.session import Count, CountRelease, Plan, Session
-from onesided.store import NewFolder, new_folder
+from onesided.show import NewFolder, new_folder
 
 _LEDGER = "onesided.ledger.db"
 _ROOM = 2**24  # the page's scripts are five megabytes; the rest grows with the keys

@@ -9,7 +9,6 @@ from onesided.engine._literal_frame import literal_frame
 from onesided.engine._protocol import LENGTH, Column, Lazy
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, ORDER, missing, whole_of
-from onesided.engine._writers import WRITERS, require_formats
 from onesided.engine.duckdb._text import quoted
 
 __all__ = [
@@ -17,7 +16,6 @@ __all__ = [
     "LENGTH",
     "LOWER",
     "ORDER",
-    "WRITERS",
     "Column",
     "Cut",
     "Draw",
@@ -32,6 +30,5 @@ __all__ = [
     "look",
     "missing",
     "quoted",
-    "require_formats",
     "whole_of",
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from onesided._numbers import Loss, Number, positive, whole
+from onesided._numbers import Loss, Number, positive, readable, whole
 from onesided.errors import ParameterError
 from onesided.ledger import _amounts
 from onesided.ledger._account import Account
@@ -22,6 +22,7 @@ from onesided.ledger._opening import stated_units, terms_of
 from onesided.ledger._rows import GENESIS
 from onesided.ledger._terms import Terms
 from onesided.ledger._unit import Unit
+from onesided.show import Card
 from onesided.store import DatabaseUrl, plain_text
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from onesided.ledger._view import View
 
 TIMEOUT: Final = 60
+_SHOWN: Final = 10  # charges that a notebook shows
 # A millisecond is the stores' own unit, and PostgreSQL takes 0 for "wait for ever".
 _LEAST_WAIT: Final = Fraction(1, 1000)
 _MOST_WAIT: Final = Fraction(24 * 60 * 60)
@@ -108,6 +110,25 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.name})"
+
+    def _repr_html_(self) -> str:
+        """The last charges, and what is left of each account."""
+        if not self.exists:
+            return Card(title=f"{self!r}: nothing is charged yet").html()
+        found = list(self.entries(last=_SHOWN))
+        return Card(
+            title=repr(self),
+            columns={
+                "entry": [entry.number for entry in found],
+                "time (UTC)": [entry.time[:19].replace("T", " ") for entry in found],
+                "what": [entry.label or entry.kind for entry in found],
+                "ε": [_told(entry.epsilon) for entry in found],
+            },
+            lines=[
+                f"Left under the policy '{account.policy_name}': {_told(account.remaining)}"
+                for account in self.accounts()
+            ],
+        ).html()
 
     def close(self) -> None:
         """Let go of the store; later use is a LedgerError."""
@@ -304,3 +325,7 @@ def _opened(place: Place) -> Store:
         store.close()
         raise
     return store
+
+
+def _told(amounts: Mapping[str, Loss]) -> str:
+    return ", ".join(f"{edge}: {readable(amount)}" for edge, amount in amounts.items())

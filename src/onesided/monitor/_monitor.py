@@ -32,6 +32,7 @@ from onesided.monitor._rules import FORMAT, Rules, rules_for
 from onesided.monitor._time import duration, length_text
 from onesided.noise import Noise
 from onesided.policy import Policy
+from onesided.show import Card
 from onesided.store import canonical
 
 Clock = Callable[[], object]
@@ -143,6 +144,10 @@ class Monitor:
         rules = self._rules
         places = len(rules.keys.rows)
         return f"Monitor({places:,} places, policy {rules.policy.name!r}, ε = {rules.epsilon})"
+
+    def _repr_html_(self) -> str:
+        """The rules, and what they promise."""
+        return Card(title=repr(self), lines=str(self.guarantees()).splitlines()).html()
 
     def step(
         self,

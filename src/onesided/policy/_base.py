@@ -19,6 +19,7 @@ from onesided.policy._implications import Addition, Chains, chains
 from onesided.policy._picture import draw
 from onesided.policy._predicate import Rule
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
+from onesided.show import Card
 
 VERSION: Final = 1
 _SHOWN: Final = 4
@@ -230,6 +231,12 @@ class Policy(ABC):
         names = [edge.name for edge in self.edges]
         more = f", and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
         return f"{type(self).__name__}({self.name!r}: {', '.join(names[:_SHOWN])}{more})"
+
+    def _repr_html_(self) -> str:
+        """The picture, and what is protected in plain sentences."""
+        return Card(
+            title=f"Policy '{self.name}'", picture=self.to_svg(), lines=self.explain().splitlines()
+        ).html()
 
     def __and__(self, other: Policy) -> Policy:
         """What two releases, one under each policy, protect together."""

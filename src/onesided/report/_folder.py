@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import shown, text
-from onesided.engine.kit import WRITERS
 from onesided.ledger import Entry
 from onesided.policy import Policy
 from onesided.report._page import Page
 from onesided.report._render import write
 from onesided.session import CountRelease
-from onesided.store import NewFolder, unwritable
+from onesided.show import NewFolder, unwritable, write_tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +80,7 @@ def write_folder(publication: Publication, folder: NewFolder) -> Path:
     The folder appears under its name only once everything is in it. Errors: OutputError.
 
     >>> import polars as pl, onesided as od
-    >>> from onesided.store import new_folder
+    >>> from onesided.show import new_folder
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(pl.DataFrame({"p": [1, 2]}), unit="p", policy=policy, budget=9)
     >>> release, left = session.count(epsilon=2), session.remaining
@@ -111,8 +110,7 @@ def _write_tables(publication: Publication, folder: Path) -> None:
     if publication.certified is not None:
         status = np.where(publication.certified, "certified", "unknown")
         columns[f"at_most_{publication.threshold}"] = status.tolist()
-    for name in ("parquet", "csv"):
-        WRITERS[name](columns, folder / f"release.{name}")
+    write_tables(columns, folder / "release", ("parquet", "csv"))
 
 
 def stated(publication: Publication) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from onesided._numbers import Number, round_down, round_up
 from onesided.engine import PublicKeys
 from onesided.mechanism import Interval
 from onesided.session._release import Release, sides
-from onesided.session._text import many, table
+from onesided.session._text import many, share_words
 
 Floats = NDArray[np.float64]
 
@@ -90,9 +90,15 @@ class Estimates(Release):
             **sides(self.interval),
         }
 
-    def _table(self, rows: int) -> list[str]:
-        sure = self.confidence
-        return table(self.columns(), rows=rows, confidence=sure, together=self.simultaneous)
+    @property
+    def bound_words(self) -> str:
+        """How sure a bound is that is not certain."""
+        return share_words(self.confidence, together=self.simultaneous)
+
+    @property
+    def counted(self) -> str:
+        """What the numbers are."""
+        return self.what
 
 
 def in_units(steps: Interval, step: Fraction) -> tuple[Floats, Floats]:

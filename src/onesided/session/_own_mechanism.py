@@ -147,6 +147,11 @@ class OwnRelease(Release):
         """The groups."""
         return self.keys.labels()
 
+    @property
+    def counted(self) -> str:
+        """What the numbers are."""
+        return "answer"
+
     def columns(self) -> dict[str, list[Any]]:
         """The keys, then ``estimate``."""
         return {**self.keys.columns(), "estimate": self.values.tolist()}

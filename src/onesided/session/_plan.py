@@ -13,6 +13,7 @@ from onesided.accounting import noise_note
 from onesided.ledger import Account
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
 from onesided.session._context import QueryContext
+from onesided.show import Card
 
 IN_THE_CLEAR: Final = (
     "No record that is there is protected by this policy, only the absence of those that are "
@@ -132,6 +133,18 @@ class Plan:
         too_much = "" if self.affordable else " More than is left."
         head = ("mechanism", "error (r.m.s.)", "certain side", "")
         return f"Charge -- {edges}.{too_much}\n{_table((head, *(o.row for o in self.options)))}"
+
+    def _repr_html_(self) -> str:
+        """The ways to answer as a table, and what this one costs of what is left."""
+        head = ("mechanism", "error (r.m.s.)", "certain side", "why")
+        rows = [option.row for option in self.options]
+        charge, _, _ = str(self).partition("\n")
+        return Card(
+            title="Plan",
+            first=() if self.affordable else ("This costs more than is left.",),
+            columns=dict(zip(head, zip(*rows, strict=True), strict=True)),
+            lines=(charge, str(self.guarantee)),
+        ).html()
 
     def _delta(self, edge: str) -> str:
         delta = self.guarantee.delta.get(edge, Fraction(0))

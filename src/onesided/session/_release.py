@@ -1,9 +1,10 @@
 """The one protocol of everything that is published.
 
 Every answer, whatever was asked, has ``frame`` (and ``to_frame()``), ``guarantee``, ``entry``,
-``told_again``, ``write()``, a ``repr`` of at most ten lines, and a ``str`` that tells the answer:
-what must be known first, the numbers with their bounds, and the guarantee. Answers with bounds have
-``interval``, answers that are one number ``value``, and answers by group ``at_most(threshold)``.
+``told_again``, ``write()``, ``plot()``, a ``repr`` of at most ten lines (in a notebook a table),
+and a ``str`` that tells the answer: what must be known first, the numbers with their bounds, and
+the guarantee. Answers with bounds have ``interval``, answers that are one number ``value``, and
+answers by group ``at_most(threshold)``.
 """
 
 from __future__ import annotations
@@ -20,14 +21,24 @@ from numpy.typing import NDArray
 
 from onesided._numbers import Number, whole
 from onesided.engine import PublicKeys
-from onesided.engine.kit import WRITERS, require_formats
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.mechanism.kit import shared
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Guarantee
-from onesided.session._text import many, table
-from onesided.store import new_folder, unwritable
+from onesided.session._chart import fewer, shape_of
+from onesided.session._text import many, share_words, table
+from onesided.show import (
+    Card,
+    Chart,
+    Shape,
+    figure,
+    html_page,
+    new_folder,
+    require_formats,
+    unwritable,
+    write_tables,
+)
 
 FrameMaker = Callable[[Mapping[str, Any]], Any]
 FORMATS: Final = ("csv", "json")
@@ -132,14 +143,64 @@ class Release:
         told = ((again, self.told_again), (self.cut, bool(self.cut)))
         return tuple(words for words, holds in told if holds)
 
-    def write(self, folder: str | Path, *, formats: Sequence[str] = FORMATS) -> Path:
-        """Write ``release.csv``, ``.json``, ``.parquet`` as asked, and ``guarantee.json``.
+    @property
+    def bound_words(self) -> str:
+        """How sure a bound is that is not certain: "95 %"; "" where none is like that."""
+        return ""
 
+    @property
+    def counted(self) -> str:
+        """What the numbers are, for an axis."""
+        return "count"
+
+    def shape(self, *, positions: object = None) -> Shape:
+        """What :meth:`plot` draws. Errors: ParameterError."""
+        return shape_of(self.columns(), self.bound_words, positions=positions)
+
+    def chart(self, *, positions: object = None) -> Chart:
+        """The picture with its words, apart from who draws it. Errors: ParameterError."""
+        shape, notes = fewer(self.shape(positions=positions))
+        return Chart(
+            title=self.title,
+            shape=shape,
+            value_name=self.counted,
+            first=self.warnings,
+            notes=notes,
+            caption=str(self.guarantee),
+        )
+
+    def plot(self, *, positions: object = None, backend: str = "plotly") -> Any:
+        """A picture: groups with their bounds, bins, fields or places, by what the columns are.
+
+        Certain bounds end in a bar on a solid line, the others in a circle on a dotted one.
+        positions: a (latitude, longitude) in degrees per row, where the keys have no such columns.
+        backend: "plotly" or "matplotlib". Errors: ParameterError; MissingDependencyError.
+        """
+        return figure(self.chart(positions=positions), backend)
+
+    def write(self, folder: str | Path, *, formats: Sequence[str] = FORMATS) -> Path:
+        """Write ``release.csv`` and so on, as ``formats`` asks, and ``guarantee.json``.
+
+        formats: of "csv", "json", "parquet", "xlsx" and "html", a page with the picture.
         The folder must be new; it appears once everything is in it. Errors: OutputError;
         ParameterError for unknown formats; MissingDependencyError.
         """
         chosen, told = require_formats(formats), self.columns()
-        document = {
+        page = self._page() if "html" in chosen else ""
+        written = json.dumps(self._document(), indent=2, ensure_ascii=False) + "\n"
+        with new_folder(folder) as made:
+            try:
+                made.release()
+                write_tables(told, made.partial / "release", chosen)
+                (made.partial / "guarantee.json").write_text(written, encoding="utf-8")
+                if page:
+                    (made.partial / "release.html").write_text(page, encoding="utf-8")
+                return made.publish()
+            except OSError as error:
+                raise unwritable(made.target, error, charged=True) from error
+
+    def _document(self) -> dict[str, Any]:
+        return {
             "title": self.title,
             "read_first": list(self.warnings),
             "guarantee": self.guarantee.as_dict(),
@@ -147,15 +208,33 @@ class Release:
             "told_again": self.told_again,
             "drawn": self.drawn,
         }
-        with new_folder(folder) as made:
-            try:
-                for name in chosen:
-                    WRITERS[name](told, made.partial / f"release.{name}")
-                written = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-                (made.partial / "guarantee.json").write_text(written, encoding="utf-8")
-                return made.publish()
-            except OSError as error:
-                raise unwritable(made.target, error, charged=True) from error
+
+    def _page(self) -> str:
+        return html_page(
+            self.chart(),
+            title=self.title,
+            first=self.warnings,
+            lines=(str(self.guarantee), self._entry_words()),
+            columns=self.columns(),
+            confidence=self.bound_words,
+        )
+
+    def _entry_words(self) -> str:
+        return "It cost nothing." if self.entry is None else f"Ledger entry {self.entry}."
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: first and last rows, certain bounds, and what it cost."""
+        return Card(
+            title=self.title,
+            first=self.warnings,
+            columns=self._shown(),
+            confidence=self.bound_words,
+            lines=(str(self.guarantee), self._entry_words()),
+        ).html()
+
+    def _shown(self) -> dict[str, list[Any]]:
+        """The columns that a notebook shows some rows of."""
+        return self.columns()
 
     def __str__(self) -> str:
         return "\n".join(
@@ -166,7 +245,7 @@ class Release:
         return "\n".join([*self.warnings, f"{self.title}.", *self._table(_FEW)])
 
     def _table(self, rows: int) -> list[str]:
-        return table(self.columns(), rows=rows)
+        return table(self.columns(), rows=rows, share=self.bound_words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -236,13 +315,14 @@ class CountRelease(Release):
         }
         return self.columns() if self._make_frame is None else self._make_frame(told)
 
+    @property
+    def bound_words(self) -> str:
+        """How sure a bound is that is not certain."""
+        return share_words(self.confidence, together=self.simultaneous)
+
     def framed(self, columns: Mapping[str, list[Any]]) -> Any:
         """Columns as a table of the caller's own type."""
         return columns if self._make_frame is None else self._make_frame(columns)
-
-    def _table(self, rows: int) -> list[str]:
-        sure = self.confidence
-        return table(self.columns(), rows=rows, confidence=sure, together=self.simultaneous)
 
 
 def sides(bounds: Interval) -> dict[str, list[Any]]:

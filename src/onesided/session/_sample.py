@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, Final, NoReturn
 
 import narwhals as nw
+import numpy as np
 
 from onesided._numbers import Loss, Number
 from onesided.engine import Table
@@ -17,13 +18,16 @@ from onesided.errors import LedgerError, ParameterError, UnprotectableError
 from onesided.mechanism.kit import samples_for
 from onesided.noise import Noise
 from onesided.policy import ABSENT, GroupCount, Policy
+from onesided.session._chart import over_time
 from onesided.session._context import QueryContext
 from onesided.session._plan import Plan, promised
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
 from onesided.session._text import many, table
+from onesided.show import Dots, Shape
 
 _EMPTY: Final = "Few units are open, or ε is small: noisy counts say more."
+_FEW: Final = 10  # rows that a notebook shows
 _VALUE: Final = "onesided_value"
 _SQUARE: Final = "onesided_square"
 
@@ -239,6 +243,24 @@ class SampleRelease(Release):
         columns = (found[name].to_list() for name in (KIND, _VALUE, _SQUARE))
         return {kind: (total, squares) for kind, total, squares in zip(*columns, strict=True)}
 
+    @property
+    def counted(self) -> str:
+        """What a picture counts."""
+        return "true records"
+
+    def shape(self, *, positions: object = None) -> Shape:
+        """Rows by day where there are dates, else kept units by kind."""
+        if positions is not None:
+            raise ParameterError(
+                "A sample is drawn over time, not on a map.",
+                hint="Draw its frame: the rows are true and public.",
+            )
+        kinds = np.array([float(many) for many in self.units.values()])
+        return over_time(self.columns()) or Dots(labels=list(self.units), estimate=kinds)
+
+    def _shown(self) -> dict[str, list[Any]]:
+        return _read(self.rows, _FEW)
+
     def _table(self, rows: int) -> list[str]:
         empty = [] if any(self.units.values()) else [_EMPTY]
         return [*table(_read(self.rows, rows), rows=rows), *empty]
@@ -246,10 +268,10 @@ class SampleRelease(Release):
 
 def _read(rows: object, most: int | None = None) -> dict[str, list[Any]]:
     """Published rows, all or the first ones, column by column."""
-    held = Table(rows)
-    names = list(held.schema)
-    found = held.fetch(held.frame if most is None else held.frame.head(most), names)
-    return dict(zip(names, map(list, zip(*found, strict=True)), strict=True)) if found else {}
+    held = Table(rows).frame
+    chosen = held if most is None else held.head(most)
+    found = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
+    return found.to_dict(as_series=False)
 
 
 def _tellable(samples: Samples, policy: Policy) -> Samples:

@@ -36,6 +36,7 @@ from onesided.session.values._quantile import Quantile, QuantileRelease
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
+from onesided.show import Card
 
 
 class Session:
@@ -251,6 +252,20 @@ class Session:
         left = ", ".join(f"{edge}: {readable(some)}" for edge, some in self.remaining.items())
         unit = self._context().unit_name
         return f"Session(policy {self.policy.name!r}, unit {unit!r}; left of ε: {left})"
+
+    def _repr_html_(self) -> str:
+        """Whose data these are, under which policy, and what is left of the budget."""
+        whom = "Each row on its own." if self.unit is None else f"Protected: each {self.unit}."
+        edges = list(self.remaining)
+        return Card(
+            title=f"Session under the policy '{self.policy.name}'",
+            columns={
+                "edge": edges,
+                "spent ε": [readable(self.spent[edge]) for edge in edges],
+                "left of ε": [readable(self.remaining[edge]) for edge in edges],
+            },
+            lines=[f"Columns: {', '.join(self._table.schema)}.", whom, f"{self.ledger!r}"],
+        ).html()
 
     def inspect(self, question: Inspected) -> Diagnostics:
         """Facts about the real data that help the curator choose bounds. NOT for publication.

@@ -12,12 +12,10 @@ _SIDES: Final = ("lower", "upper")
 _MARKS: Final = ("lower_certain", "upper_certain")
 
 
-def table(
-    columns: Columns, *, rows: int, confidence: Number | None = None, together: bool = False
-) -> list[str]:
+def table(columns: Columns, *, rows: int, share: str = "") -> list[str]:
     """A heading and at most ``rows`` lines; what is certain is called so.
 
-    together: whether the confidence is of all lines at once.
+    share: how sure a bound is that is not certain, as of :func:`share_words`.
 
     >>> for line in table({"place": ["gym"], "upper": [3], "upper_certain": [True]}, rows=5):
     ...     print(line)
@@ -27,8 +25,7 @@ def table(
     size = len(next(iter(columns.values()), ()))
     if not size:
         return ["(no rows)"]
-    sure = None if confidence is None else _share(confidence, together=together)
-    shown = [_column(name, columns, rows, sure) for name in columns if name not in _MARKS]
+    shown = [_column(name, columns, rows, share) for name in columns if name not in _MARKS]
     lines = ["  ".join(line).rstrip() for line in zip(*shown, strict=True)]
     return [*lines, f"... and {size - rows:,} more"] if size > rows else lines
 
@@ -42,7 +39,17 @@ def many(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _column(name: str, columns: Columns, rows: int, share: str | None) -> list[str]:
+def share_words(confidence: Number, *, together: bool = False) -> str:
+    """A confidence in words; together: whether it is of all lines at once.
+
+    >>> share_words("0.95"), share_words("0.9", together=True)
+    ('95 %', '90 %, all at once')
+    """
+    told = f"{float(exact(confidence, name='confidence')) * 100:g} %"
+    return f"{told}, all at once" if together else told
+
+
+def _column(name: str, columns: Columns, rows: int, share: str) -> list[str]:
     """One column's heading and cells, text to the left and numbers to the right."""
     values = list(columns[name][:rows])
     sure = list(columns.get(f"{name}_certain", ())) if name in _SIDES else []
@@ -55,19 +62,14 @@ def _column(name: str, columns: Columns, rows: int, share: str | None) -> list[s
     return [cell.ljust(width) if words else cell.rjust(width) for cell in cells]
 
 
-def _head(name: str, sure: Sequence[bool], share: str | None) -> str:
+def _head(name: str, sure: Sequence[bool], share: str) -> str:
     if not sure:
         return name
     if all(sure):
         return f"{name} (certain)"
-    if any(sure) or share is None:
+    if any(sure) or not share:
         return name
     return f"{name} ({share})"
-
-
-def _share(confidence: Number, *, together: bool) -> str:
-    told = f"{float(exact(confidence, name='confidence')) * 100:g} %"
-    return f"{told}, all at once" if together else told
 
 
 def _cell(value: Any, *, exactly: bool) -> str:

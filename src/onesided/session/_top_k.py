@@ -19,7 +19,7 @@ from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release, below_selected
-from onesided.session._text import table
+from onesided.session._text import share_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,5 +147,7 @@ class TopKRelease(Release):
             "upper_certain": [True] * size,
         }
 
-    def _table(self, rows: int) -> list[str]:
-        return table(self.columns(), rows=rows, confidence=self.confidence, together=True)
+    @property
+    def bound_words(self) -> str:
+        """How sure a bound is that is not certain."""
+        return share_words(self.confidence, together=True)

@@ -4,20 +4,15 @@ Light: SQLAlchemy loads with ``onesided.store.sqlite`` and ``onesided.store.post
 """
 
 from onesided.store._files import PermissionsWarning, tell_if_open_to_others
-from onesided.store._folder import NewFolder, new_folder, unwritable
 from onesided.store._paths import held, remove_drafts, replace_file, scratch
-from onesided.store._spreadsheet import csv_text
 from onesided.store._text import canonical, now, plain_text, read_json, read_toml
 from onesided.store._url import DatabaseUrl
 
 __all__ = [
     "DatabaseUrl",
-    "NewFolder",
     "PermissionsWarning",
     "canonical",
-    "csv_text",
     "held",
-    "new_folder",
     "now",
     "plain_text",
     "read_json",
@@ -26,5 +21,4 @@ __all__ = [
     "replace_file",
     "scratch",
     "tell_if_open_to_others",
-    "unwritable",
 ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onesided.mechanism import Interval
 from onesided.noise import IntArray
 from onesided.session._release import CountRelease, Release
-from onesided.session._text import many, table
+from onesided.session._text import many
 from onesided.session.histograms._binned import bin_name
 from onesided.session.histograms._bins import BinEdges
 
@@ -108,11 +108,10 @@ class HistogramRelease(Release):
             told["lower"] = self.lower.ravel().tolist()
         return told
 
-    def _table(self, rows: int) -> list[str]:
-        if self.counts is None:
-            return table(self.columns(), rows=rows)
-        sure, together = self.counts.confidence, self.counts.simultaneous
-        return table(self.columns(), rows=rows, confidence=sure, together=together)
+    @property
+    def bound_words(self) -> str:
+        """How sure a bound is that is not certain."""
+        return "" if self.counts is None else self.counts.bound_words
 
 
 _SIDES = ("lower", "upper", "lower_certain", "upper_certain")

@@ -22,7 +22,7 @@ from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Confidence, Release
-from onesided.session._text import many
+from onesided.session._text import many, share_words
 from onesided.session.histograms._binned import Binned, with_bins
 from onesided.session.histograms._bins import MOST_BINS, BinEdges, edges_of
 from onesided.session.values._value import Missing
@@ -79,6 +79,16 @@ class QuantileRelease(Release):
     def labels(self) -> list[Any]:
         """The groups."""
         return self.keys.labels()
+
+    @property
+    def bound_words(self) -> str:
+        """How sure a bound is that is not certain."""
+        return share_words(self.confidence)
+
+    @property
+    def counted(self) -> str:
+        """What the numbers are."""
+        return "value"
 
     def at(self, q: Number) -> dict[str, list[float]]:
         """Per group, the smallest candidate with at least a share ``q`` at or below it.

@@ -24,7 +24,7 @@ from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Confidence, Release
-from onesided.session._text import table
+from onesided.session._text import share_words
 from onesided.session.workloads._assurance import Apart, Assurance, assured
 from onesided.session.workloads._cells import moves_of_places
 from onesided.session.workloads._strategies import Choice, choose
@@ -99,6 +99,11 @@ class LinearRelease(Release):
             "standard_deviation": spread.tolist(),
         }
 
+    @property
+    def bound_words(self) -> str:
+        """How sure a bound is that is not certain."""
+        return share_words(self.confidence, together=self.simultaneous)
+
     def assurance(self, *distances: Number) -> tuple[Assurance, ...]:
         """How well values at each distance pass as each other: ε grows by one for every move.
 
@@ -111,10 +116,6 @@ class LinearRelease(Release):
 
     def __str__(self) -> str:
         return " ".join([Release.__str__(self), *self.notes])
-
-    def _table(self, rows: int) -> list[str]:
-        sure = self.confidence
-        return table(self.columns(), rows=rows, confidence=sure, together=self.simultaneous)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from onesided.errors import OutputError
-from onesided.store._paths import held
+from onesided.store import held
 
 _RESERVED: Final = ".reserved"
 

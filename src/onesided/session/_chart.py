@@ -1,0 +1,167 @@
+"""Which picture an answer makes: read off its columns, which are public."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from onesided.errors import ParameterError
+from onesided.show import MOST_DOTS, Bars, Bound, Dots, Heat, Lines, Numbers, Places, Shape
+
+Columns = Mapping[str, Sequence[Any]]
+_BESIDE: Final = ("lower_certain", "upper_certain", "certified", "standard_deviation")
+_NUMBERS: Final = frozenset(["estimate", "lower", "upper", *_BESIDE])
+_AT: Final = (("latitude", "lat"), ("longitude", "lon", "lng"))
+_FIELDS: Final = 12  # below that many pairs, dots with bounds tell more than colours
+
+
+def shape_of(columns: Columns, confidence: str = "", *, positions: object = None) -> Shape:
+    """The picture of a table of groups, bins or places. Errors: ParameterError."""
+    size = len(next(iter(columns.values()), ()))
+    names = [name for name in columns if name not in _NUMBERS]
+    where = _positions(columns, positions)
+    names = [name for name in names if where is None or name not in _flat(_AT)]
+    estimate = _numbers(columns.get("estimate"), size)
+    lower, upper = (_bound(columns, side, confidence) for side in ("lower", "upper"))
+    labels = [_label(columns, names, row) for row in range(size)]
+    if where is not None:
+        values = estimate if upper is None or not np.isnan(estimate).all() else upper.values
+        return Places(labels=labels, latitude=where[0], longitude=where[1], values=values)
+    if _is_bins(names, columns):
+        left, right = (_numbers(columns[name], size) for name in names)
+        return Bars(left=left, right=right, estimate=estimate, lower=lower, upper=upper)
+    heat = _heat(columns, names, estimate)
+    return heat or Dots(labels=labels, estimate=estimate, lower=lower, upper=upper)
+
+
+def fewer(shape: Shape) -> tuple[Shape, tuple[str, ...]]:
+    """As much of a shape as can be read, and what was left out, in words."""
+    if not isinstance(shape, Dots) or len(shape.labels) <= MOST_DOTS:
+        return shape, ()
+    words = f"The {MOST_DOTS} largest of {len(shape.labels):,}; the frame holds all."
+    return shape.largest(MOST_DOTS), (words,)
+
+
+def over_time(rows: Columns) -> Lines | None:
+    """How many rows there are on each day of the first column of dates; None if there is none."""
+    for name, values in rows.items():
+        known = [value for value in values if value is not None]
+        if known and all(isinstance(value, dt.date) for value in known):
+            days = Counter(v.date() if isinstance(v, dt.datetime) else v for v in known)
+            x = sorted(days)
+            many = np.array([days[day] for day in x], dtype=float)
+            return Lines(x=x, y={"rows": many}, x_name=name)
+    return None
+
+
+def _numbers(values: Sequence[Any] | None, size: int) -> Numbers:
+    if values is None:
+        return np.full(size, np.nan)
+    return np.array([np.nan if value is None else float(value) for value in values], dtype=float)
+
+
+def _bound(columns: Columns, side: str, confidence: str) -> Bound | None:
+    if side not in columns:
+        return None
+    values = _numbers(columns[side], len(columns[side]))
+    values[np.isnan(values)] = np.inf
+    sure = columns.get(f"{side}_certain", [False] * len(values))
+    return Bound(values=values, certain=np.array(sure, dtype=bool), confidence=confidence)
+
+
+def _label(columns: Columns, names: Sequence[str], row: int) -> str:
+    """A group in words; the two ends of a bin read as one part."""
+    parts = []
+    for name in names:
+        if name.endswith("_to") and f"{name[:-3]}_from" in names:
+            continue
+        value = _word(columns[name][row])
+        end = f"{name[:-5]}_to" if name.endswith("_from") else ""
+        parts.append(f"{value} to {_word(columns[end][row])}" if end in names else value)
+    return " · ".join(parts) or "all"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dt.datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
+    return str(value)
+
+
+def _is_bins(names: Sequence[str], columns: Columns) -> bool:
+    """Whether the rows are the bins of one column, side by side."""
+    if len(names) != 2 or not (names[0].endswith("_from") and names[1].endswith("_to")):
+        return False
+    starts, ends = columns[names[0]], columns[names[1]]
+    finite = all(np.isfinite(float(value)) for value in (*starts, *ends))
+    return finite and list(ends[:-1]) == list(starts[1:])
+
+
+def _heat(columns: Columns, names: Sequence[str], estimate: Numbers) -> Heat | None:
+    """Two grouping columns whose values all meet make fields; so do two binned columns."""
+    starts = [name for name in names if not name.endswith("_to")]
+    if len(starts) != 2 or estimate.size < _FIELDS or np.isnan(estimate).any():
+        return None
+    down, across = (list(dict.fromkeys(columns[name])) for name in starts)
+    if len(down) * len(across) != estimate.size or min(len(down), len(across)) < 2:
+        return None
+    values = np.full((len(down), len(across)), np.nan)
+    rows = {value: place for place, value in enumerate(down)}
+    cells = {value: place for place, value in enumerate(across)}
+    for place, (one, other) in enumerate(zip(*(columns[name] for name in starts), strict=True)):
+        values[rows[one], cells[other]] = estimate[place]
+    down_name, across_name = (name.removesuffix("_from") for name in starts)
+    return Heat(
+        across=list(map(_word, across)),
+        down=list(map(_word, down)),
+        values=values,
+        across_name=across_name,
+        down_name=down_name,
+    )
+
+
+def _positions(columns: Columns, given: object) -> tuple[Numbers, Numbers] | None:
+    """Latitude and longitude of each row, where the keys or the caller have them."""
+    found = []
+    for names in _AT:
+        name = next((name for name in names if name in columns), None)
+        if name is None:
+            return _given(given, len(next(iter(columns.values()), ())))
+        found.append(_numbers(columns[name], len(columns[name])))
+    return _on_earth(found[0], found[1])
+
+
+def _given(positions: object, size: int) -> tuple[Numbers, Numbers] | None:
+    if positions is None:
+        return None
+    pairs = list(positions) if isinstance(positions, Sequence) else []
+    if len(pairs) != size or any(len(pair) != 2 for pair in pairs):
+        raise ParameterError(
+            f"positions= holds {len(pairs):,} pairs for {size:,} rows.",
+            hint="Give a (latitude, longitude) in degrees for each row, in the frame's order.",
+        )
+    latitude, longitude = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
+    return _on_earth(latitude, longitude)
+
+
+def _on_earth(latitude: Numbers, longitude: Numbers) -> tuple[Numbers, Numbers]:
+    for name, values, most in (("latitude", latitude, 90), ("longitude", longitude, 180)):
+        odd = ~(np.abs(values) <= most)
+        if odd.any():
+            worst = float(values[odd][0])
+            raise ParameterError(
+                f"The {name} {worst:g} is nowhere on Earth.",
+                hint=f"Give degrees between -{most} and {most}; check that latitude and longitude "
+                "are not swapped.",
+                value=worst,
+            )
+    return latitude, longitude
+
+
+def _flat(names: Sequence[Sequence[str]]) -> set[str]:
+    return {name for group in names for name in group}

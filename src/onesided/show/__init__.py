@@ -1,0 +1,46 @@
+"""How public values are shown and kept: pictures, tables for notebooks, files and folders.
+
+Nothing here sees secret data: what comes in was published already.
+"""
+
+from onesided.show._card import Card
+from onesided.show._chart import (
+    MOST_DOTS,
+    Bars,
+    Bound,
+    Chart,
+    Dots,
+    Heat,
+    Lines,
+    Numbers,
+    Places,
+    Shape,
+)
+from onesided.show._figure import figure
+from onesided.show._folder import NewFolder, new_folder, unwritable
+from onesided.show._formats import FORMATS, require_formats, write_tables
+from onesided.show._page import html_page
+from onesided.show._spreadsheet import csv_text
+
+__all__ = [
+    "FORMATS",
+    "MOST_DOTS",
+    "Bars",
+    "Bound",
+    "Card",
+    "Chart",
+    "Dots",
+    "Heat",
+    "Lines",
+    "NewFolder",
+    "Numbers",
+    "Places",
+    "Shape",
+    "csv_text",
+    "figure",
+    "html_page",
+    "new_folder",
+    "require_formats",
+    "unwritable",
+    "write_tables",
+]

@@ -1,0 +1,139 @@
+"""Public tables as files: CSV, JSON, Parquet and Excel."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from onesided.errors import MissingDependencyError, ParameterError
+from onesided.show._spreadsheet import csv_text
+
+Columns = Mapping[str, Sequence[Any]]
+_SHEET_ROWS: Final = 1_048_575  # that many fit below the heading of a sheet
+
+
+def write_tables(columns: Columns, stem: Path, formats: Sequence[str]) -> None:
+    """Write ``stem.csv`` and so on, one file for each format that is a table."""
+    for name in formats:
+        if name in _WRITERS:
+            _WRITERS[name](columns, stem.with_suffix(f".{name}"))
+
+
+def require_formats(formats: Sequence[str]) -> tuple[str, ...]:
+    """The formats asked for. Errors: ParameterError for one that is not known, and for none."""
+    given = (formats,) if isinstance(formats, str) else tuple(formats)
+    unknown = [one for one in given if one not in FORMATS]
+    if unknown or not given:
+        raise ParameterError(
+            f"formats={formats!r}: {unknown[0]!r} is unknown."
+            if unknown
+            else "No format is named.",
+            hint=f"Use some of {', '.join(map(repr, FORMATS))}.",
+            value=formats,
+        )
+    return given
+
+
+def _csv(columns: Columns, path: Path) -> None:
+    text = csv_text(tuple(columns), zip(*columns.values(), strict=True))
+    path.write_text(text, encoding="utf-8")
+
+
+def _json(columns: Columns, path: Path) -> None:
+    """A list of rows. JSON has no infinity: a bound that is none is null."""
+    names = list(columns)
+    rows = [
+        {name: _finite(value) for name, value in zip(names, row, strict=True)}
+        for row in zip(*columns.values(), strict=True)
+    ]
+    text = json.dumps(rows, indent=1, ensure_ascii=False, default=str, allow_nan=False)
+    path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _parquet(columns: Columns, path: Path) -> None:
+    """By PyArrow, Polars or DuckDB, whichever is there. Errors: MissingDependencyError."""
+    plain = {name: list(values) for name, values in columns.items()}
+    for attempt in (_by_pyarrow, _by_polars, _by_duckdb):
+        with contextlib.suppress(ImportError):
+            attempt(plain, path)
+            return
+    raise MissingDependencyError(
+        "Writing Parquet needs PyArrow, Polars or DuckDB.", hint="pip install 'onesided[cli]'"
+    )
+
+
+def _by_pyarrow(columns: dict[str, list[Any]], path: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - optional
+    import pyarrow.parquet as pq  # noqa: PLC0415 - optional
+
+    pq.write_table(pa.table(columns), os.fspath(path))
+
+
+def _by_polars(columns: dict[str, list[Any]], path: Path) -> None:
+    import polars as pl  # noqa: PLC0415 - optional
+
+    pl.DataFrame(columns).write_parquet(path)
+
+
+def _by_duckdb(columns: dict[str, list[Any]], path: Path) -> None:
+    import duckdb  # noqa: PLC0415 - optional
+    import numpy as np  # noqa: PLC0415 - with DuckDB alone
+
+    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+        connection.register("release", {n: np.array(values) for n, values in columns.items()})
+        connection.table("release").write_parquet(os.fspath(path))
+
+
+def _xlsx(columns: Columns, path: Path) -> None:
+    """One sheet; text is text, never a formula or a link. Errors: MissingDependencyError."""
+    try:
+        import xlsxwriter  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError(
+            "Writing Excel files needs XlsxWriter.", hint="pip install 'onesided[cli]'"
+        ) from None
+    size = len(next(iter(columns.values()), ()))
+    if size > _SHEET_ROWS:
+        raise ParameterError(
+            f"The {size:,} rows do not fit in a sheet, which holds {_SHEET_ROWS:,}.",
+            hint="Write csv or parquet.",
+        )
+    plainly = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    with xlsxwriter.Workbook(os.fspath(path), {**plainly, "in_memory": True}) as book:
+        sheet, bold = book.add_worksheet("release"), book.add_format({"bold": True})
+        for column, (name, values) in enumerate(columns.items()):
+            sheet.write_string(0, column, str(name), bold)
+            for row, value in enumerate(values, start=1):
+                _put(sheet, row, column, _finite(value))
+        sheet.freeze_panes(1, 0)
+        sheet.autofit()
+
+
+def _put(sheet: Any, row: int, column: int, value: Any) -> None:
+    """One cell. A whole number that a sheet's floats cannot hold stays exact, as text."""
+    if value is None:
+        return
+    if isinstance(value, bool):
+        sheet.write_boolean(row, column, value)
+    elif isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53):
+        sheet.write_number(row, column, value)
+    else:
+        sheet.write_string(row, column, str(value))
+
+
+_WRITERS: Final[Mapping[str, Callable[[Columns, Path], None]]] = {
+    "csv": _csv,
+    "json": _json,
+    "parquet": _parquet,
+    "xlsx": _xlsx,
+}
+FORMATS: Final = (*_WRITERS, "html")

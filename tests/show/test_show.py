@@ -1,0 +1,160 @@
+"""Pictures, cards for notebooks and files: nothing is hidden, nothing runs, no bound lies."""
+
+import datetime as dt
+import json
+import zipfile
+
+import polars as pl
+import pytest
+
+import onesided as od
+from onesided import errors
+
+HOSTILE = '<img src=x onerror=alert(1)>"&\x1b[31m'
+VISITS = pl.DataFrame(
+    {
+        "person": [1, 1, 2, 3, 4],
+        "place": ["gym", "bar", "bar", HOSTILE, "gym"],
+        "hour": [8, 9, 8, 9, 8],
+        "age": [20, 20, 30, 40, 50],
+        "day": [dt.date(2026, 11, 1), None, *[dt.date(2026, 11, 2)] * 3],
+        "minor": [False] * 5,
+    }
+)
+PLACES = ["gym", "bar", HOSTILE]
+PRESENCE = od.policy.presence(max_groups=2)
+
+
+def session(policy=PRESENCE, unit="person"):
+    return od.Session(VISITS, unit=unit, policy=policy, budget=1000)
+
+
+def rows():
+    return session(od.policy.presence(max_groups=1), unit=None)
+
+
+def open_records():
+    return session(od.policy.sensitive("minor"))
+
+
+BY = {"by": "place", "keys": PLACES, "epsilon": 9}
+AGES = [0, 25, 45, 60]
+HOURS = od.cross(place=PLACES, hour=range(8, 12))
+ASKED = {
+    "count": lambda: session().count(**BY),
+    "top_k": lambda: session().top_k(2, **BY),
+    "at_most": lambda: session().at_most(2, **BY),
+    "sum": lambda: session(od.policy.addition_only()).sum("age", bounds=(0, 200), epsilon=9),
+    "histogram": lambda: rows().histogram("age", bins=AGES, epsilon=9),
+    "ranges": lambda: rows().ranges("age", bins=AGES, ranges=[(0, 45), (0, 60)], epsilon=9),
+    "median": lambda: rows().median("age", candidates=[20, 40, 60], epsilon=9),
+    "sample": lambda: open_records().sample(epsilon=90),
+    "discover": lambda: open_records().discover(by="place", epsilon=90, max_groups=2),
+    "grid": lambda: rows().count(by=["place", "hour"], keys=HOURS, epsilon=9),
+}
+QUESTIONS = list(ASKED)
+
+
+def ask(name):
+    return ASKED[name]()
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_answer_makes_a_picture_by_either_drawer(name):
+    release = ask(name)
+    figure = release.plot()
+    assert figure.data
+    assert "ε = " in figure.layout.title.text
+    assert "<img" not in figure.to_json().replace("\\u003c", "<")
+    assert release.plot(backend="matplotlib").axes
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_answer_is_a_table_in_a_notebook(name):
+    told = ask(name)._repr_html_()
+    assert "<table>" in told
+    assert "<img" not in told
+    assert "\x1b" not in told
+    assert "ε = " in told
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_answer_is_written_in_every_format(name, tmp_path):
+    formats = ["csv", "json", "parquet", "xlsx", "html"]
+    out = ask(name).write(tmp_path / "out", formats=formats)
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        ["guarantee.json", *(f"release.{one}" for one in formats)]
+    )
+    json.loads((out / "release.json").read_text(), parse_constant=pytest.fail)
+    page = (out / "release.html").read_text()
+    assert "<img src=x" not in page
+    assert "cdn.plot" not in page.split("plotly.js v")[0]
+
+
+def test_certain_and_uncertain_bounds_never_look_alike():
+    names = {trace.name: trace for trace in ask("count").plot().data}
+    sure, unsure = names["upper bound (certain)"], names["lower bound (95 %)"]
+    assert (sure.line.dash, unsure.line.dash) == ("solid", "dot")
+    assert sure.marker.symbol != unsure.marker.symbol
+    assert sure.line.color != unsure.line.color
+
+
+def test_what_was_cut_is_said_in_the_picture_and_the_table():
+    release = session(od.policy.addition_only()).count(
+        by="place", keys=PLACES, epsilon=9, max_groups=1, on_excess="truncate"
+    )
+    assert "may have been cut" in release.plot().layout.title.text.replace("<br><sup>", " ")
+    assert 'role="note"' in release._repr_html_()
+
+
+def test_two_columns_whose_values_meet_make_fields():
+    assert ask("grid").plot().data[0].type == "heatmap"
+
+
+def test_groups_with_positions_are_a_map():
+    release = ask("count")
+    drawn = release.plot(positions=[(52.5, 13.4), (52.6, 13.5), (52.4, 13.3)])
+    assert drawn.data[0].x == (13.4, 13.5, 13.3)
+    with pytest.raises(errors.ParameterError, match="nowhere on Earth"):
+        release.plot(positions=[(134, 52), (52.6, 13.5), (52.4, 13.3)])
+    with pytest.raises(errors.ParameterError, match="1 pairs for 3 rows"):
+        release.plot(positions=[(52.5, 13.4)])
+
+
+def test_a_long_list_says_how_many_are_drawn():
+    keys = [f"place {i}" for i in range(60)]
+    drawn = session().count(by="place", keys=keys, epsilon=9).plot()
+    assert "40 largest of 60" in drawn.layout.title.text
+
+
+def test_a_sample_is_told_as_it_is_with_dates_and_nulls():
+    release = ask("sample")
+    told = release.columns()
+    assert told == VISITS.to_dict(as_series=False)
+    assert "2026-11-02" in str(release)
+    assert release.plot().data[0].y == (1, 3)
+
+
+def test_an_unknown_drawer_is_refused():
+    with pytest.raises(errors.ParameterError, match="'ascii' draws no pictures"):
+        ask("count").plot(backend="ascii")
+
+
+def test_a_spreadsheet_holds_text_as_text(tmp_path):
+    rows = pl.DataFrame({"person": [1], "place": ["=1+1"]})
+    made = od.Session(rows, unit="person", policy=od.policy.presence(max_groups=1), budget=9)
+    out = made.count(by="place", keys=["=1+1"], epsilon=1).write(tmp_path / "o", formats=["xlsx"])
+    with zipfile.ZipFile(out / "release.xlsx") as book:
+        assert "=1+1" in book.read("xl/sharedStrings.xml").decode()
+        assert "<f>" not in book.read("xl/worksheets/sheet1.xml").decode()
+
+
+def test_sessions_policies_plans_and_ledgers_show_themselves():
+    made = session()
+    made.count(by="place", keys=PLACES, epsilon="1/2", id="monday")
+    plan = made.plan(od.Count(by="place", keys=PLACES, epsilon=1))
+    assert "999.5" in made._repr_html_() or "1999/2" in made._repr_html_()
+    assert "<svg" in PRESENCE._repr_html_()
+    assert "Counts" in plan._repr_html_()
+    assert "monday" in made.ledger._repr_html_() or "place" in made.ledger._repr_html_()
+    assert "nothing is charged yet" in od.Ledger.open("never-made.db")._repr_html_()
