@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from onesided.errors import ParameterError
-from onesided.show import MOST_DOTS, Bars, Bound, Dots, Heat, Lines, Numbers, Places, Shape
+from onesided.show import MOST_DOTS, Bars, Dots, Heat, Lines, Numbers, Places, Shape, Side
 
 Columns = Mapping[str, Sequence[Any]]
 _BESIDE: Final = ("lower_certain", "upper_certain", "certified", "standard_deviation")
@@ -64,13 +64,13 @@ def _numbers(values: Sequence[Any] | None, size: int) -> Numbers:
     return np.array([np.nan if value is None else float(value) for value in values], dtype=float)
 
 
-def _bound(columns: Columns, side: str, confidence: str) -> Bound | None:
+def _bound(columns: Columns, side: str, confidence: str) -> Side | None:
     if side not in columns:
         return None
     values = _numbers(columns[side], len(columns[side]))
     values[np.isnan(values)] = np.inf
     sure = columns.get(f"{side}_certain", [False] * len(values))
-    return Bound(values=values, certain=np.array(sure, dtype=bool), confidence=confidence)
+    return Side(values=values, certain=np.array(sure, dtype=bool), confidence=confidence)
 
 
 def _label(columns: Columns, names: Sequence[str], row: int) -> str:

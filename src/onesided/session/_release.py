@@ -190,7 +190,6 @@ class Release:
         written = json.dumps(self._document(), indent=2, ensure_ascii=False) + "\n"
         with new_folder(folder) as made:
             try:
-                made.release()
                 write_tables(told, made.partial / "release", chosen)
                 (made.partial / "guarantee.json").write_text(written, encoding="utf-8")
                 if page:

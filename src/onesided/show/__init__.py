@@ -7,7 +7,6 @@ from onesided.show._card import Card
 from onesided.show._chart import (
     MOST_DOTS,
     Bars,
-    Bound,
     Chart,
     Dots,
     Heat,
@@ -15,6 +14,7 @@ from onesided.show._chart import (
     Numbers,
     Places,
     Shape,
+    Side,
 )
 from onesided.show._figure import figure
 from onesided.show._folder import NewFolder, new_folder, unwritable
@@ -26,7 +26,6 @@ __all__ = [
     "FORMATS",
     "MOST_DOTS",
     "Bars",
-    "Bound",
     "Card",
     "Chart",
     "Dots",
@@ -36,6 +35,7 @@ __all__ = [
     "Numbers",
     "Places",
     "Shape",
+    "Side",
     "csv_text",
     "figure",
     "html_page",

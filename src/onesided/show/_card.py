@@ -23,6 +23,9 @@ class Card:
 
     first: warnings. columns: the table; its first and last rows are shown. confidence: of bounds
     that are not certain, in words. picture: SVG of our own making, shown as it is.
+
+    >>> "<td" in Card(title="Counts", columns={"place": ["gym"], "estimate": [3]}).html()
+    True
     """
 
     title: str

@@ -19,10 +19,14 @@ MOST_DOTS: Final = 40  # more lines than that cannot be read; the largest are dr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class Side:
     """One side of an answer: a number per row (infinite where there is none), and how sure it is.
 
     certain: which rows are never wrong. confidence: of the others, in words.
+
+    >>> import numpy as np
+    >>> Side(values=np.array([3.0]), certain=np.array([True])).certain.all()
+    np.True_
     """
 
     values: Numbers
@@ -35,12 +39,17 @@ class Dots:
     """A dot per group with its bounds, one group below the other.
 
     estimate: NaN where there is only a bound.
+
+    >>> import numpy as np
+    >>> dots = Dots(labels=["gym", "bar", "spa"], estimate=np.array([3.0, 1.0, 2.0]))
+    >>> dots.largest(2).labels
+    ['gym', 'spa']
     """
 
     labels: Sequence[str]
     estimate: Numbers
-    lower: Bound | None = None
-    upper: Bound | None = None
+    lower: Side | None = None
+    upper: Side | None = None
 
     def largest(self, most: int) -> Dots:
         """The groups with the largest numbers, in their own order."""
@@ -58,18 +67,30 @@ class Dots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars:
-    """A bar per bin, as wide as the bin, with its bounds."""
+    """A bar per bin, as wide as the bin, with its bounds.
+
+    >>> import numpy as np
+    >>> left, right = np.array([0.0, 18.0]), np.array([18.0, 65.0])
+    >>> (Bars(left=left, right=right, estimate=np.array([3.0, 9.0])).right - left).tolist()
+    [18.0, 47.0]
+    """
 
     left: Numbers
     right: Numbers
     estimate: Numbers
-    lower: Bound | None = None
-    upper: Bound | None = None
+    lower: Side | None = None
+    upper: Side | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heat:
-    """A field per pair of values; NaN where there is none. ``across`` and ``down`` name them."""
+    """A field per pair of values; NaN where there is none. ``across`` and ``down`` name them.
+
+    >>> import numpy as np
+    >>> days = {"across": ["Mo", "Tu"], "across_name": "day", "down": ["gym"], "down_name": "place"}
+    >>> Heat(values=np.array([[3.0, 1.0]]), **days).values.shape
+    (1, 2)
+    """
 
     across: Sequence[str]
     down: Sequence[str]
@@ -80,7 +101,13 @@ class Heat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Groups where they are, in degrees. outline: lines to draw below them, in degrees."""
+    """Groups where they are, in degrees. outline: lines to draw below them, in degrees.
+
+    >>> import numpy as np
+    >>> at = {"latitude": np.array([52.5]), "longitude": np.array([13.4])}
+    >>> Places(labels=["gym"], values=np.array([3.0]), **at).outline
+    ()
+    """
 
     labels: Sequence[str]
     latitude: Numbers
@@ -91,7 +118,12 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Curves over one number or over time. steps: whether values hold until the next."""
+    """Curves over one number or over time. steps: whether values hold until the next.
+
+    >>> import numpy as np
+    >>> Lines(x=[1, 2], y={"error": np.array([4.0, 2.0])}, x_name="ε").logarithmic
+    False
+    """
 
     x: Sequence[object]
     y: dict[str, Numbers]
@@ -105,7 +137,14 @@ Shape: TypeAlias = Dots | Bars | Heat | Places | Lines
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A shape and its words. first: what must be known before any number. caption: what it cost."""
+    """A shape and its words. first: what must be known before any number. caption: what it cost.
+
+    >>> import numpy as np
+    >>> dots = Dots(labels=["gym"], estimate=np.array([3.0]))
+    >>> words = {"title": "Counts", "value_name": "people", "caption": "ε = 1"}
+    >>> Chart(shape=dots, first=("Units may have been cut.",), **words).below
+    'Units may have been cut. ε = 1'
+    """
 
     title: str
     shape: Shape
@@ -120,15 +159,13 @@ class Chart:
         return " ".join((*self.first, *self.notes, self.caption)).strip()
 
 
-def _rows(bound: Bound | None, rows: NDArray[np.intp]) -> Bound | None:
+def _rows(bound: Side | None, rows: NDArray[np.intp]) -> Side | None:
     if bound is None:
         return None
-    return Bound(
-        values=bound.values[rows], certain=bound.certain[rows], confidence=bound.confidence
-    )
+    return Side(values=bound.values[rows], certain=bound.certain[rows], confidence=bound.confidence)
 
 
-def _seen(upper: Bound | None, lower: Bound | None) -> Numbers:
+def _seen(upper: Side | None, lower: Side | None) -> Numbers:
     """What stands for a size where there is no estimate."""
     for bound in (upper, lower):
         if bound is not None:

@@ -18,14 +18,25 @@ _SHEET_ROWS: Final = 1_048_575  # that many fit below the heading of a sheet
 
 
 def write_tables(columns: Columns, stem: Path, formats: Sequence[str]) -> None:
-    """Write ``stem.csv`` and so on, one file for each format that is a table."""
+    """Write ``stem.csv`` and so on, one file for each format that is a table.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tables({"place": ["gym"], "estimate": [3]}, Path(folder) / "release", ["csv"])
+    ...     print((Path(folder) / "release.csv").read_text().splitlines())
+    ['place,estimate', 'gym,3']
+    """
     for name in formats:
         if name in _WRITERS:
             _WRITERS[name](columns, stem.with_suffix(f".{name}"))
 
 
 def require_formats(formats: Sequence[str]) -> tuple[str, ...]:
-    """The formats asked for. Errors: ParameterError for one that is not known, and for none."""
+    """The formats asked for. Errors: ParameterError for one that is not known, and for none.
+
+    >>> require_formats("xlsx")
+    ('xlsx',)
+    """
     given = (formats,) if isinstance(formats, str) else tuple(formats)
     unknown = [one for one in given if one not in FORMATS]
     if unknown or not given:

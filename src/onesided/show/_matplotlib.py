@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onesided.errors import MissingDependencyError
-from onesided.show._chart import Bars, Bound, Chart, Dots, Heat, Lines, Numbers, Places, Shape
+from onesided.show._chart import Bars, Chart, Dots, Heat, Lines, Numbers, Places, Shape, Side
 from onesided.show._plotly import CERTAIN, ESTIMATE, SERIES, UNSURE
 
 
@@ -93,7 +93,7 @@ def _(shape: Lines, axes: Any, value_name: str) -> None:
 
 
 def _sides(
-    axes: Any, side: str, bound: Bound | None, rows: Numbers, anchor: Numbers, *, upright: bool
+    axes: Any, side: str, bound: Side | None, rows: Numbers, anchor: Numbers, *, upright: bool
 ) -> None:
     if bound is None:
         return

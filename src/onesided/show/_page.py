@@ -33,7 +33,12 @@ def html_page(
     columns: Mapping[str, Sequence[Any]],
     confidence: str = "",
 ) -> str:
-    """The page as text: warnings, picture, guarantee, table. Errors: MissingDependencyError."""
+    """The page as text: warnings, picture, guarantee, table. Errors: MissingDependencyError.
+
+    >>> page = html_page(None, title="Counts", first=(), lines=("ε = 1",), columns={"n": [3]})
+    >>> page.startswith("<!doctype html>")
+    True
+    """
     drawn = ""
     if chart is not None:
         inside = plotly_figure(chart).to_html(full_html=False, include_plotlyjs=True)

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from onesided.errors import MissingDependencyError
-from onesided.show._chart import Bars, Bound, Chart, Dots, Heat, Lines, Numbers, Places, Shape
+from onesided.show._chart import Bars, Chart, Dots, Heat, Lines, Numbers, Places, Shape, Side
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
 ESTIMATE: Final = "#0072B2"
@@ -206,7 +206,7 @@ def _(shape: Lines, value_name: str) -> Drawn:
 
 
 def _sides(
-    side: str, bound: Bound | None, rows: Numbers, anchor: Numbers, *, upright: bool
+    side: str, bound: Side | None, rows: Numbers, anchor: Numbers, *, upright: bool
 ) -> list[dict[str, Any]]:
     """Lines from the dots to a bound: one trace for what is certain, one for what is not."""
     if bound is None:
