@@ -150,4 +150,4 @@ class TopKRelease(Release):
     @property
     def bound_words(self) -> str:
         """How sure a bound is that is not certain."""
-        return share_words(self.confidence, together=True)
+        return "" if self.confidence is None else share_words(self.confidence, together=True)
