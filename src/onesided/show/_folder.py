@@ -123,8 +123,8 @@ def unwritable(target: Path, error: OSError, *, charged: bool = False) -> Output
     return OutputError(
         f"The output {str(target)!r} could not be written: {error.strerror or error}.",
         hint="The charge is in the ledger and the release is stored there: make room and ask "
-        "again with the same id and again=True (--id, --again) to get the same answer at no charge; "
-        "without an id it is lost."
+        "again with the same id and again=True (--id, --again) to get the same answer "
+        "at no charge; without an id it is lost."
         if charged
         else "Choose another place, or ask for the right to write there. Nothing was charged.",
         path=str(target),
