@@ -33,6 +33,13 @@ class ALap:
     Source: ADP-2022 Definition V.3, whose ``Sign`` must be read the other way: the falls of a
     decreasing query are hidden by noise *above* it. ADP-2021 aLap; OSDP OsdpLaplace.
     Errors: ParameterError for rates that, per step, are outside 2^-40 .. 2^10.
+
+    >>> from onesided import INFINITE, Shift
+    >>> up = ALap(1, INFINITE, grid="1/2")
+    >>> up.steps(["2.5", 3]).tolist(), up.loss(Shift(rise=0, fall=2))
+    ([5, 6], Fraction(1, 1))
+    >>> bool(up.release(up.steps([3]))[0] >= 6)
+    True
     """
 
     upper_rate: Rate = Given(rate)

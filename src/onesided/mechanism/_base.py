@@ -14,7 +14,14 @@ from onesided.policy import Shift
 
 
 class Mechanism(Protocol):
-    """One frozen value. ``release`` never looks at ``loss``, nor the other way round."""
+    """One frozen value. ``release`` never looks at ``loss``, nor the other way round.
+
+    >>> from onesided import INFINITE, Shift
+    >>> from onesided.mechanism import Counts
+    >>> mechanism: Mechanism = Counts(1, INFINITE)
+    >>> mechanism.loss(Shift(rise=0, fall=2)), mechanism.loss(Shift(rise=1, fall=0))
+    (Fraction(2, 1), INFINITE)
+    """
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> Any:
         """The published answer; ``noise`` defaults to fresh secure noise."""
@@ -29,6 +36,15 @@ def counts_of(values: ArrayLike) -> IntArray:
     """``values`` as a one-dimensional array of counts in [0, 2^62]; no float is accepted.
 
     Errors: DataError naming the first offending position.
+
+    >>> counts_of([3, 0]).dtype
+    dtype('int64')
+    >>> counts_of([1.5])
+    Traceback (most recent call last):
+        ...
+    onesided.errors.DataError: Counts must be a one-dimensional array of whole numbers, got float64
+    with shape (1,). Hint: Convert with numpy.asarray(counts, dtype=numpy.int64) once they are
+    whole.
     """
     array = regular(values)
     if array.size == 0 and array.ndim == 1:

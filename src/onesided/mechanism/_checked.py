@@ -34,6 +34,15 @@ class CheckRecord:
     class and parameters (what the module imports is not part of it). policy: its TOML text.
     epsilon: the loss per unit of edge weight that was checked. universe: in words. said: the
     verdict in words. Units: nats.
+
+    >>> from onesided import policy
+    >>> from onesided.mechanism import Counts
+    >>> claim = {"epsilon": Fraction(1), "query": GroupCount()}
+    >>> presence = policy.presence(max_groups=1)
+    >>> words = {"name": "Own", "source": "", "universe": "", "said": "lost", "passed": False}
+    >>> record = CheckRecord(policy=presence.to_toml(), **words, **claim)
+    >>> record.misfit(Counts(1, 1), policy=presence, **claim)
+    'the check did not pass: lost'
     """
 
     name: str
@@ -109,6 +118,11 @@ def source_of(mechanism: object) -> str:
     """The hash of a mechanism: its module's text, its class, and its parameters.
 
     Errors: ParameterError if the text cannot be read, or a parameter has no fixed form.
+
+    >>> from onesided.mechanism import Counts
+    >>> one, other = Counts(1, 1), Counts(2, 1)
+    >>> source_of(one) == source_of(Counts(1, 1)), source_of(one) == source_of(other)
+    (True, False)
     """
     parts = "\n".join(_described(mechanism))
     return hashlib.sha256(parts.encode()).hexdigest()

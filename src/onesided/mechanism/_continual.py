@@ -29,6 +29,9 @@ class ContinualAnswer:
 
     noisy: one number per column, the sum of ``nodes`` noisy sums of past steps. laws: each of
     those sums' noise. estimate: unbiased.
+
+    >>> ContinualAnswer(3, np.array([5, 0]), ()).interval().upper.tolist()
+    [5, 0]
     """
 
     time: int

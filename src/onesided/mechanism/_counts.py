@@ -24,7 +24,13 @@ CONFIDENCE: Final = Fraction(95, 100)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Bounds on the true counts; a certain side is never wrong."""
+    """Bounds on the true counts; a certain side is never wrong.
+
+    >>> sides = {"lower_certain": False, "upper_certain": True}
+    >>> bounds = Interval(np.array([-2, 3]), np.array([1, 9]), **sides)
+    >>> bounds.at_least(0).lower.tolist()
+    [0, 3]
+    """
 
     lower: IntArray
     upper: IntArray
@@ -159,7 +165,11 @@ def bounds_at(noise: TwoSidedGeometric, noisy: IntArray, confidence: Number) -> 
 
 
 def confident(confidence: Number) -> Fraction:
-    """A confidence as an exact share strictly between 0 and 1."""
+    """A confidence as an exact share strictly between 0 and 1.
+
+    >>> confident("0.95")
+    Fraction(19, 20)
+    """
     return strict_share(confidence, name="confidence", hint='Use for example "0.95".')
 
 

@@ -48,6 +48,9 @@ class LinearAnswers(NamedTuple):
     estimate: one per query, consistent with each other. variance: of each estimate, exact for
         least squares without bounds (with ``non_negative`` the error is smaller as a rule, and
         biased); None if too much to work out. noisy: the strategy's noisy answers.
+
+    >>> LinearAnswers(np.array([2.0]), None, np.array([2])).variance is None
+    True
     """
 
     estimate: NDArray[np.float64]

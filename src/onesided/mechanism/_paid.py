@@ -27,7 +27,13 @@ def paid_loss(rate: Loss, shift: Shift, *, answers: int | None, per_key: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What one edge of a policy may do to the counts, and what may be lost along it."""
+    """What one edge of a policy may do to the counts, and what may be lost along it.
+
+    >>> from onesided.policy import addition_only
+    >>> (move,) = count_moves(addition_only(), epsilon=1, max_groups=3)
+    >>> move.shift, move.loss
+    (Shift(rise=0, fall=3), Fraction(1, 1))
+    """
 
     edge: Edge
     shift: Shift
@@ -42,7 +48,12 @@ def count_moves(
     counted: Iterable[str] | None = None,
     truncated: bool = False,
 ) -> list[Move]:
-    """Every move that changes a group-by count of units, with ``epsilon`` times its weight."""
+    """Every move that changes a group-by count of units, with ``epsilon`` times its weight.
+
+    >>> from onesided.policy import presence
+    >>> [move.shift.fall for move in count_moves(presence(max_groups=2), epsilon=1)]
+    [2]
+    """
     query = GroupCount(
         max_groups=max_groups,
         counted=None if counted is None else frozenset(counted),
@@ -61,6 +72,11 @@ def largest_rate(moves: Iterable[Move], cost: Callable[[Shift], int]) -> Loss:
     """The largest rate at which ``rate * cost(shift)`` keeps every move; INFINITE if none moves.
 
     Errors: ParameterError for a rate out of 2^-40 .. 2^10.
+
+    >>> from onesided.policy import presence
+    >>> moves = count_moves(presence(max_groups=2), epsilon=1)
+    >>> largest_rate(moves, lambda shift: shift.fall), largest_rate([], lambda shift: 1)
+    (Fraction(1, 2), INFINITE)
     """
     found = min((move.loss / cost(move.shift) for move in moves), default=INFINITE)
     return sampled(found, hint="Use a more ordinary ε, or fewer answers.")

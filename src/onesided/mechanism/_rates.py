@@ -24,12 +24,24 @@ def rates_for(policy: Policy, query: GroupCount, epsilon: Fraction) -> tuple[Los
     """``(upper, lower)`` rates of least total variance that keep ε times every edge's weight.
 
     A side that no move needs gets INFINITE: no noise there, and certainty for the reader.
+
+    >>> from onesided.policy import bounded, presence
+    >>> rates_for(presence(max_groups=2), GroupCount(), Fraction(1))
+    (Fraction(1, 2), INFINITE)
+    >>> rates_for(bounded(), GroupCount(max_groups=1), Fraction(1))
+    (Fraction(1, 2), Fraction(1, 2))
     """
     return rates_over(policy.shifts(query), epsilon)
 
 
 def rates_over(shifts: Mapping[Edge, Iterable[Shift]], epsilon: Fraction) -> tuple[Loss, Loss]:
-    """As :func:`rates_for`, for a query that is no count: its extreme shifts per edge."""
+    """As :func:`rates_for`, for a query that is no count: its extreme shifts per edge.
+
+    >>> from onesided.policy import addition_only
+    >>> (edge,) = addition_only().edges
+    >>> rates_over({edge: [Shift(rise=0, fall=4)]}, Fraction(1))
+    (Fraction(1, 4), INFINITE)
+    """
     return choose(
         _Bound(shift, epsilon * edge.weight) for edge, many in shifts.items() for shift in many
     )

@@ -114,7 +114,12 @@ class RecordSample:
 
 
 def open_kinds(policy: Policy) -> tuple[str, ...]:
-    """The kinds of record that no move of the policy starts from; absence is no record."""
+    """The kinds of record that no move of the policy starts from; absence is no record.
+
+    >>> from onesided.policy import addition_only, sensitive
+    >>> open_kinds(sensitive("minor")), open_kinds(addition_only())
+    (('open',), ())
+    """
     sources = {policy.ends(edge)[0] for edge in policy.edges}
     return tuple(kind for kind in policy.kinds if kind not in sources and kind != ABSENT)
 
@@ -126,6 +131,10 @@ def samples_for(policy: Policy, *, epsilon: Number) -> Mapping[str, RecordSample
     record into one of these samples at most, and the others do not change. Along an edge the
     loss is the sum of their losses, of which at most one is not 0.
     Errors: UnprotectableError if every kind is protected.
+
+    >>> from onesided.policy import sensitive
+    >>> sorted(samples_for(sensitive("minor"), epsilon=1))
+    ['open']
     """
     kinds = open_kinds(policy)
     if not kinds:

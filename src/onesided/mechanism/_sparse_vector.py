@@ -26,6 +26,9 @@ class StreamAnswer(NamedTuple):
 
     ``value`` is None when certified; otherwise it is above the threshold, and never below the
     true count (which may itself be at most the threshold: not certified means unknown).
+
+    >>> StreamAnswer(certified=False, value=9).value
+    9
     """
 
     certified: bool
@@ -33,7 +36,12 @@ class StreamAnswer(NamedTuple):
 
 
 class SparseAnswers(NamedTuple):
-    """What became of each query: certified, answered with a value, or (neither) not reached."""
+    """What became of each query: certified, answered with a value, or (neither) not reached.
+
+    >>> found = decide(np.array([1, 9]), np.array([5, 5]), left=None)
+    >>> found.certified.tolist(), found.values.tolist()
+    ([True, False], [0, 9])
+    """
 
     certified: BoolArray
     answered: BoolArray
@@ -42,7 +50,11 @@ class SparseAnswers(NamedTuple):
 
 
 def thresholds_of(given: object, *, name: str = "threshold") -> Thresholds:
-    """One public threshold, or a tuple of them; each a whole number of at least 0."""
+    """One public threshold, or a tuple of them; each a whole number of at least 0.
+
+    >>> thresholds_of(5), thresholds_of([3, 4])
+    (5, (3, 4))
+    """
     if isinstance(given, np.ndarray):
         given = given.tolist()
     if isinstance(given, Sequence) and not isinstance(given, str):
@@ -209,6 +221,10 @@ def decide(noisy: IntArray, thresholds: IntArray, *, left: int | None) -> Sparse
     """Split noisy counts into certified, answered and not reached. The only place that decides.
 
     ``left``: how many may still be answered; None is no limit.
+
+    >>> found = decide(np.array([9, 1, 9]), np.array([5, 5, 5]), left=1)
+    >>> found.answered.tolist(), found.certified.tolist()
+    ([True, False, False], [False, False, False])
     """
     above = noisy > thresholds
     if left is None:
@@ -223,7 +239,12 @@ def _limit(max_answers: int | None) -> int | None:
 
 
 def with_thresholds(values: ArrayLike, thresholds: Thresholds) -> tuple[IntArray, IntArray]:
-    """Counts and a threshold for each."""
+    """Counts and a threshold for each.
+
+    >>> counts, levels = with_thresholds([7, 0, 2], 5)
+    >>> levels.tolist()
+    [5, 5, 5]
+    """
     counts = counts_of(values)
     levels = np.asarray(thresholds, dtype=np.int64)
     if levels.ndim and levels.size != counts.size:

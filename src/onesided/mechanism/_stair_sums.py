@@ -28,6 +28,15 @@ class StairSums:
     Proof: a total that falls by s has noise greater by s to be hidden in, whatever its size or
     sign; so that of :class:`Staircase` holds. Below, all signs are changed.
     Source: ours.
+
+    >>> from onesided import Shift
+    >>> stairs = Staircase(noise_rate=1, largest=10, first=3)
+    >>> StairSums(stairs).loss(Shift(rise=0, fall=10))
+    Fraction(1, 1)
+    >>> StairSums(stairs).loss(Shift(rise=1, fall=0))
+    INFINITE
+    >>> StairSums(stairs, below=True).loss(Shift(rise=10, fall=0))
+    Fraction(1, 1)
     """
 
     stairs: Staircase

@@ -66,6 +66,12 @@ class Subsampled:
 
     Source: one-sided note, Theorems 5 and 6 and equation (3); :meth:`for_policy` is the latter.
     Time grows with the number of units, as counting does. Errors: ParameterError.
+
+    >>> from onesided import INFINITE, Shift
+    >>> from onesided.mechanism import Counts
+    >>> both_ways = Subsampled(Counts(1, INFINITE), keep_rate="1/2")
+    >>> both_ways.loss(Shift(rise=1, fall=0)), both_ways.loss(Shift(rise=0, fall=1)) < 1
+    (Fraction(1, 2), True)
     """
 
     mechanism: Mechanism

@@ -28,6 +28,12 @@ def tail_bound(laws: Sequence[tuple[TwoSidedGeometric, float]], share: Fraction)
     K(s |w|) on either side. K(s sqrt(y)) is convex in y and 0 at 0, so many factors give at most
     K(s sqrt(weight)). By Chernoff's bound exp(sum K - s h) = 1 - share for the h that is returned,
     whatever s; the least one found is taken.
+
+    >>> tail_bound([], Fraction(19, 20))
+    0.0
+    >>> laws = [(TwoSidedGeometric(1, 1), 1.0)]
+    >>> tail_bound(laws, Fraction(99, 100)) > tail_bound(laws, Fraction(9, 10)) > 0
+    True
     """
     parts = [
         (float(rate), math.sqrt(weight))

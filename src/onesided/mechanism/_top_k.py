@@ -24,6 +24,12 @@ class TopKAnswer(NamedTuple):
     """Positions of the selected counts, largest noisy value first, and those values.
 
     Each value is a certain upper bound of its count; the last one bounds no unselected count.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import TopK
+    >>> found = TopK(1, upper_rate=INFINITE).release([3, 9, 1])
+    >>> found.indices.tolist(), found.values.tolist()
+    ([1], [9])
     """
 
     indices: IntArray

@@ -142,6 +142,9 @@ def mean_relative_error(
     0 if absent keys stay absent; that of the noise if it falls on every key of the domain.
     Source: OSDP sections 6.1.1 and 6.3.2, where least is 1.
     Errors: ParameterError if the domain is smaller than the keys given.
+
+    >>> mean_relative_error([10, 4], [12, 4], domain=10)
+    0.02
     """
     truth, given = _numbers(true, name="true"), _numbers(answer, name="answer")
     if truth.shape != given.shape:

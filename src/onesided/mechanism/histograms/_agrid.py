@@ -31,6 +31,9 @@ class GridPartition(Partition):
 
     coarse: unbiased noisy counts of the coarse cells, shape (c,). parents: the coarse cell that
     each bucket lies in, shape (m,).
+
+    >>> GridPartition(np.array([0, 0, 1]), np.array([7.0]), np.array([0, 0])).parents.tolist()
+    [0, 0]
     """
 
     coarse: NDArray[np.float64]
@@ -61,6 +64,12 @@ class AGrid(TwoPhase):
     ``columns`` times a whole number.
     Source: Qardaji, Yang and Li, ICDE 2013 (AG, with its constants c = 10 and c2 = 5), where
     cells here are aligned with the bins of the histogram.
+
+    >>> from onesided import Shift
+    >>> from onesided.policy import addition_only
+    >>> grid = AGrid.for_policy(addition_only(), epsilon=1, records=1000)
+    >>> grid.side, grid.loss(Shift(rise=0, fall=1)), grid.release(np.ones((4, 4), dtype=int)).shape
+    (10, Fraction(1, 1), (4, 4))
     """
 
     side: int
@@ -146,6 +155,12 @@ class UniformGrid(TwoPhase):
     Nothing is learnt. Promise: the loss is at most ``measuring.loss(shift)``, reached where the
     record leaves and enters different cells. Source: Qardaji, Yang and Li, ICDE 2013.
     Units: nats per count; estimates in counts. ``columns`` and errors: as for :class:`AGrid`.
+
+    >>> from onesided import Shift
+    >>> from onesided.policy import addition_only
+    >>> grid = UniformGrid.for_policy(addition_only(), epsilon=1, records=1000)
+    >>> grid.loss(Shift(rise=0, fall=1)), grid.release(np.ones((2, 3), dtype=int)).shape
+    (Fraction(1, 1), (2, 3))
     """
 
     side: int
@@ -197,7 +212,11 @@ class UniformGrid(TwoPhase):
 
 
 def coarse_cells(shape: tuple[int, int], side: int) -> IntArray:
-    """The coarse cell of each bin: ``side`` near-equal strips along each axis, or fewer."""
+    """The coarse cell of each bin: ``side`` near-equal strips along each axis, or fewer.
+
+    >>> coarse_cells((2, 4), 2).tolist()
+    [[0, 0, 1, 1], [2, 2, 3, 3]]
+    """
     rows, columns = (_strips(length, side)[0] for length in shape)
     cells: IntArray = rows[:, None] * min(side, shape[1]) + columns
     return cells
@@ -207,6 +226,10 @@ def refine(shape: tuple[int, int], side: int, parts: IntArray) -> tuple[IntArray
     """The fine cell of each bin, and the coarse cell of each fine one.
 
     Coarse cell c is split into ``parts[c]`` by ``parts[c]``; no fine cell is less than a bin.
+
+    >>> fine, parents = refine((2, 2), 1, np.array([2]))
+    >>> fine.tolist(), parents.tolist()
+    ([[0, 1], [2, 3]], [0, 0, 0, 0])
     """
     cells = coarse_cells(shape, side)
     (row, top, height), (column, left, width) = (_strips(length, side) for length in shape)

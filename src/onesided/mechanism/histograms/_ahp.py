@@ -43,6 +43,12 @@ class Ahp(TwoPhase):
     Source: Zhang, Chen, Xu, Meng and Xie, SDM 2014, with the clusters optimal for the noisy counts
     instead of greedy. The share of ε and the cut are those of the implementation that DPBench
     (Hay et al., SIGMOD 2016) ran. Errors: ParameterError.
+
+    >>> from onesided import Shift
+    >>> from onesided.policy import addition_only
+    >>> ahp = Ahp.for_policy(addition_only(), epsilon=1)
+    >>> ahp.loss(Shift(rise=0, fall=1)), ahp.release([5, 5, 0, 90]).size
+    (Fraction(1, 1), 4)
     """
 
     learning: Counts

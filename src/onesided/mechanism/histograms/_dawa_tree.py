@@ -18,6 +18,9 @@ class Prices:
     """What a bucket costs besides its deviation, in whole public units.
 
     deviation: units per count of deviation. cell, interval: the price of having one more bucket.
+
+    >>> Prices(deviation=1, cell=3, interval=3).cell
+    3
     """
 
     deviation: int
@@ -32,6 +35,10 @@ def cheapest(cells: IntArray, intervals: Iterable[IntArray], prices: Prices) -> 
         of the intervals that :func:`deviations` lists, level by level.
     A tie goes to the longer interval at each node, a rule that looks at nothing but the node's
     two prices: among equally cheap partitions the choice is by a fixed order of partitions.
+
+    >>> cells, wider = np.zeros(4, dtype=np.int64), [np.array([0, 9]), np.array([9])]
+    >>> cheapest(cells, wider, Prices(deviation=1, cell=3, interval=3)).tolist()
+    [True, False, True, True]
     """
     best = prices.deviation * cells + prices.cell
     merged: list[BoolArray] = []

@@ -18,6 +18,10 @@ def deviations(counts: IntArray) -> Iterator[IntArray]:
     Direction: one count that moves by 1, either way, moves a deviation by -1, 0 or 1. For it is
     the least over t of ``sum |x_i - t|``, each of which moves by at most 1.
     Time O(n log^2 n), memory O(n). Exact while the total of ``counts`` is below 2^62.
+
+    >>> import numpy as np
+    >>> [level.tolist() for level in deviations(np.array([1, 5, 2, 2]))]
+    [[4, 0], [4]]
     """
     line = counts.copy()
     size = line.size

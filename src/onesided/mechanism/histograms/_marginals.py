@@ -56,6 +56,12 @@ class Marginals:
     Source: two phases as in PrivBayes (Zhang et al., SIGMOD 2014), with its score R (2017); here
     a tree (Chow and Liu 1968) from noisy tables, so that all noise is exact, where PrivBayes draws
     pairs by the exponential mechanism.
+
+    >>> from onesided import INFINITE, Shift
+    >>> exact = Counts(INFINITE, INFINITE)
+    >>> model = Marginals((2, 2), exact, exact).release([[0, 1], [1, 1], [1, 1]])
+    >>> model.marginal([0]).tolist()
+    [1.0, 2.0]
     """
 
     sizes: tuple[int, ...]

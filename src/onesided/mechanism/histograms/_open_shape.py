@@ -39,6 +39,12 @@ class OpenShapeCounts(NamedTuple):
     lower: noisy open counts, never above the truth. blocks: noisy sensitive totals of blocks of
     neighbouring cells. option, labels: which rates were taken, and each cell's bucket. totals:
     noisy sensitive totals of the buckets.
+
+    >>> from onesided.policy import sensitive
+    >>> shape = OpenShape.for_policy(sensitive("minor"), epsilon=1)
+    >>> told = shape.measure([1, 0, 2], [30, 0, 60])
+    >>> told.labels.size
+    3
     """
 
     lower: IntArray
@@ -74,6 +80,13 @@ class OpenShape:
     second (and the pair itself is covered, not only the larger).
     Units: rates in nats per count. Source: ours, after the idea of OSDP section 5.2.
     Errors: ParameterError.
+
+    >>> from onesided.policy import sensitive
+    >>> shape = OpenShape.for_policy(sensitive("minor"), epsilon=1)
+    >>> shape.release([1, 0, 2], [30, 0, 60]).size
+    3
+    >>> max(shape.losses(sensitive("minor")).values()) <= 1
+    True
     """
 
     look: Rates

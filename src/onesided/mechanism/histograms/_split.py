@@ -25,7 +25,11 @@ _STEPS: Final = 1000
 
 
 class SplitCounts(NamedTuple):
-    """What is published: noisy counts of both parts. An open count is never above the truth."""
+    """What is published: noisy counts of both parts. An open count is never above the truth.
+
+    >>> SplitCounts(np.array([4]), np.array([9])).open.tolist()
+    [9]
+    """
 
     sensitive: IntArray
     open: IntArray

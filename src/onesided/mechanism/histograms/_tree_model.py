@@ -21,6 +21,9 @@ class TreeModel(NamedTuple):
 
     sizes: how many values each attribute has. edges: ``(parent, child)``, parents first.
     tables: for each edge, noisy joint counts of shape (parent's size, child's size).
+
+    >>> TreeModel((2, 2), ((0, 1),), (np.array([[3.0, 0.0], [1.0, 4.0]]),)).marginal([1]).tolist()
+    [4.0, 4.0]
     """
 
     sizes: tuple[int, ...]

@@ -23,6 +23,10 @@ class Parts:
 
     sensitive: kinds that some edge starts from, so that what they hold must be hidden.
     open: kinds that no edge starts from. A count of them can rise along a move, never fall.
+
+    >>> from onesided.policy import sensitive
+    >>> Parts.of(sensitive("minor"))
+    Parts(sensitive=frozenset({'sensitive'}), open=frozenset({'open'}))
     """
 
     sensitive: frozenset[str]

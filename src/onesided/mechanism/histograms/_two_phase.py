@@ -93,6 +93,13 @@ class TwoPhase(ABC):
     second phase sees of the first only what it published (sequential composition).
     A histogram has one or two dimensions, whole counts and a total of at most 2^53.
     Subclasses are frozen dataclasses with a field ``clip``: True keeps estimates at or above 0.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.mechanism.histograms import Ahp
+    >>> exact = Counts(INFINITE, INFINITE)
+    >>> isinstance(Ahp(exact, exact), TwoPhase), Ahp(exact, exact).release([4, 4, 9]).tolist()
+    (True, [4.0, 4.0, 9.0])
     """
 
     __slots__ = ()
@@ -141,6 +148,9 @@ def histogram_of(values: ArrayLike, *, dimensions: tuple[int, ...] = (1, 2)) -> 
     """``values`` as a histogram: int64 counts, at least one cell, in all at most 2^53.
 
     Errors: DataError for floats, negative counts, no cell, too many dimensions, a large total.
+
+    >>> histogram_of([[1, 2], [3, 4]]).shape
+    (2, 2)
     """
     array = regular(values)
     if array.ndim not in dimensions or array.size == 0:

@@ -44,6 +44,12 @@ class Zeroed:
     Source: OSDP Algorithm 3. Its line 9 prints the factor ``|B| / |Z and B|``; what keeps the
     bucket's total is ``|B| / (|B| - |Z and B|)``.
     Errors: ParameterError for a rate that cannot be meant.
+
+    >>> from onesided.mechanism.histograms import Ahp
+    >>> from onesided.policy import sensitive
+    >>> made = zeros(Ahp).for_policy(sensitive("minor"), epsilon=1, open_kinds=["open"])
+    >>> made.release([3, 0, 5], [3, 0, 5]).tolist()[1]
+    0.0
     """
 
     algorithm: TwoPhase
@@ -104,7 +110,12 @@ class Zeroed:
 
 @dataclass(frozen=True, slots=True)
 class Zeros:
-    """An algorithm waiting for a policy and ε: DAWAz is ``zeros(Dawa)``."""
+    """An algorithm waiting for a policy and ε: DAWAz is ``zeros(Dawa)``.
+
+    >>> from onesided.mechanism.histograms import Ahp
+    >>> zeros(Ahp).algorithm.__name__
+    'Ahp'
+    """
 
     algorithm: type[TwoPhase]
     share: Fraction
@@ -143,6 +154,10 @@ def zeros(algorithm: type[TwoPhase], *, share: Number = ZERO_SHARE) -> Zeros:
     """The recipe for any two-phase algorithm: ``zeros(Dawa).for_policy(policy, epsilon=1)``.
 
     Errors: ParameterError unless ``share`` lies strictly between 0 and 1.
+
+    >>> from onesided.mechanism.histograms import Ahp
+    >>> zeros(Ahp, share="1/5").share
+    Fraction(1, 5)
     """
     if not (isinstance(algorithm, type) and issubclass(algorithm, TwoPhase)):
         raise ParameterError(

@@ -32,6 +32,10 @@ class Channel(Randomiser):
     Estimates need rows that are linearly independent: the shares are then ``M seen / people`` with
     M the pseudo-inverse of the transposed table, which is unbiased.
     Errors: ParameterError for outputs that repeat, or rows that are not chances that add up to 1.
+
+    >>> noisy = Channel(["yes", "no"], [["3/4", "1/4"], ["0", "1"]])
+    >>> noisy.possible("yes"), noisy.odds("no", "yes"), noisy.odds("yes", "no")
+    (('yes',), Fraction(4, 1), INFINITE)
     """
 
     alphabet: tuple[str, ...]

@@ -31,6 +31,11 @@ class Estimate:
     least, most: how many of the people who reported hold the letter, for certain: never wrong
         if every report was made as it should be.
     widths: how far one report can move the sum of one letter's terms.
+
+    >>> from onesided.mechanism.local import mangat
+    >>> found = mangat(epsilon=1).estimate(mangat(epsilon=1).release(["no", "yes", "no"]))
+    >>> found.people, bool(found.least[1] <= 2)
+    (3, True)
     """
 
     alphabet: tuple[str, ...]

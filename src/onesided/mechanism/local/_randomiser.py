@@ -35,6 +35,11 @@ class Randomiser(ABC):
     reverse is ``loss(y, x)`` and may be infinite. People's reports are independent. A person
     who reports k times pays k times; a repeated report of one stored answer is free.
     Units: losses in nats per report.
+
+    >>> from onesided.mechanism.local import warner
+    >>> asked: Randomiser = warner(epsilon="1/2")
+    >>> float(asked.loss("yes", "no")) <= 0.5, asked.report("yes").answer in ("yes", "no")
+    (True, True)
     """
 
     alphabet: tuple[str, ...]

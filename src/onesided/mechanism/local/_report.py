@@ -17,6 +17,10 @@ class Report:
     """One randomised answer, and the fingerprint of the configuration that made it.
 
     The answer is one of the randomiser's outputs, or a text of bits. It is safe to send as it is.
+
+    >>> report = Report("abc", "yes")
+    >>> report.to_json(), Report.from_json(report.to_json()) == report
+    ('{"answer":"yes","configuration":"abc","format":"onesided-local/1"}', True)
     """
 
     configuration: str

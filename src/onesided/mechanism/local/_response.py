@@ -31,6 +31,12 @@ class RandomisedResponse(Marked):
     all letters as decoys; utility-optimised response the sensitive ones.
     Source: Warner 1965; Mangat 1994; docs/local.md for the others.
     Errors: ParameterError for alphabets below two letters, strangers, or a truth not in (0, 1).
+
+    >>> coin = RandomisedResponse(["yes", "no"], ["yes", "no"], "1/2")
+    >>> coin.odds("yes", "no")
+    Fraction(3, 1)
+    >>> RandomisedResponse(["yes", "no"], ["yes"], "1/2").odds("no", "yes")
+    INFINITE
     """
 
     alphabet: tuple[str, ...]
@@ -119,7 +125,11 @@ def count_places(outputs: Any, below: int) -> IntArray:
 
 
 def warner(alphabet: Iterable[str] = ("yes", "no"), *, epsilon: Number) -> RandomisedResponse:
-    """Warner's response (1965): two letters, each protected; the truth with chance e^ε/(1+e^ε)."""
+    """Warner's response (1965): two letters, each protected; the truth with chance e^ε/(1+e^ε).
+
+    >>> round(float(warner(epsilon="1/2").loss("yes", "no")), 6)
+    0.5
+    """
     letters = letters_of(alphabet)
     if len(letters) != 2:
         raise ParameterError(
@@ -135,6 +145,10 @@ def mangat(
 
     The other letter is reported as it is with chance ``1 - e^-ε`` and as ``sensitive`` otherwise.
     Certain: whoever reports the other letter holds it.
+
+    >>> asked = mangat(epsilon=1)
+    >>> asked.report("yes").answer, asked.odds("no", "yes")
+    ('yes', INFINITE)
     """
     letters = letters_of(alphabet)
     if len(letters) != 2:
@@ -146,7 +160,11 @@ def mangat(
 
 
 def k_ary_response(alphabet: Iterable[str], *, epsilon: Number) -> RandomisedResponse:
-    """k-ary randomised response: the truth at odds e^ε against each other letter."""
+    """k-ary randomised response: the truth at odds e^ε against each other letter.
+
+    >>> round(float(k_ary_response(["bus", "car", "bike"], epsilon=1).loss("bus", "car")), 6)
+    1.0
+    """
     letters = letters_of(alphabet)
     return utility_optimised_response(letters, sensitive=letters, epsilon=epsilon)
 
@@ -159,6 +177,10 @@ def utility_optimised_response(
     ``truth = (e^ε - 1) / (s + e^ε - 1)`` for s sensitive letters, with e^ε rounded down to exact
     odds, so that the loss is at most ε. Certain: whoever reports a letter that is not sensitive
     holds it.
+
+    >>> asked = utility_optimised_response(["ill", "well", "away"], sensitive=["ill"], epsilon=1)
+    >>> round(float(asked.loss("ill", "well")), 6), asked.odds("well", "ill")
+    (1.0, INFINITE)
     """
     letters = letters_of(alphabet)
     hidden = chosen_of(sensitive, letters, name="sensitive")

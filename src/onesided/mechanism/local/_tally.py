@@ -13,6 +13,12 @@ class Tally:
     """How many people reported, and how often each output or bit was seen.
 
     Tallies of one configuration add up: count each batch where it arrives.
+
+    >>> from onesided.mechanism.local import warner
+    >>> asked = warner(epsilon=1)
+    >>> both = asked.tally([asked.report("yes")]) + asked.tally([asked.report("no")])
+    >>> both.people
+    2
     """
 
     configuration: str

@@ -33,6 +33,12 @@ def context_aware(policy: Policy, *, epsilon: Number) -> Channel:
     (32 for the programme); MissingDependencyError.
     Source: context-aware local privacy, Acharya et al. (2020); directed, as in Murakami and
     Kawamoto (2019).
+
+    >>> from onesided.policy import local
+    >>> near = local(["low", "mid", "high"], edges=[("low", "mid"), ("mid", "low")])
+    >>> channel = context_aware(near, epsilon=1)
+    >>> channel.possible("high"), round(float(channel.loss("low", "mid")), 6)
+    (('high',), 1.0)
     """
     letters, least = constraints(policy, finite(epsilon))
     count = len(letters)
@@ -53,6 +59,10 @@ def for_policy(policy: Policy, *, epsilon: Number) -> RandomisedResponse | Chann
 
     Utility-optimised response if every letter with edges passes as all others at one weight, else
     :func:`context_aware`. Errors: as there.
+
+    >>> from onesided.policy import local
+    >>> type(for_policy(local(["yes", "no"], sensitive=["yes"]), epsilon=1)).__name__
+    'RandomisedResponse'
     """
     local = _local(policy)
     weights = {edge.weight for edge in local.edges}

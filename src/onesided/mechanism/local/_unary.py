@@ -31,6 +31,10 @@ class UnaryResponse(Marked):
     Direction: a letter with ``other = 0`` is not protected: a 1 in its bit is certain.
     Errors: ParameterError unless ``0 <= other[j] < own[j] <= 1`` for each letter.
     Source: basic one-time RAPPOR (Erlingsson, Pihur and Korolova 2014), and its kin below.
+
+    >>> bits = UnaryResponse(["a", "b"], own=["1/2", "1/2"], other=["1/4", "1/4"])
+    >>> bits.odds("a", "b"), len(bits.report("a").answer)
+    (Fraction(3, 1), 2)
     """
 
     alphabet: tuple[str, ...]
@@ -176,7 +180,11 @@ def _not_bits(answer: str, width: int) -> DataError:
 
 
 def rappor(alphabet: Iterable[str], *, epsilon: Number) -> UnaryResponse:
-    """Basic one-time RAPPOR: every bit is told with chance e^(ε/2)/(1 + e^(ε/2)), else flipped."""
+    """Basic one-time RAPPOR: every bit is told with chance e^(ε/2)/(1 + e^(ε/2)), else flipped.
+
+    >>> round(float(rappor(["a", "b", "c"], epsilon=1).loss("a", "b")), 6)
+    1.0
+    """
     letters = letters_of(alphabet)
     half = shrink(finite(epsilon) / 2)
     count, told = len(letters), 1 / (1 + half)
@@ -187,6 +195,9 @@ def optimised_unary(alphabet: Iterable[str], *, epsilon: Number) -> UnaryRespons
     """Unary bits with the least noise for rare letters (Wang et al. 2017).
 
     The true bit is set with chance 1/2, every other with ``1/(1 + e^ε)``.
+
+    >>> optimised_unary(["a", "b"], epsilon=1).own[0]
+    Fraction(1, 2)
     """
     letters = letters_of(alphabet)
     inverse = shrink(finite(epsilon))
@@ -203,6 +214,10 @@ def utility_optimised_rappor(
     chance ``1 - e^(-ε/2)``. Certain: whoever sets it holds that letter.
     Proof: between sensitive letters both bits cost ε/2 as in RAPPOR; towards another letter y the
     sensitive bit costs ε/2, and a missing bit y has odds ``1 / e^(-ε/2)``: again ε/2.
+
+    >>> asked = utility_optimised_rappor(["ill", "well"], sensitive=["ill"], epsilon=1)
+    >>> asked.other[1], asked.odds("well", "ill")
+    (Fraction(0, 1), INFINITE)
     """
     letters = letters_of(alphabet)
     hidden = set(chosen_of(sensitive, letters, name="sensitive"))
