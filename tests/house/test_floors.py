@@ -396,6 +396,7 @@ PUBLIC = {
         "worst_of",
     ],
     "onesided.session": [
+        "Answers",
         "Assurance",
         "Count",
         "Diagnostics",
@@ -413,6 +414,7 @@ PUBLIC = {
         "Ngrams",
         "OwnMechanism",
         "OwnRelease",
+        "PlanOfSeveral",
         "PlanOption",
         "Plan",
         "Quantile",
@@ -423,6 +425,7 @@ PUBLIC = {
         "Sample",
         "SampleRelease",
         "Session",
+        "Several",
         "Sum",
         "Above",
         "AtMost",

@@ -60,6 +60,8 @@ def answers():
     yield "sample", session(SENSITIVE).sample(epsilon=60)
     own = {"statistic": "count", "unverified": True, **PLACE, "epsilon": 60}
     yield "own", session(PRESENCE).release(Plus(), **own)
+    two = [od.Count(**PLACE, epsilon=60), od.Count(epsilon=60)]
+    yield "several", session(PRESENCE).ask_all(two)
     monitor = od.Monitor(["a", "b"], at_most=1, window=9, epsilon=60, policy=ADDED)
     yield "monitor", monitor.step(ROWS.head(3), id="monday", time=1)
     rows = od.Session(ROWS, policy=ADDED, budget=1000)
@@ -116,7 +118,7 @@ def test_no_class_of_release_has_words_of_its_own_for_the_protocol(kind):
 
 @pytest.mark.parametrize(("name", "release"), list(answers()), ids=named)
 def test_bounds_and_labels_go_together(name, release):
-    if name in ("sample", "dawa", "own"):
+    if name in ("sample", "dawa", "own", "several"):
         with pytest.raises(errors.ParameterError, match="no bounds"):
             _ = release.interval
         return

@@ -18,6 +18,8 @@ from onesided.session.discover._ngrams import Ngrams
 from onesided.session.discover._unknown import Discover, KeysRelease
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.histograms._histogram_release import HistogramRelease
+from onesided.session.several._answers import Answers, PlanOfSeveral
+from onesided.session.several._several import Several
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile, QuantileRelease
 from onesided.session.values._sum import Sum
@@ -28,6 +30,7 @@ from onesided.session.workloads._ranges import RangeQuery
 __all__ = [
     "Above",
     "AboveRelease",
+    "Answers",
     "Assurance",
     "AtMost",
     "Count",
@@ -47,6 +50,7 @@ __all__ = [
     "OwnMechanism",
     "OwnRelease",
     "Plan",
+    "PlanOfSeveral",
     "PlanOption",
     "Quantile",
     "QuantileRelease",
@@ -56,6 +60,7 @@ __all__ = [
     "Sample",
     "SampleRelease",
     "Session",
+    "Several",
     "Sum",
     "TopK",
     "TopKRelease",

@@ -43,20 +43,25 @@ def identity_of(
     bounds and guarantee would be told wrong.
     Errors: ParameterError for a value that cannot be told from others.
     """
-    asked = {}
-    for one in fields(question):
-        value = _told(one, question, getattr(question, one.name))
-        if one.name not in _UNTOLD and value != _told(one, question, one.default):
-            asked[one.name] = _short(value)
     return {
         "question": type(question).__name__,
-        "asked": asked,
+        "asked": _asked(question),
         "policy": context.policy.identity,
         "unit": context.unit,
         "noise": _short(plain(prepared.noise or prepared.plan.mechanism)),
         "charge": {edge: text(loss) for edge, loss in prepared.plan.charge.items()},
         **({} if context.declared is None else {"schema": context.declared.identity}),
     }
+
+
+def _asked(question: Any) -> dict[str, object]:
+    """The fields that are not at their default."""
+    asked = {}
+    for one in fields(question):
+        value = _told(one, question, getattr(question, one.name))
+        if one.name not in _UNTOLD and value != _told(one, question, one.default):
+            asked[one.name] = _short(value)
+    return asked
 
 
 def _told(one: Field[Any], question: Any, value: object) -> object:  # noqa: PLR0911 - by kind
@@ -71,10 +76,12 @@ def _told(one: Field[Any], question: Any, value: object) -> object:  # noqa: PLR
     kind = str(one.type)
     if kind == "Mechanism":
         return source_of(value)
-    if kind in ("Number", "Number | None"):
+    if kind.startswith("Number"):
         return plain(exact(value, name=one.name))
     if kind.startswith("str | Sequence[str]"):
         return list(names_of(value, name=one.name))  # type: ignore[arg-type] # it refuses others
+    if kind.startswith("Sequence[Question") and isinstance(value, Iterable):
+        return [{type(part).__name__: _asked(part)} for part in value]
     if kind.startswith("Sequence[Number]") and isinstance(value, Iterable):
         return [plain(exact(part, name=one.name)) for part in value]
     if "ArrayLike" in kind and not isinstance(value, str | Operator):

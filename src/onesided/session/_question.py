@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.errors import called
+from onesided.errors import ParameterError, called
 from onesided.noise import Noise
 from onesided.session._context import QueryContext
 from onesided.session._plan import Plan
@@ -77,6 +77,16 @@ class PreparedQuery(Generic[Secret, Result_co]):
     def unpack(self, packed: Packed) -> Answer:
         """The answer that was packed. Errors: LedgerError if it cannot be told again."""
         return {**packed[0], **packed[1]}
+
+
+def require_question(given: object) -> None:
+    """Refuse what is no question, such as the class of one. Errors: ParameterError."""
+    if isinstance(given, type) or not (is_dataclass(given) and hasattr(given, "prepare")):
+        raise ParameterError(
+            f"A question was expected, got {given!r}.",
+            hint='Make one of onesided.session\'s, such as Count(by="place", keys=places, '
+            "epsilon=1).",
+        )
 
 
 def query_method(

@@ -185,18 +185,23 @@ class Release:
         The folder must be new; it appears once everything is in it. Errors: OutputError;
         ParameterError for unknown formats; MissingDependencyError.
         """
-        chosen, told = require_formats(formats), self.columns()
-        page = self._page() if "html" in chosen else ""
-        written = json.dumps(self._document(), indent=2, ensure_ascii=False) + "\n"
+        require_formats(formats)
         with new_folder(folder) as made:
             try:
-                write_tables(told, made.partial / "release", chosen)
-                (made.partial / "guarantee.json").write_text(written, encoding="utf-8")
-                if page:
-                    (made.partial / "release.html").write_text(page, encoding="utf-8")
+                self.write_into(made.partial, formats)
                 return made.publish()
             except OSError as error:
                 raise unwritable(made.target, error, charged=True) from error
+
+    def write_into(self, place: Path, formats: Sequence[str]) -> None:
+        """As :meth:`write`, into a folder that is there."""
+        chosen, told = require_formats(formats), self.columns()
+        page = self._page() if "html" in chosen else ""
+        written = json.dumps(self._document(), indent=2, ensure_ascii=False) + "\n"
+        write_tables(told, place / "release", chosen)
+        (place / "guarantee.json").write_text(written, encoding="utf-8")
+        if page:
+            (place / "release.html").write_text(page, encoding="utf-8")
 
     def _document(self) -> dict[str, Any]:
         return {

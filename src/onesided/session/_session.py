@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from onesided._numbers import Loss, Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
 from onesided.engine import Table
-from onesided.errors import ParameterError, PolicyError, called
+from onesided.errors import PolicyError, called
 from onesided.ledger import Account, Ledger, Unit
 from onesided.noise import Noise
 from onesided.policy import Policy
@@ -24,13 +24,21 @@ from onesided.session._diagnostics import Diagnostics, Inspected, inspected
 from onesided.session._enclosed import Enclosed
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan
-from onesided.session._question import CONTENT_TYPE, PreparedQuery, Question, Result, query_method
+from onesided.session._question import (
+    CONTENT_TYPE,
+    PreparedQuery,
+    Question,
+    Result,
+    query_method,
+    require_question,
+)
 from onesided.session._recall import asked_as, kept, told_again
 from onesided.session._sample import Sample
 from onesided.session._top_k import TopK
 from onesided.session.discover._ngrams import Ngrams
 from onesided.session.discover._unknown import Discover
 from onesided.session.histograms._histogram import Histogram
+from onesided.session.several._several import Several
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile, QuantileRelease
 from onesided.session.values._sum import Sum
@@ -150,6 +158,7 @@ class Session:
     discover = query_method(Discover)
     ngrams = query_method(Ngrams)
     release = query_method(OwnMechanism)
+    ask_all = query_method(Several)
 
     def median(self, column: str, **question: Any) -> QuantileRelease:
         """The candidate with half of the units' values at or below it; see :class:`Quantile`."""
@@ -230,13 +239,7 @@ class Session:
     def _prepared(
         self, question: Question[Result], context: QueryContext
     ) -> PreparedQuery[Any, Result]:
-        given: Any = question
-        if isinstance(given, type) or not (is_dataclass(given) and hasattr(given, "prepare")):
-            raise ParameterError(
-                f"A question was expected, got {question!r}.",
-                hint='Make one of onesided.session\'s, such as Count(by="place", keys=places, '
-                "epsilon=1).",
-            )
+        require_question(question)
         return question.prepare(context)
 
     def _context(self) -> QueryContext:
