@@ -37,6 +37,10 @@ class Batch:
 
     ``id`` and ``time`` are public, as is the fact that the batch came; its rows and their number
     are not. No row is later than ``time``.
+
+    >>> batch = Batch("monday", 1, ((0, "Ann", 1), (1, "Bob", 1)))
+    >>> stored_batch(batch.id, batch.time, batch.content()) == batch, batch.person_type
+    (True, 'str')
     """
 
     id: str

@@ -18,6 +18,12 @@ class Guarantees:
     visit: hiding one visit of one person. visits: hiding any ``fall`` visits of one person,
     wherever and whenever they were; the ε that the monitor was given. :meth:`person`: hiding all
     that a person did within one window. for_ever: hiding a person altogether.
+
+    >>> from onesided import Monitor, policy
+    >>> presence = policy.presence(max_groups=3)
+    >>> promise = Monitor(["gym"], at_most=5, window="14d", epsilon=1, policy=presence).guarantees()
+    >>> promise.visits, promise.person(places=1), promise.for_ever
+    (Fraction(1, 1), Fraction(2, 3), INFINITE)
     """
 
     rules: Rules

@@ -59,7 +59,13 @@ class Kept:
 
 
 class Transaction(Protocol):
-    """One view of the store; what is written becomes durable when the transaction ends well."""
+    """One view of the store; what is written becomes durable when the transaction ends well.
+
+    >>> with MemoryJournal().read() as view:
+    ...     seen: Transaction = view
+    ...     seen.header() is None, seen.last() is None
+    (True, True)
+    """
 
     def header(self) -> Header | None:
         """What the state was made for; None for a new one."""
@@ -143,7 +149,15 @@ def _head(step: Step, previous: str) -> str:
 
 
 class MemoryJournal:
-    """A store that is gone with the process, and that no other process can go on with."""
+    """A store that is gone with the process, and that no other process can go on with.
+
+    >>> journal = MemoryJournal()
+    >>> with journal.write() as transaction:
+    ...     transaction.write_header(Header(version=2, config="{}", charge_id="one"))
+    >>> with journal.read() as transaction:
+    ...     transaction.header().charge_id
+    'one'
+    """
 
     name = "the monitor's state in memory"
 

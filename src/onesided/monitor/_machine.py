@@ -66,6 +66,15 @@ class Machine:
     batches in the window, the newest of which bears the clock's own time; so a mark is the clock
     at the answer, and it is gone when a batch of that time has expired. That is public: which
     records a batch holds, or whether any, changes no mark.
+
+    >>> from onesided import INFINITE, Monitor, policy
+    >>> from onesided.monitor import Batch
+    >>> from onesided.noise import FreshNoise, SecureNoise
+    >>> given = {"at_most": 1, "window": 7, "epsilon": 99, "policy": policy.addition_only()}
+    >>> machine = Machine(Monitor(["gym", "bar"], **given).rules)
+    >>> visits = Batch("monday", 1, ((0, 7, 1), (0, 8, 1)))
+    >>> machine.step(visits, noise=FreshNoise(SecureNoise())).certified.tolist()
+    [False, True]
     """
 
     def __init__(self, rules: Rules) -> None:

@@ -65,6 +65,15 @@ class Monitor:
     it: the same batches in the same order give the same answers. Errors: those of bad input,
     before anything is drawn or charged; PolicyMismatchError for a state or ledger made for
     something else; BudgetExceededError.
+
+    >>> from onesided.policy import presence
+    >>> rules = {"at_most": 5, "window": "14d", "epsilon": 90, "policy": presence(max_groups=1)}
+    >>> monitor = Monitor(["gym", "bar"], **rules)
+    >>> visits = {"person": [1, 2], "place": ["gym", "gym"]}
+    >>> monitor.step(visits, id="monday", time="2026-01-05").at_most()
+    ['gym', 'bar']
+    >>> monitor.step(visits, id="monday", time="2026-01-05").told_again
+    True
     """
 
     def __init__(

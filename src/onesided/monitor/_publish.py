@@ -32,7 +32,12 @@ _FIRST_ROWS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What the page says besides statuses. Positions are degrees per place, NaN where unknown."""
+    """What the page says besides statuses. Positions are degrees per place, NaN where unknown.
+
+    >>> where = np.array([35.0, np.nan])
+    >>> Look(title="Gyms", latitude=where, longitude=where).located.tolist()
+    [0]
+    """
 
     title: str
     noun: str = "place"
@@ -51,7 +56,16 @@ class Look:
 
 @dataclass(slots=True, kw_only=True)
 class Folder:
-    """The folder that readers look at, kept current. Holds the latest steps for the slider."""
+    """The folder that readers look at, kept current. Holds the latest steps for the slider.
+
+    >>> from onesided import Monitor, policy
+    >>> rules = {"at_most": 1, "window": 7, "epsilon": 90, "policy": policy.addition_only()}
+    >>> monitor, look = Monitor(["gym"], **rules), Look(title="Gyms")
+    >>> folder = Folder(path=Path("public"), look=look, guarantees=monitor.guarantees())
+    >>> folder.write(monitor.step(id="monday", time=1), since=monitor.history())
+    >>> sorted(file.name for file in Path("public").glob("*.*") if file.name[0] != ".")
+    ['index.html', 'status.geojson', 'status.json', 'steps.jsonl']
+    """
 
     path: Path
     look: Look

@@ -28,6 +28,13 @@ class Recorder:
     noise: for tests; None draws from the state's chain of keys. published: what the public has
     seen; no step may be stored that differs from it. secret, clock: what proves kept rows, and
     when a batch was accepted; doubles for tests. entry: of the charge in the ledger.
+
+    >>> from onesided import Monitor, policy
+    >>> from onesided.monitor._journal import MemoryJournal
+    >>> given = {"at_most": 1, "window": 7, "epsilon": 99, "policy": policy.addition_only()}
+    >>> recorder = Recorder(Monitor(["gym"], **given).rules, journal=MemoryJournal())
+    >>> recorder.step(Batch("monday", 1)).told_again, recorder.step(Batch("monday", 1)).told_again
+    (False, True)
     """
 
     def __init__(

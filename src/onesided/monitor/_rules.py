@@ -30,6 +30,12 @@ class Rules:
     charges: m, how many answers above the threshold may use one record. fall: how many visits of
     one person ε covers at once (ℓ0). max_answers: c, in all, for a designated time only.
     rate: nats per person of the noise above each count.
+
+    >>> from onesided import Monitor, policy
+    >>> given = {"at_most": 5, "window": 7, "epsilon": 1, "policy": policy.presence(max_groups=4)}
+    >>> rules = Monitor(["gym", "bar"], charges=2, **given).rules
+    >>> rules.size, rules.paid, rules.rate, rules.cutoff(10)
+    (2, 8, Fraction(1, 8), 3)
     """
 
     keys: PublicKeys
@@ -113,6 +119,15 @@ def rules_for(
     """Check every parameter, and derive the largest rate that keeps ``(epsilon, policy)``.
 
     Errors: ParameterError, KeysError, PolicyError; UnprotectableError if a move raises a count.
+
+    >>> from onesided.policy import bounded
+    >>> given = {"window": 7, "epsilon": 1, "charges": 1, "max_answers": None, "place": "place"}
+    >>> rules_for(["gym"], at_most=5, policy=bounded(), **given)
+    Traceback (most recent call last):
+        ...
+    onesided.errors.UnprotectableError: Under the policy 'bounded' a visit may have to pass as one
+    elsewhere, which raises that count, so no 'at most' can be certain. Hint: Use a policy whose
+    moves only lower counts: presence or addition_only.
     """
     names = public_keys(keys, (place,))
     scale, length = read_window(window)

@@ -25,7 +25,13 @@ _DURATION: Final = re.compile(r"(\d{1,9})\s*(ms|s|min|m|h|d|w)")
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How times are counted: ``dated`` in microseconds of UTC, else in the caller's own numbers."""
+    """How times are counted: ``dated`` in microseconds of UTC, else in the caller's own numbers.
+
+    >>> Scale(dated=True).text(Scale(dated=True).ticks("2026-01-05", name="time"))
+    '2026-01-05T00:00:00Z'
+    >>> Scale(dated=False).ticks(12, name="time")
+    12
+    """
 
     dated: bool
 
@@ -89,6 +95,9 @@ def read_window(window: object) -> tuple[Scale, int | None]:
     """The scale of times and the window's length on it; None for a window without end.
 
     Errors: ParameterError for a length that is not above 0.
+
+    >>> read_window("1h"), read_window(7)
+    ((Scale(dated=True), 3600000000), (Scale(dated=False), 7))
     """
     if window is None:
         return Scale(dated=False), None
@@ -101,6 +110,9 @@ def duration(value: object, *, name: str) -> int:
     """A length of time in microseconds: a timedelta, or text such as "90s", "5m", "2h", "14d".
 
     Errors: ParameterError for anything else, and for a length that is not above 0.
+
+    >>> duration("90s", name="--every"), duration("1m", name="--every")
+    (90000000, 60000000)
     """
     found = 0
     if isinstance(value, dt.timedelta):

@@ -90,7 +90,13 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
-    """Which units are counted in which public groups, and how often one of them may be."""
+    """Which units are counted in which public groups, and how often one of them may be.
+
+    >>> asked = {"unit": "person", "by": ("place",), "where": None, "excess": "truncate"}
+    >>> keys = PublicKeys.of(("place",), [("gym",)])
+    >>> Groups(keys=keys, query=GroupCount(max_groups=2), **asked).label
+    'count of units by place'
+    """
 
     unit: str
     by: tuple[str, ...]

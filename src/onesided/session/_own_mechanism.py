@@ -38,6 +38,19 @@ class OwnMechanism(Grouped):
     unverified: True to go without; the guarantee then rests on what the mechanism says of itself.
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: ParameterError without a record that fits, or for a loss above ε.
+
+    >>> import polars as pl, onesided as od
+    >>> class Twice:
+    ...     def release(self, counts, *, noise):
+    ...         return 2 * counts + noise.geometric(1, len(counts))
+    ...     def loss(self, shift):
+    ...         return od.INFINITE if shift.rise else 2 * shift.fall
+    >>> rows = pl.DataFrame({"person": [1, 2], "place": ["gym", "bar"]})
+    >>> policy = od.policy.presence(max_groups=1)
+    >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
+    >>> asked = {"by": "place", "keys": ["gym"], "statistic": "count", "unverified": True}
+    >>> session.release(Twice(), epsilon=2, **asked).title
+    'Answers of a mechanism of your own, 1 group'
     """
 
     mechanism: Mechanism
@@ -131,6 +144,14 @@ class OwnRelease(Release):
     """What a mechanism of the curator's own answered. Everything here is public.
 
     keys: the groups. values: one number for each. assurance: what the guarantee rests on.
+
+    >>> import polars as pl, onesided as od
+    >>> rows = pl.DataFrame({"person": [1, 2], "place": ["gym", "bar"]})
+    >>> session = od.Session(rows, unit="person", policy=od.policy.presence(max_groups=1), budget=9)
+    >>> asked = {"by": "place", "keys": ["gym"], "statistic": "count", "unverified": True}
+    >>> release = session.release(od.mechanism.Counts(1, od.INFINITE), epsilon=1, **asked)
+    >>> release.frame.columns, release.assurance
+    (['place', 'estimate'], 'Not checked: the loss is what the mechanism says of itself.')
     """
 
     keys: PublicKeys

@@ -61,6 +61,14 @@ def total_guarantee(
     if there is no account and none is asked about, or if a policy cannot be rebuilt from the
     record; PolicyMismatchError if the accounts protect different units;
     TamperedLedgerError.
+
+    >>> import polars as pl, onesided as od
+    >>> rows, ledger = pl.DataFrame({"person": [1, 2]}), od.Ledger.open(None)
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(rows, unit="person", policy=policy, budget=9, ledger=ledger)
+    >>> answers = [session.count(epsilon=1), session.count(epsilon="1/2")]
+    >>> total_guarantee(ledger).headline, total_guarantee(ledger, od.policy.bounded()).headline
+    (Fraction(3, 2), INFINITE)
     """
     if of not in ("spent", "budget"):
         raise ParameterError(f"of={of!r} is unknown.", hint='Use "spent" or "budget".', value=of)

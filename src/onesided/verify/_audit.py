@@ -31,6 +31,11 @@ class AuditReport:
     loss: ``log((Pr[real in event] - delta) / Pr[other in event])``, both probabilities at their
     cautious Clopper-Pearson ends. The event was chosen on a fifth of the samples and counted
     on the others. Says nothing of the other direction: audit the pair the other way round.
+
+    >>> seen = {"real_hits": 90, "other_hits": 9, "counted": 800, "confidence": 0.999}
+    >>> found = AuditReport(1.5, "output 3", **seen)
+    >>> found.refutes(1), found.refutes(2)
+    (True, False)
     """
 
     loss: float
@@ -57,6 +62,11 @@ class EachCount:
 
     Called as ``(count, size, noise)``: one release of ``size`` equal counts is that many
     independent releases of one.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import Counts
+    >>> EachCount(Counts(INFINITE, INFINITE))(7, 3, SecureNoise()).tolist()
+    [7, 7, 7]
     """
 
     mechanism: Any
@@ -85,6 +95,11 @@ def audit(
     delta: probability that the promise may fail with. seed: NOT private, to repeat an audit.
     processes: how many to use; above 1 the program must be picklable.
     Errors: ParameterError; MissingDependencyError without scipy.
+
+    >>> from onesided.mechanism import Counts
+    >>> told = audit(EachCount(Counts(2, 2)), (5, 4), samples=20_000, sampler=True, seed=1)
+    >>> told.refutes(1), told.refutes(2)
+    (True, False)
     """
     if len(pair) != 2:
         raise ParameterError(

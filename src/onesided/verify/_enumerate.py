@@ -47,6 +47,11 @@ class PathNoise:
     For verification only. ``weight`` is the probability of the outcomes given so far; a path
     less likely than ``tail`` ends, and its probability is added to ``lost``. ``open`` says
     whether a run is under way: nobody may draw before or after it.
+
+    >>> def coin(noise):
+    ...     return bool(noise.bernoulli("1/4", 1)[0])
+    >>> sorted(paths(coin, tail=1e-9))
+    [(False, 0.75), (True, 0.25)]
     """
 
     def __init__(self, *, tail: float) -> None:
@@ -293,7 +298,12 @@ def unsteady() -> ParameterError:
 def paths(
     program: Callable[[PathNoise], Result], *, tail: float, limit: int = MAX_PATHS
 ) -> Iterator[tuple[Result, float]]:
-    """Each result of ``program`` with the probability of the noise that led to it."""
+    """Each result of ``program`` with the probability of the noise that led to it.
+
+    >>> found = paths(lambda noise: int(noise.geometric(1, 1)[0]), tail=1e-3)
+    >>> [(result, round(chance, 3)) for result, chance in found][:2]
+    [(0, 0.632), (1, 0.233)]
+    """
     return iter(Walk(program, tail=whole_tail(tail), limit=whole(limit, name="limit", least=1)))
 
 

@@ -58,6 +58,15 @@ def exact(
     Errors: ParameterError if there are too many paths or data sets, if a run does not end or
         draws without bound, if the program takes chance from elsewhere, or if so much was cut
         that nothing follows.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import presence, removal_only
+    >>> one_sided = Counts(1, INFINITE)
+    >>> exact(one_sided, presence(max_groups=1)).keeps(1)
+    True
+    >>> exact(one_sided, removal_only()).keeps(20)
+    False
     """
     how = Settings(tail=tail, limit=limit, patience=patience, sealed=sealed)
     task = Task(program, universe or Universe(), query or GroupCount(), how)
@@ -94,6 +103,11 @@ def estimate(
     """How many data sets and noise paths :func:`exact` would take, and how many seconds, roughly.
 
     Follows random paths on a few data sets (Knuth 1975): exact if every path is equally wide.
+
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import presence
+    >>> print(estimate(Counts(1, 1), presence(max_groups=1)).data_sets)
+    9
     """
     task = Task(program, universe or Universe(), query or GroupCount(), Settings(tail=tail))
     return _estimate(task, list(_data_sets(_distinct_moves(task, policy)).values()))

@@ -12,7 +12,13 @@ from onesided.verify._own import CheckResult
 
 
 def as_json(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
-    """One object with ``lines`` and ``checks``; what was not found is null."""
+    """One object with ``lines`` and ``checks``; what was not found is null.
+
+    >>> import json
+    >>> check = CheckResult("repeats", "Counts", "no", accepted=True, sound=True)
+    >>> sorted(json.loads(as_json([], [check])))
+    ['checks', 'lines']
+    """
     lines = [
         {
             "name": verdict.case.name,
@@ -45,7 +51,12 @@ def as_json(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
 
 
 def as_junit(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
-    """A test suite of one test case per line; a wrong verdict is a failure."""
+    """A test suite of one test case per line; a wrong verdict is a failure.
+
+    >>> check = CheckResult("repeats", "Counts", "no", accepted=False, sound=True)
+    >>> "<failure" in as_junit([], [check])
+    True
+    """
     suite = ET.Element("testsuite", name="onesided verify")
     for verdict in found:
         title = f"{verdict.case.title} under {verdict.case.policy.name}"

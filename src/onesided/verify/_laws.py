@@ -25,6 +25,9 @@ class Agreement:
 
     p_value: the chance that a right sampler agrees no better. cells: how many ranges of values
     were compared. false_alarm: how often a right sampler is rejected.
+
+    >>> Agreement(p_value=0.5, statistic=20.0, cells=24, draws=1000, false_alarm=1e-9).accepted
+    True
     """
 
     p_value: float
@@ -40,7 +43,12 @@ class Agreement:
 
 
 def two_sided_law(upper: Loss | Number, lower: Loss | Number) -> Law:
-    """``k -> Pr[G_upper - G_lower <= k]``."""
+    """``k -> Pr[G_upper - G_lower <= k]``.
+
+    >>> law = two_sided_law(1, 1)
+    >>> round(law(0) + law(-1), 9)
+    1.0
+    """
     up, down = (_float(rate(r, name="rate")) for r in (upper, lower))
 
     def cumulative(k: int) -> float:
@@ -52,7 +60,12 @@ def two_sided_law(upper: Loss | Number, lower: Loss | Number) -> Law:
 
 
 def geometric_law(rate_: Loss | Number) -> Law:
-    """``k -> Pr[G <= k] = 1 - e^(-rate (k + 1))``."""
+    """``k -> Pr[G <= k] = 1 - e^(-rate (k + 1))``.
+
+    >>> law = geometric_law(1)
+    >>> law(-1), round(law(0), 4)
+    (0.0, 0.6321)
+    """
     return two_sided_law(rate_, INFINITE)
 
 
@@ -65,6 +78,11 @@ def agrees(
     false_alarm: the probability with which a right sampler is rejected.
     Errors: ParameterError for too few draws or other than whole ones; MissingDependencyError
     without scipy.
+
+    >>> from onesided.noise import SecureNoise
+    >>> draws = SecureNoise().geometric(1, 10_000)
+    >>> agrees(draws, geometric_law(1)).accepted, agrees(draws, geometric_law("1/2")).accepted
+    (True, False)
     """
     given = regular(draws)
     if given.dtype.kind not in "iubf" or not np.array_equal(given, np.rint(given)):
@@ -90,7 +108,11 @@ def agrees(
 def power(
     law: Law, other: Law, draws: int, *, cells: int = 24, false_alarm: float = FALSE_ALARM
 ) -> float:
-    """How surely :func:`agrees` rejects draws that follow ``other`` instead of ``law``."""
+    """How surely :func:`agrees` rejects draws that follow ``other`` instead of ``law``.
+
+    >>> power(geometric_law(1), geometric_law("1/2"), draws=10_000) > 0.99
+    True
+    """
     edges = _edges(law, cells, draws)
 
     def chances(one: Law) -> Any:

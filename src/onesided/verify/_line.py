@@ -31,6 +31,14 @@ class Line:
     sealed: False where the program may read the clock, for a journal that writes down times.
     epsilon: what the mechanism was made for; its own ``loss`` may then say no more than that.
     spends: whether it must charge all of ε on some edge, unless it charges nothing at all.
+
+    >>> from onesided.policy import presence
+    >>> def told(data, noise):
+    ...     return sum(bool(record.value) for record in data)
+    >>> policy = presence(max_groups=1)
+    >>> line = Line("leak", policy, told, {edge: 1 for edge in policy.edges}, flaw="no noise")
+    >>> line.sound, line.run().accepted
+    (False, False)
     """
 
     name: str
@@ -116,6 +124,13 @@ class Verdict:
 
     proven: the δ at which the claim is proven along every edge, cut tails included. refused: why
     the program could not be checked; empty if it could.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import presence
+    >>> verdict = shipped(Counts(1, INFINITE), presence(max_groups=1)).run()
+    >>> verdict.word, verdict.found_text
+    ('kept, tight', '1.0000')
     """
 
     case: Line
@@ -231,6 +246,12 @@ def shipped(
 
     query: which count the policy prices; None is the policy's own. options: fields of
     :class:`Line`, such as ``universe`` or ``loose``.
+
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import bounded
+    >>> line = shipped(Counts(1, 1), bounded(), GroupCount(max_groups=1))
+    >>> line.name, [str(claim) for claim in line.claims.values()]
+    ('Counts', ['2'])
     """
     count = GroupCount() if query is None else query
     claims = losses_of(mechanism, policy, count)
@@ -244,14 +265,27 @@ def program(
     epsilon: Number,
     **options: Any,
 ) -> Line:
-    """A case for a function ``(data, noise)`` that claims ``epsilon`` times each edge's weight."""
+    """A case for a function ``(data, noise)`` that claims ``epsilon`` times each edge's weight.
+
+    >>> from onesided.policy import addition_only
+    >>> silent = program("silence", lambda data, noise: None, addition_only(), 1, loose="silent")
+    >>> silent.run().right
+    True
+    """
     claim = exact_number(epsilon, name="epsilon")
     claims = {edge: claim * edge.weight for edge in policy.edges}
     return Line(name, policy, run, claims, **options)
 
 
 def losses_of(mechanism: Any, policy: Policy, query: GroupCount) -> dict[Edge, Loss]:
-    """Per edge, what a mechanism says it loses by its own ``loss``."""
+    """Per edge, what a mechanism says it loses by its own ``loss``.
+
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import unbounded
+    >>> found = losses_of(Counts(1, 2), unbounded(), GroupCount(max_groups=1))
+    >>> {edge.name: str(loss) for edge, loss in found.items()}
+    {'record -> absent': '1', 'absent -> record': '2'}
+    """
     return {
         edge: max(mechanism.loss(shift) for shift in shifts)
         for edge, shifts in policy.shifts(query).items()

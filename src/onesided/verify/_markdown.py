@@ -16,7 +16,13 @@ END: Final = "<!-- end of tables -->"
 
 
 def markdown(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
-    """Three tables: the sound, the broken, and what enumeration cannot see."""
+    """Three tables: the sound, the broken, and what enumeration cannot see.
+
+    >>> from onesided.verify import CheckResult
+    >>> check = CheckResult("repeats", "Counts", "no", accepted=True, sound=True)
+    >>> "| repeats | Counts |" in markdown([], [check])
+    True
+    """
     sound = [
         (v.case.name, v.case.policy.name, _counted(v), f"{v.promised:.4f}", v.found_text, v.word)
         for v in found
@@ -39,7 +45,15 @@ def markdown(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
 
 
 def update(page: Path, tables: str) -> None:
-    """Put the tables between the two marks of a page. Errors: OutputError without marks."""
+    """Put the tables between the two marks of a page. Errors: OutputError without marks.
+
+    >>> page = Path("page.md")
+    >>> marks = ("<!-- tables: onesided verify --update page.md -->", "stale", END)
+    >>> written = page.write_text(chr(10).join(marks))
+    >>> update(page, "new")
+    >>> "new" in page.read_text(), "stale" in page.read_text()
+    (True, False)
+    """
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     begin = BEGIN.search(text)
     _, end, after = text.partition(END)

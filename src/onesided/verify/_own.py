@@ -27,7 +27,11 @@ _LARGE: Final = np.array([3, 2**40, 2**60], dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line: what was checked on whom, what came out, and whether that is as it must be."""
+    """One line: what was checked on whom, what came out, and whether that is as it must be.
+
+    >>> CheckResult("audit", "a broken one", "ε >= 2", accepted=False, sound=False).right
+    True
+    """
 
     name: str
     subject: str
@@ -49,7 +53,11 @@ class CheckResult:
 
 
 def own_checks() -> list[CheckResult]:
-    """Run them all; a few seconds. What needs scipy is left out where it is not installed."""
+    """Run them all; a few seconds. What needs scipy is left out where it is not installed.
+
+    >>> all(check.right for check in own_checks())
+    True
+    """
     without = [*_certificates(), *_repeats(), *_gaps(), *_floats(), *_draws()]
     try:
         return [*without, *_laws(), *_audits()]

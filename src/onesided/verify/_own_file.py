@@ -16,6 +16,12 @@ def cases_in(path: Path) -> list[Case]:
     """Every :class:`Case` that the module at ``path`` holds, by itself or in a list.
 
     Runs the file. Errors: ParameterError if it cannot be run or holds none.
+
+    >>> words = "import onesided as od; policy = od.policy.presence(max_groups=1); "
+    >>> case = "case = od.verify.Case(od.mechanism.Counts(1, od.INFINITE), policy, 1)"
+    >>> written = Path("mine_in_the_docs.py").write_text(words + case)
+    >>> len(cases_in(Path("mine_in_the_docs.py")))
+    1
     """
     found = list(_held(_loaded(path)))
     if not found:

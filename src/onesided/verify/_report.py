@@ -39,6 +39,13 @@ class Finding:
     never above the truth: probability that was not enumerated is counted against it.
     ``output`` is the output that shows it best; ``impossible`` says that the other data was
     never seen to give it at all.
+
+    >>> from onesided import INFINITE, verify
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import removal_only
+    >>> edge, worst = verify.exact(Counts(1, INFINITE), removal_only()).worst
+    >>> edge.name, worst.impossible
+    ('absent -> record', True)
     """
 
     loss: float
@@ -75,6 +82,13 @@ class ExactReport:
     could hide only there, and :meth:`delta` says what that can amount to. ``untested`` lists the
     edges of the policy that this universe does not exercise: of them nothing is known, so no
     claim is kept while there are any.
+
+    >>> from onesided import INFINITE, verify
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import presence
+    >>> report = verify.exact(Counts(1, INFINITE), presence(max_groups=1))
+    >>> report.keeps(1), report.keeps("1/2"), report.untested
+    (True, False, ())
     """
 
     findings: Mapping[Edge, Finding]

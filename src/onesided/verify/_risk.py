@@ -30,6 +30,9 @@ class RiskReport:
         (``outside``, a probability) counts against it.
     output, others: what was answered, and the other records of the data where that is worst.
     impossible: no record of which the proposition is false was ever seen to give ``output``.
+
+    >>> RiskReport(2.0, None, (), impossible=False, outside=0.0).loss <= 0.7
+    True
     """
 
     factor: float
@@ -71,6 +74,16 @@ def risk(
     side there is nothing to learn and the factor is 0.
     Errors: PolicyError for a record that the universe does not have; ParameterError for negative
         or NaN weights, a prior of nothing, and too many noise paths.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import presence
+    >>> from onesided.verify import Universe
+    >>> asked = {"policy": presence(max_groups=1), "universe": Universe(groups=("gym",))}
+    >>> risk(Counts(1, INFINITE), proposition=lambda one: bool(one.value), **asked).loss <= 1
+    True
+    >>> risk(Counts(1, INFINITE), proposition=lambda one: not one.value, **asked).loss > 9
+    True
     """
     if not callable(proposition):
         raise ParameterError(

@@ -29,6 +29,9 @@ def verdicts(
     program has, in any case. processes: None for as many as there are cores, at most 8.
     progress: called after each line with how many are done, of how many, and its title.
     Errors: ParameterError if no line has the text.
+
+    >>> [verdict.right for verdict in verdicts(only="Counts (3:1)", processes=1)]
+    [True]
     """
     count = min(8, os.cpu_count() or 1) if processes is None else processes
     source, text = (only, None) if only in sources() else (source, only)

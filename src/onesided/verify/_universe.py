@@ -29,6 +29,11 @@ class Universe:
     ordered: data sets are lists and any place may move; otherwise they are bags, and programs
         always see them in one fixed order.
     Errors: ParameterError for a world that is not finite or too large to list.
+
+    >>> from onesided.policy import presence
+    >>> world = Universe(groups=("gym",), units=2)
+    >>> len(world.records(presence(max_groups=1))), len(list(world.moves(presence(max_groups=1))))
+    (2, 2)
     """
 
     groups: tuple[str, ...] = ("a", "b")

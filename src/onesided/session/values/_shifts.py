@@ -31,6 +31,15 @@ def value_shifts(
     by as much as anything can. A unit that is a single row loses all of itself.
 
     Errors: UnprotectableError for a policy that says nothing about values beside its groups.
+
+    >>> from onesided.engine import PublicKeys
+    >>> from onesided.policy import GroupCount, addition_only
+    >>> from onesided.session.kit import Groups
+    >>> everybody = {"by": (), "keys": PublicKeys.of((), [()]), "where": None, "excess": ""}
+    >>> groups = Groups(unit="person", query=GroupCount(max_groups=1), **everybody)
+    >>> told = value_shifts(addition_only(), groups, low=0, high=9, optional=False, monotone=True)
+    >>> list(told.values())
+    [(Shift(rise=0, fall=9), Shift(rise=0, fall=0))]
     """
     moved = policy.other_values
     if moved is None:

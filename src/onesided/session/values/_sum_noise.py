@@ -29,6 +29,10 @@ class SumNoise:
     Stairs lose as much as slopes along every edge: one move changes at most so many sums, each by
     at most the largest value, and the worst that the slopes pay for is that all of them move so
     far, for which both pay the same.
+
+    >>> slopes = Sums(1, INFINITE)
+    >>> SumNoise(slopes, None).mechanism is slopes
+    True
     """
 
     slopes: Sums
