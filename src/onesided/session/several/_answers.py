@@ -17,6 +17,15 @@ class PlanOfSeveral(Plan):
     """What several questions would cost together, and how well each would be answered.
 
     parts: the plan of each, at its share of ε. mechanism: those of all parts.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=9)
+    >>> questions = [od.Count(epsilon=1), od.Count(epsilon=2)]
+    >>> plan = session.plan(od.session.Several(questions))
+    >>> len(plan.parts), plan.guarantee.headline
+    (2, Fraction(3, 1))
     """
 
     parts: tuple[Plan, ...] = field(default=(), repr=False)
