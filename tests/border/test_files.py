@@ -56,6 +56,24 @@ def test_a_csv_file_is_read_by_the_book_or_refused(tmp_path, long_form):
     assert read > 10
 
 
+@pytest.mark.parametrize(
+    "data",
+    [b'person,place\n1, "\n2,b\n3, "\n', b'person, "place\n1,a\n2,b"\n', b' "person",place\n1,a\n'],
+)
+def test_a_quote_after_blanks_never_takes_in_the_rows_below(tmp_path, data):
+    path = tmp_path / "v.csv"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match="a quote follows blanks"), reading([path]):
+        pass
+
+
+def test_blanks_and_quotes_within_a_text_are_its_own(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_bytes(b'person,place\n1,"a, ""x"" , "" b"\n2,"  ""x"""\n3,a "b"\n')
+    with reading([path]) as (table,):
+        assert table.fetchall() == [("1", 'a, "x" , " b'), ("2", '  "x"'), ("3", 'a "b"')]
+
+
 def test_no_first_line_ends_in_a_raw_error(tmp_path, long_form):
     dice, path = random.Random(6), tmp_path / "v.csv"
     for _ in range(100_000 if long_form else 1_000):

@@ -179,3 +179,15 @@ def test_exit_codes_are_told_as_they_are(world):
     said = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
     for code in EXITS:
         assert f"| `{code}` | {EXITS[code]}" in said
+
+
+def test_a_ledger_that_others_may_read_is_told_in_a_sentence(world):
+    assert world.publish("--budget", "3").returncode == 0
+    (world.folder / "onesided.ledger.db").chmod(0o644)
+    done = world.publish("--out", "two")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert said.count("Warning: ") == 1
+    assert "is open to others than its owner (mode 644). Close it: chmod 600" in said
+    assert "warnings.warn" not in said
+    assert ".py:" not in said

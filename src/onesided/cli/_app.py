@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -18,6 +21,7 @@ from onesided.cli._options import command
 from onesided.cli._plugins import Commands
 from onesided.cli._terminal import Terminal
 from onesided.errors import OnesidedError
+from onesided.store import PermissionsWarning
 
 _EPILOG = told()
 
@@ -76,7 +80,8 @@ def run() -> int:
     """Run the command line; turn our errors into one readable message and an exit code."""
     errors = Terminal(stderr=True)
     try:
-        app(standalone_mode=True)
+        with _warning_in_sentences(errors):
+            app(standalone_mode=True)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FAILED
     except OnesidedError as error:
@@ -95,3 +100,22 @@ def run() -> int:
         )
         return MISTAKE
     return 0
+
+
+@contextmanager
+def _warning_in_sentences(errors: Terminal) -> Iterator[None]:
+    """Our own warnings as a line for the curator, once each; those of others as Python's."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        plain = warnings.showwarning
+
+        def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
+            if not issubclass(category, PermissionsWarning):
+                plain(message, category, *where, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                errors.print(Text("Warning: ", style="bold"), str(message), sep="")
+
+        warnings.simplefilter("always", PermissionsWarning)
+        warnings.showwarning = show
+        yield

@@ -69,7 +69,10 @@ def monitor(
     unknown_places: Annotated[
         Unknown, typer.Option(help="Rows at other places: an error, or left out.")
     ] = Unknown.ERROR,
-    ledger: Annotated[str | None, typer.Option(help="Ledger; by default beside the state.")] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(envvar="ONESIDED_LEDGER", help="Ledger; by default beside the state."),
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(help="Most that may ever be spent; by default epsilon.")
     ] = None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import csv
+import mmap
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +57,7 @@ def heading_of(path: Path) -> Heading:
             path, f"its first line has a quoted name that does not end ({error})"
         ) from error
     _refuse_names(path, names)
+    _refuse_quotes_after_blanks(path, delimiter)
     return Heading(names, delimiter)
 
 
@@ -120,6 +123,44 @@ def _refuse_other_encoding(path: Path) -> None:
                 return
             start += len(piece)
             lines += piece.count(b"\n")
+
+
+def _refuse_quotes_after_blanks(path: Path, delimiter: str) -> None:
+    """Refuse a quote that some readers take to open a text, and others to stand in one.
+
+    By the first reading one row's quote takes in the rows below it. Errors: DataError.
+    """
+    if not path.stat().st_size:
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        start = len(codecs.BOM_UTF8) if data[:3] == codecs.BOM_UTF8 else 0
+        ends = b"\r\n" + delimiter.encode()
+        if not _perhaps(data, start, ends):
+            return
+        rest = rb"[^" + re.escape(ends) + rb"]*"
+        fields = re.compile(rb'(?:"(?:[^"]|"")*")?' + rest + rb"(?:[" + re.escape(ends) + rb"]|\Z)")
+        for field in fields.finditer(data, start):
+            if re.match(rb' +"', field[0]):
+                line = data[: field.start()].count(b"\n") + 1
+                raise DataError(
+                    f"Cannot read {str(path)!r}: a quote follows blanks (line {line:,}).",
+                    hint="Remove the blanks before it, or put the whole field in quotes and double "
+                    "those in it.",
+                    line=line,
+                )
+
+
+def _perhaps(data: mmap.mmap, start: int, ends: bytes) -> bool:
+    """Whether a quote follows blanks that follow an end of a field, or what looks like one."""
+    place = data.find(b' "', start)
+    while place >= 0:
+        before = place
+        while before >= start and data[before] == ord(" "):
+            before -= 1
+        if before < start or data[before] in ends:
+            return True
+        place = data.find(b' "', place + 1)
+    return False
 
 
 def _not_utf8(path: Path, *, byte: int, place: int, line: int) -> DataError:
