@@ -164,6 +164,9 @@ def questions(rng, policy):
     for given in (by, {**by, "max_groups": None}, {**by, "on_excess": None}, alone):
         yield od.Count(**given)
     s = od.session
+    if not (policy.single_valued or policy.between_values):
+        yield od.Count(**by, others=True)
+        yield s.Sum("v", bounds=bounds, **by, others=True)
     yield s.Sum("v", bounds=bounds, **by)
     yield s.Sum("v", bounds=bounds, **alone)
     yield s.Mean("v", bounds=bounds, **by)

@@ -379,3 +379,11 @@ def test_the_metadata_of_nested_columns_goes_too():
         "fields": [{**field, "type": {"type": "struct", "fields": [field]}}],
     }
     assert "vals" not in json.dumps(_spark_sample._bare(schema))
+
+
+def test_all_other_keys_are_one_group(spark):
+    rows = {"person": [1, 1, 2, 3, 4], "place": ["a", "b", "c", None, "b"], "pay": [1, 2, 3, 4, 5]}
+    made = session(spark_table(spark, rows), od.policy.presence(max_groups=2))
+    by = {"by": "place", "keys": ["a"], "others": True, "epsilon": EXACT}
+    assert made.count(**by).estimate.tolist() == [1, 3]
+    assert made.sum("pay", bounds=(0, 9), **by).interval.upper.tolist() == [1, 10]

@@ -65,6 +65,11 @@ class PublicKeys:
         """Some of the keys, in the order of ``places``."""
         return PublicKeys(self.names, tuple(array[places] for array in self.arrays), len(places))
 
+    def with_others(self) -> PublicKeys:
+        """These keys and a last one, of nulls, for all that are not among them."""
+        arrays = tuple(np.append(array.astype(object), [None]) for array in self.arrays)
+        return PublicKeys(self.names, arrays, self.size + 1)
+
     def places(self) -> dict[Key, int]:
         """The position of each key."""
         return {row: place for place, row in enumerate(self.rows)}

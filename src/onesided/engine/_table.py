@@ -259,13 +259,33 @@ class Table:
 
     def join_keys(self, pairs: Lazy, keys: PublicKeys) -> Lazy:
         """Rows whose group is a public key, with the key's place in the list."""
-        columns: dict[str, Column] = {**keys.by_name(), ORDER: np.arange(keys.size)}
+        columns, same = self._to_join(keys, ORDER)
+        small = self.engine.small(columns, like=keys.names)
+        return pairs.with_columns(*same).join(small.with_columns(*same), on=list(keys.names))
+
+    def _to_join(self, keys: PublicKeys, place: str) -> tuple[dict[str, Column], list[nw.Expr]]:
+        """The keys and their places as columns, and what both sides of a join are cast to."""
+        columns: dict[str, Column] = {**keys.by_name(), place: np.arange(keys.size)}
         wide = [name for name in keys.names if _is_wide(self.schema[name])]
         # Left to themselves some engines take a float for 1 beside 2^63, and keys become equal.
         columns |= {name: [str(value) for value in columns[name]] for name in wide}
-        small = self.engine.small(columns, like=keys.names)
-        same = [nw.col(name).cast(_joinable(self.schema[name])) for name in keys.names]
-        return pairs.with_columns(*same).join(small.with_columns(*same), on=list(keys.names))
+        return columns, [nw.col(name).cast(_joinable(self.schema[name])) for name in keys.names]
+
+    def numbered(self, keys: PublicKeys, name: str) -> Table:
+        """The same table with a column of each row's place among the keys, by row alone.
+
+        A row of none of them has the place after the last; one with a null in a key column, null.
+        """
+        columns, same = self._to_join(keys, name)
+        small = self.engine.small(columns, like=keys.names).with_columns(*same)
+        joined = self._frame.with_columns(*same).join(small, on=list(keys.names), how="left")
+        empty = [missing(key, self.schema[key]) for key in keys.names]
+        place = nw.col(name).fill_null(keys.size)
+        told = nw.when(~nw.any_horizontal(*empty, ignore_nulls=False)).then(place)
+        table = copy(self)
+        table._frame = joined.with_columns(told.cast(nw.Int64()).alias(name))  # noqa: SLF001 - its own copy
+        table.schema = dict(table._frame.collect_schema())  # noqa: SLF001
+        return table
 
     def result(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Any:
         """A public table in the caller's own frame type, lazy if the caller's was."""
@@ -273,7 +293,7 @@ class Table:
         told = dict(columns)
         for name, dtype in types.items():
             if _is_wide(dtype):
-                told[name] = [str(value) for value in columns[name]]
+                told[name] = [None if value is None else str(value) for value in columns[name]]
         return self.engine.answer(told, types)
 
     def scalar(self, frame: Lazy) -> Any:

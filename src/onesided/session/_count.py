@@ -25,6 +25,8 @@ class Count(Grouped):
     confidence: how often an interval holds, for each group on its own; with simultaneous=True, for
         all groups at once. What it may miss is split over the sides that are not certain.
     correction: "median" or "mean" takes the noise's centre out of the estimate; "none" leaves it.
+    others: True adds one group for all keys that are not listed; its own key is null. Rows with a
+        null in a key column are in no group.
     The other arguments are those of :class:`onesided.session.Grouped`.
 
     >>> import polars as pl, onesided as od
@@ -39,14 +41,15 @@ class Count(Grouped):
     confidence: Number = CONFIDENCE
     simultaneous: bool = False
     correction: Correction = "median"
+    others: bool = False
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, CountRelease]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(context)
+        groups = self.groups(context).with_others(self.others, context.policy)
         mechanism = groups.for_policy(
             Counts, context, epsilon=self.epsilon, correction=self.correction, clip=True
         )
-        share = Confidence(self.confidence, self.simultaneous).of_each(groups.keys.size)
+        share = Confidence(self.confidence, self.simultaneous).of_each(groups.told.size)
         plan = groups.plan(
             context,
             mechanism,
@@ -63,7 +66,7 @@ class Count(Grouped):
         def result(answer: Answer, entry: int | None) -> CountRelease:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             return CountRelease(
-                keys=groups.keys,
+                keys=groups.told,
                 noisy=noisy,
                 mechanism=mechanism,
                 confidence=self.confidence,

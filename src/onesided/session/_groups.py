@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -30,6 +30,7 @@ RESULT_COLUMNS: Final = (
     "upper_certain",
     "certified",
 )
+_GROUP: Final = "onesided_group"
 _ROWS: Final = (
     "Each row is protected on its own, at a loss for every row of a person: to protect persons, "
     "give the session unit=."
@@ -104,11 +105,50 @@ class Groups:
     query: GroupCount
     excess: str
     where: Predicate | None
+    others: bool = False
+
+    @property
+    def told(self) -> PublicKeys:
+        """The groups that are answered; a last one, of nulls, for keys that are not listed."""
+        return self.keys.with_others() if self.others else self.keys
+
+    def with_others(self, others: object, policy: Policy) -> Groups:
+        """With one more group for all keys that are not listed, if that is asked for.
+
+        A row's key is made a number before anything else: its place among the keys, or one number
+        for all others; a row with a null is in no group. So a unit's groups are the image of those
+        it is in. Who drops d of these drops at most d of the image, and of the others some rows
+        at most: what a policy says of any grouping holds of this one.
+        Errors: ParameterError where the policy names values, which the last group would mix.
+        """
+        if not isinstance(others, bool) or (others and not self.by):
+            raise ParameterError(
+                f"others={others!r} has no meaning here.",
+                hint="others=True adds a group to those of by= and keys=.",
+                value=others,
+            )
+        if others and (policy.single_valued or policy.between_values):
+            raise ParameterError(
+                f"others=True cannot be used under the policy '{policy.name}', which names values: "
+                "of a group of many values it does not say what they may pass as.",
+                hint="List every key.",
+            )
+        return replace(self, others=others)
+
+    def collapsed(self, context: QueryContext) -> tuple[QueryContext, Groups]:
+        """The same over one column of numbers, where there is a group for keys not listed."""
+        if not self.others:
+            return context, self
+        size = self.keys.size + 1
+        table = context.table.numbered(self.keys, _GROUP)
+        keys = PublicKeys((_GROUP,), (np.arange(size),), size)
+        return replace(context, table=table), replace(self, by=(_GROUP,), keys=keys, others=False)
 
     @property
     def detail(self) -> dict[str, object]:
         """What identifies the groups in the ledger, beside the keys."""
         return {
+            **({"others": True} if self.others else {}),
             "unit": self.unit,
             "by": list(self.by),
             "where": self.where.text if self.where else "",
@@ -128,6 +168,11 @@ class Groups:
     @property
     def sentence(self) -> str:
         """Which data the answer, and a certain bound on it, is about."""
+        last = " The group without a key holds all keys that are not listed." if self.others else ""
+        return f"{self._about}{last}"
+
+    @property
+    def _about(self) -> str:
         most = self.query.max_groups
         if self.excess == "truncate":
             return (
@@ -139,7 +184,7 @@ class Groups:
             return (
                 f"About the data as they are. Asserted, and found true: no {self.unit}"
                 f"{f' of kind {kinds}' if kinds else ''} is{picked} in more than {most} of the "
-                f"{many(len(self.keys.rows), 'group')} listed; data of which that is not true are "
+                f"{many(self.told.size, 'group')} listed; data of which that is not true are "
                 "promised nothing."
             )
         return "About the data as they are."
@@ -222,6 +267,9 @@ class Groups:
 
         Errors: DataError for rows of nobody; ContributionError if ``on_excess="error"``.
         """
+        if self.others:
+            context, groups = self.collapsed(context)
+            return groups.counts(context)
         context.refuse_null_units()
         rows, most = self.rows(context), self.query.max_groups
         self.refuse_excess(context, rows)

@@ -106,6 +106,11 @@ class Histogram(Count):
 
     def binned(self, context: QueryContext) -> Binned:
         """The question over groups alone, the bins among them."""
+        if self.others:
+            raise ParameterError(
+                "others=True is for counts and sums, not for histograms.",
+                hint="A histogram's bins can reach outwards: give wider ends.",
+            )
         return with_bins(context, self, self._bins(), missing=self.missing)
 
     def _bins(self) -> dict[str, BinEdges]:

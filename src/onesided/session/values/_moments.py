@@ -47,6 +47,7 @@ def moments(
     Errors: DataError for rows of nobody, rows without a value, or sums past 2^62;
     ContributionError if ``on_excess="error"``.
     """
+    context, groups = groups.collapsed(context)
     context.refuse_null_units()
     rows = context.rows(
         (*groups.by, value.column), where=groups.where, counted=groups.query.counted

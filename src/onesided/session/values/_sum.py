@@ -73,7 +73,7 @@ class Valued(Grouped):
 
     def share(self, groups: Groups) -> Fraction:
         """The confidence of each group's own interval. Errors: ParameterError."""
-        return Confidence(self.confidence, self.simultaneous).of_each(groups.keys.size)
+        return Confidence(self.confidence, self.simultaneous).of_each(groups.told.size)
 
     def optional(self, groups: Groups) -> bool:
         """Whether a unit that is there may still add nothing to a single sum."""
@@ -87,7 +87,8 @@ class Sum(Valued):
 
     Where noise on one side is enough it falls in stairs if these vary less, at the same loss.
     Certain bounds are about the values as rounded and clipped.
-    The arguments are those of :class:`onesided.session.Valued`.
+    others: True adds one group for all keys that are not listed; its own key is null.
+    The other arguments are those of :class:`onesided.session.Valued`.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
@@ -97,9 +98,12 @@ class Sum(Valued):
     True
     """
 
+    others: bool = field(default=False, kw_only=True)
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
-        groups, value = self.groups(context), self.value(context)
+        groups = self.groups(context).with_others(self.others, context.policy)
+        value = self.value(context)
         chosen, plan = self._plan(context, groups, value)
         mechanism = chosen.mechanism
 
@@ -111,7 +115,7 @@ class Sum(Valued):
             return Estimates.of(
                 f"sum of {self.column}",
                 *self._numbers(chosen.of(answer), noisy, value, self.share(groups)),
-                keys=groups.keys,
+                keys=groups.told,
                 confidence=self.confidence,
                 simultaneous=self.simultaneous,
                 **groups.published(context, plan, entry),
