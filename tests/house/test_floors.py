@@ -192,6 +192,8 @@ PUBLIC = {
         "SparseAnswers",
         "SparseStream",
         "SparseVector",
+        "AdaptiveAnswers",
+        "AdaptiveSparseVector",
         "SplitCounts",
         "SplitHistogram",
         "StairSums",

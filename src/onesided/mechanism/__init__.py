@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from onesided.mechanism._adaptive import AdaptiveAnswers, AdaptiveSparseVector
 from onesided.mechanism._asymmetric import AGeo, ALap
 from onesided.mechanism._base import Mechanism
 from onesided.mechanism._checked import CheckRecord
@@ -79,6 +80,8 @@ __all__ = [
     "AGeo",
     "AGrid",
     "ALap",
+    "AdaptiveAnswers",
+    "AdaptiveSparseVector",
     "Ahp",
     "AtMost",
     "CheckRecord",

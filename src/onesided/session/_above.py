@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onesided._numbers import whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
-from onesided.mechanism import Interval, SparseAnswers, SparseVector
+from onesided.mechanism import AdaptiveSparseVector, Interval, SparseAnswers, SparseVector
 from onesided.noise import IntArray, Noise
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
@@ -28,6 +28,8 @@ class Above(Grouped):
     The groups before the last answer that are not among them are certified, for free.
     threshold: one for all, or one for each key, in the keys' order or by key.
     max_answers: None never stops; it then costs ε/ℓ0 per count.
+    adaptive: counts far above the threshold are answered coarsely and pay half, so that up to
+        twice ``max_answers`` are answered (:class:`onesided.mechanism.AdaptiveSparseVector`).
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: as for :class:`onesided.session.TopK`.
 
@@ -41,12 +43,13 @@ class Above(Grouped):
 
     threshold: int | Sequence[int] | Mapping[Any, int]
     max_answers: int | None = field(kw_only=True)
+    adaptive: bool = field(default=False, kw_only=True)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, AboveRelease]:
         """Check and price the question. Looks at no row."""
         groups = self.groups(context)
         mechanism = groups.for_policy(
-            SparseVector,
+            self._kind(),
             context,
             thresholds=_levels(self.threshold, groups.keys),
             epsilon=self.epsilon,
@@ -65,11 +68,26 @@ class Above(Grouped):
                     answered=np.asarray(answer["answered"], dtype=np.bool_),
                     values=np.asarray(answer["values"], dtype=np.int64),
                 ),
+                coarse=np.asarray(answer["coarse"], dtype=np.bool_) if self.adaptive else None,
                 mechanism=mechanism,
                 **groups.published(context, plan, entry),
             )
 
         return groups.prepared(context, plan, draw=draw, result=result, label="threshold on the")
+
+    def _kind(self) -> type[SparseVector | AdaptiveSparseVector]:
+        if not isinstance(self.adaptive, bool):
+            raise ParameterError(
+                f"adaptive must be True or False, got {self.adaptive!r}.",
+                hint="True lets counts far above the threshold pay half.",
+            )
+        if self.adaptive and self.max_answers is None:
+            raise ParameterError(
+                "An adaptive answer needs max_answers: what it saves is answers.",
+                hint="Name a number, or leave adaptive out: without a limit each count costs the "
+                "same, and is answered with the finer noise.",
+            )
+        return AdaptiveSparseVector if self.adaptive else SparseVector
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +106,7 @@ class AtMost(Above):
     """
 
     max_answers: None = field(default=None, init=False)
+    adaptive: bool = field(default=False, init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -95,6 +114,7 @@ class AboveRelease(Release):
     """Which groups certainly have at most a threshold; noisy counts of others. All public.
 
     keys: all groups asked for, in the order they were asked. answers: what became of each.
+    coarse: of an adaptive answer, which values were drawn with twice the noise; else None.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
@@ -107,7 +127,8 @@ class AboveRelease(Release):
 
     keys: PublicKeys
     answers: SparseAnswers
-    mechanism: SparseVector
+    mechanism: SparseVector | AdaptiveSparseVector
+    coarse: NDArray[np.bool_] | None = None
 
     @property
     def title(self) -> str:
@@ -156,8 +177,10 @@ class AboveRelease(Release):
         ``upper`` is the threshold where certified, the noisy count elsewhere.
         """
         reached = self._reached
+        coarse = {} if self.coarse is None else {"coarse": self.coarse[reached].tolist()}
         return {
             **self.keys.part(reached).columns(),
+            **coarse,
             "certified": self.answers.certified[reached].tolist(),
             "upper": self.interval.upper.tolist(),
             "upper_certain": [True] * reached.size,

@@ -13,7 +13,7 @@ from onesided.errors import ParameterError
 from onesided.show import MOST_DOTS, Bars, Dots, Heat, Lines, Numbers, Places, Shape, Side
 
 Columns = Mapping[str, Sequence[Any]]
-_BESIDE: Final = ("lower_certain", "upper_certain", "certified", "standard_deviation")
+_BESIDE: Final = ("lower_certain", "upper_certain", "certified", "coarse", "standard_deviation")
 _NUMBERS: Final = frozenset(["estimate", "lower", "upper", *_BESIDE])
 _AT: Final = (("latitude", "lat"), ("longitude", "lon", "lng"))
 _FIELDS: Final = 12  # below that many pairs, dots with bounds tell more than colours

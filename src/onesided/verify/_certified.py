@@ -11,6 +11,7 @@ import numpy as np
 
 from onesided._numbers import INFINITE
 from onesided.mechanism import (
+    AdaptiveSparseVector,
     AtMost,
     Counts,
     Cumulative,
@@ -107,6 +108,8 @@ def _statements() -> Iterator[Certificate]:
     # Which later queries are reached depends on the answers, so only what is said is checked.
     stops = SparseVector(1, upper_rate=1, max_answers=1)
     yield replace(_sparse(stops), name="SparseVector(1), one answer", power=None)
+    coarse = AdaptiveSparseVector(1, upper_rate=1, max_answers=2, margin=1)
+    yield replace(_sparse(coarse), name="AdaptiveSparseVector(1)", power=None)
     keys = UnknownKeys(1, threshold=1)
     yield Certificate(
         name="UnknownKeys",
@@ -135,7 +138,7 @@ def _at_most(mechanism: AtMost) -> Certificate:
     )
 
 
-def _sparse(mechanism: SparseVector) -> Certificate:
+def _sparse(mechanism: SparseVector | AdaptiveSparseVector) -> Certificate:
     """Certified: at most the threshold. Answered: above it, and never below the truth."""
     limit = int(np.max(mechanism.thresholds))
 

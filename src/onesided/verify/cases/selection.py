@@ -8,13 +8,14 @@ from typing import Any
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE
-from onesided.mechanism import AGeo, ALap, Counts, SparseVector, TopK
+from onesided.mechanism import AdaptiveSparseVector, AGeo, ALap, Counts, SparseVector, TopK
 from onesided.policy import GroupCount, Policy
 from onesided.verify._line import Line, in_place_of, shipped
 from onesided.verify._universe import Universe
 from onesided.verify.zoo import selection as zoo
 
 _ABC = Universe(groups=("a", "b", "c"), units=2)
+_AB = Universe(groups=("a", "b"), units=2)
 _ONE = Universe(groups=("a", "b", "c"), units=1)
 _SELECTED = "reached as selected counts go far above the others"
 _HALF = "reached by more queries only"
@@ -24,9 +25,11 @@ def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _top_k()
     yield from _sparse_vector()
+    yield from _half_price()
     yield from _asymmetric()
     yield from _broken_top_k()
     yield from _broken_sparse_vector()
+    yield from _broken_half_price()
     yield from _wrong_direction()
 
 
@@ -58,6 +61,18 @@ def _sparse_vector() -> Iterator[Line]:
         )
     each = SparseVector([0, 1, 2], upper_rate=4, max_answers=1)
     yield shipped(each, policies.presence(max_groups=3), universe=_ABC, loose=_HALF)
+
+
+def _half_price() -> Iterator[Line]:
+    """Counts far above the threshold pay half, up to the last half of the purse."""
+    for groups, answers in ((1, 1), (2, 1), (2, 2)):
+        policy = policies.presence(max_groups=groups)
+        mechanism = AdaptiveSparseVector.for_policy(
+            policy, thresholds=0, epsilon=6, max_answers=answers, margin=1
+        )
+        yield shipped(mechanism, policy, universe=_AB, loose=_HALF, epsilon=6)
+    each = AdaptiveSparseVector([0, 1], upper_rate=4, max_answers=1, margin=0)
+    yield shipped(each, policies.presence(max_groups=2), universe=_AB, loose=_HALF)
 
 
 def _asymmetric() -> Iterator[Line]:
@@ -108,6 +123,18 @@ def _broken_sparse_vector() -> Iterator[Line]:
     twice = SparseVector.for_policy(three, thresholds=0, epsilon=4, max_answers=2)
     forgot = SparseVector(0, upper_rate=4, max_answers=2)
     yield _in_one(twice, forgot, three, "ε where ε/c is due", lyu + "4")
+
+
+def _broken_half_price() -> Iterator[Line]:
+    two = policies.presence(max_groups=2)
+    right = AdaptiveSparseVector.for_policy(two, thresholds=0, epsilon=4, max_answers=1, margin=1)
+    ding = "Ding et al. 2019, carried over"
+    for run, flaw in (
+        (zoo.half_for_all, "every answer takes half of a unit"),
+        (zoo.coarse_certifies, "the coarse count certifies, too, and the fine one answers"),
+        (zoo.spends_more, "half a unit left buys a fine answer"),
+    ):
+        yield _in_one(right, _wrong(run, right=right), two, flaw, ding, universe=_AB)
 
 
 def _wrong_direction() -> Iterator[Line]:

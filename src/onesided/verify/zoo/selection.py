@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onesided._numbers import Loss
-from onesided.mechanism import SparseVector
+from onesided.mechanism import AdaptiveSparseVector, SparseVector
 from onesided.noise import IntArray, Noise
 from onesided.policy import Shift
 
@@ -110,6 +110,49 @@ def rounded_first(values: IntArray, noise: Noise, *, right: SparseVector) -> Sel
 def certified_value(values: IntArray, noise: Noise, *, right: SparseVector) -> Selected:
     """Certified queries tell their noisy counts as well, unpaid."""
     return _answers(values, noise, right, certified=True)
+
+
+def half_for_all(values: IntArray, noise: Noise, *, right: AdaptiveSparseVector) -> Selected:
+    """Fine answers take half of a unit as well: twice as many are given."""
+    return _halves(values, noise, right, fine=1, least=1)
+
+
+def coarse_certifies(values: IntArray, noise: Noise, *, right: AdaptiveSparseVector) -> Selected:
+    """A coarse count at most the threshold certifies: then a fine answer tells of both noises."""
+    return _halves(values, noise, right, early=True)
+
+
+def spends_more(values: IntArray, noise: Noise, *, right: AdaptiveSparseVector) -> Selected:
+    """The last half of a unit still buys a fine answer."""
+    return _halves(values, noise, right, least=1)
+
+
+def _halves(
+    values: IntArray,
+    noise: Noise,
+    right: AdaptiveSparseVector,
+    *,
+    fine: int = 2,
+    least: int = 2,
+    early: bool = False,
+) -> Selected:
+    """An adaptive sparse vector at one threshold; ``least``: what is left when it stops."""
+    said: list[int | None] = []
+    left, level = 2 * right.max_answers, int(np.max(right.thresholds))
+    for count in values.tolist():
+        if left < least:
+            break
+        coarse = count + int(noise.geometric(right.coarse_rate, 1)[0])
+        near = count + int(noise.geometric(right.upper_rate, 1)[0])
+        if coarse > level + right.margin:
+            said.append(coarse)
+            left -= 1
+        elif near > level and not (early and coarse <= level):
+            said.append(near)
+            left -= fine
+        else:
+            said.append(None)
+    return tuple(said)
 
 
 def cut_noise(values: IntArray, noise: Noise, *, rate: int) -> IntArray:
