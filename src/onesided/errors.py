@@ -29,7 +29,8 @@ and ``values`` (the numbers, for programs).
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, signature
+from functools import lru_cache
+from inspect import Parameter, Signature, signature
 from typing import TypeVar
 
 Made = TypeVar("Made")
@@ -59,7 +60,7 @@ def first_line(error: BaseException) -> str:
 
 def called(function: Callable[..., Made], /, *args: object, **kwargs: object) -> Made:
     """``function`` of these arguments. Errors: ParameterError where they do not fit it."""
-    takes = signature(function)
+    takes = _signature(function)
     try:
         takes.bind(*args, **kwargs)
     except TypeError as error:
@@ -74,6 +75,12 @@ def called(function: Callable[..., Made], /, *args: object, **kwargs: object) ->
             f"help({name}) says what they are.",
         ) from None
     return function(*args, **kwargs)
+
+
+@lru_cache(maxsize=256)
+def _signature(function: Callable[..., object]) -> Signature:
+    """What a function takes, worked out once."""
+    return signature(function)
 
 
 def _rebuild(

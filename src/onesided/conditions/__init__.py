@@ -10,9 +10,10 @@ from onesided.conditions._condition import BoundCondition, Condition
 from onesided.conditions._evaluate import evaluate
 from onesided.conditions._parse import parse
 from onesided.conditions._translate import Terms, Translator, balanced
-from onesided.conditions._tree import Node, Scalar, columns
+from onesided.conditions._tree import Both, Node, Scalar, columns
 
 __all__ = [
+    "Both",
     "BoundCondition",
     "Condition",
     "Node",

@@ -123,6 +123,24 @@ class Translator(Generic[E]):
         """True where the condition is true or unknown, else false: never null."""
         return self._terms.negate(self._decided(self._false(tree)))
 
+    def kept(self, rules: Sequence[tuple[Node, bool]], *, default: bool) -> E:
+        """For a filter that keeps rows of some kinds, and drops those where it is null.
+
+        rules: in order, the condition of a kind, which unknown meets, and whether it is kept.
+        default: whether rows are kept that meet none. A plain comparison stays one where the rows
+        are wanted of which it is false.
+        """
+        made: E | bool = default
+        for tree, wanted in reversed(rules):
+            if made is wanted:
+                continue
+            test = self.not_false(tree) if wanted else self._false(tree)
+            if isinstance(made, bool):
+                made = test
+            else:
+                made = self._terms.both("OR" if wanted else "AND", [test, made])
+        return self._terms.literal(made, _NO) if isinstance(made, bool) else made
+
     def _decided(self, test: E) -> E:
         no = self._terms.literal(False, _NO)  # noqa: FBT003 - it is the value
         return self._terms.coalesce([test, no])

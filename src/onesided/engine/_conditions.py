@@ -2,39 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import narwhals as nw
 
-from onesided.conditions import Condition, Node, Translator
+from onesided.conditions import Both, Condition, Node, Translator
 from onesided.errors import DataError, UnknownColumnError
-from onesided.policy import Predicate
+from onesided.policy import Predicate, Rule
 from onesided.schema import Type
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
-def with_condition(
-    frame: Lazy, predicate: Predicate, name: str, refused: Mapping[str, str] = _NOTHING
-) -> Lazy:
-    """Add a three-valued column. refused: columns that may not be used, with what they hold.
+class Conditions:
+    """Conditions on the rows of one table, in the words of its engine.
 
-    Errors: UnknownColumnError; DataError for a column of a type that conditions cannot look at;
-    ConditionError for mixtures of types.
+    refused: columns that may not be used, with what they hold.
+    Errors of all: UnknownColumnError; DataError for a column of a type that conditions cannot look
+    at; ConditionError for mixtures of types.
     """
-    condition, native = predicate.readable(), nw.to_native(frame)
-    add = _on_polars if frame.implementation.is_polars() else _on_duckdb
-    if frame.implementation.is_pyspark():
-        add = _on_spark
-    return nw.from_native(add(native, condition, name, refused))  # type: ignore[no-any-return]
+
+    def __init__(self, frame: Lazy, refused: Mapping[str, str] = _NOTHING) -> None:
+        native = nw.to_native(frame)
+        if frame.implementation.is_polars():
+            words = _polars_words(native)
+        elif frame.implementation.is_pyspark():
+            words = _spark_words(native)
+        else:
+            words = _duckdb_words(native)
+        self._words, self._refused = words, refused
+
+    def with_values(self, predicate: Predicate, name: str) -> Lazy:
+        """Add a column: true, false or null."""
+        return self._added(self._words.translator.three_valued(self._tree(predicate)), name)
+
+    def with_not_false(self, predicate: Predicate, name: str) -> Lazy:
+        """Add a column: true where the condition is true or unknown, else false."""
+        return self._added(self._words.translator.not_false(self._tree(predicate)), name)
+
+    def where(self, predicate: Predicate) -> Lazy:
+        """The rows for which the condition is true."""
+        return self._filtered(self._words.translator.where(self._tree(predicate)))
+
+    def where_not_false(self, predicate: Predicate) -> Lazy:
+        """The rows for which the condition is true or unknown."""
+        return self._filtered(self._words.translator.not_false(self._tree(predicate)))
+
+    def of_kinds(self, rules: Sequence[Rule], default: str, counted: frozenset[str]) -> Lazy:
+        """The rows of some kinds: the first rule all of whose conditions hold, or are unknown."""
+        trees = []
+        for rule in rules:
+            parts = tuple(map(self._tree, rule.predicates))
+            tree = parts[0] if len(parts) == 1 else Both(op="AND", members=parts)
+            trees.append((tree, rule.kind in counted))
+        return self._filtered(self._words.translator.kept(trees, default=default in counted))
+
+    def _tree(self, predicate: Predicate) -> Node:
+        condition = predicate.readable()
+        held = {**self._words.held, **self._refused}
+        types = {n: None if n in self._refused else t for n, t in self._words.types.items()}
+        tree = _typed(condition, held, types)
+        self._words.check(condition.columns)
+        return tree
+
+    def _added(self, made: Any, name: str) -> Lazy:
+        return nw.from_native(self._words.add(made, name))  # type: ignore[no-any-return]
+
+    def _filtered(self, made: Any) -> Lazy:
+        return nw.from_native(self._words.keep(made))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """What one engine says of a table, and how it takes what a translator wrote."""
+
+    held: Mapping[str, str]
+    types: Mapping[str, Type | None]
+    translator: Translator[Any]
+    add: Callable[[Any, str], Any]
+    keep: Callable[[Any], Any]
+    check: Callable[[Collection[str]], None] = lambda _: None
 
 
 def _typed(
     condition: Condition, natives: Mapping[str, str], types: Mapping[str, Type | None]
 ) -> Node:
-    """The condition with types. Errors: as :func:`with_condition`."""
+    """The condition with types. Errors: as :class:`Conditions`."""
     for column in condition.columns:
         if column in natives and types.get(column) is None:
             raise DataError(
@@ -54,36 +110,46 @@ def _typed(
     return condition.bind(own).tree
 
 
-def _on_polars(native: Any, condition: Condition, name: str, refused: Mapping[str, str]) -> Any:
+def _polars_words(native: Any) -> _Words:
     from onesided.engine.polars._condition import PolarsTerms, column_type  # noqa: PLC0415
 
     schema = native.collect_schema()
-    held = {column: str(dtype) for column, dtype in schema.items()} | dict(refused)
-    types = {n: None if n in refused else column_type(dtype) for n, dtype in schema.items()}
-    tree = _typed(condition, held, types)
-    made = Translator(PolarsTerms(schema)).three_valued(tree)
-    return native.with_columns(made.alias(name))
+    return _Words(
+        held={column: str(dtype) for column, dtype in schema.items()},
+        types={column: column_type(dtype) for column, dtype in schema.items()},
+        translator=Translator(PolarsTerms(schema)),
+        add=lambda made, name: native.with_columns(made.alias(name)),
+        keep=native.filter,
+    )
 
 
-def _on_duckdb(native: Any, condition: Condition, name: str, refused: Mapping[str, str]) -> Any:
+def _duckdb_words(native: Any) -> _Words:
     import duckdb  # noqa: PLC0415 - the caller's table came by it
 
     from onesided.engine.duckdb._condition import DuckDBTerms, column_type  # noqa: PLC0415
     from onesided.engine.duckdb._text import refuse_collated  # noqa: PLC0415
 
     held = dict(zip(native.columns, map(str, native.types), strict=True))
-    types = {n: None if n in refused else column_type(kind) for n, kind in held.items()}
-    tree = _typed(condition, held | dict(refused), types)
-    refuse_collated(native, condition.columns)
-    made = duckdb.SQLExpression(Translator(DuckDBTerms(held)).three_valued(tree))
-    return native.select(duckdb.StarExpression(), made.alias(name))
+    return _Words(
+        held=held,
+        types={column: column_type(kind) for column, kind in held.items()},
+        translator=Translator(DuckDBTerms(held)),
+        add=lambda made, name: native.select(
+            duckdb.StarExpression(), duckdb.SQLExpression(made).alias(name)
+        ),
+        keep=lambda made: native.filter(duckdb.SQLExpression(made)),
+        check=lambda columns: refuse_collated(native, tuple(columns)),
+    )
 
 
-def _on_spark(native: Any, condition: Condition, name: str, refused: Mapping[str, str]) -> Any:
+def _spark_words(native: Any) -> _Words:
     from onesided.engine.spark._condition import SparkTerms, column_type  # noqa: PLC0415
 
     held = {field.name: field.dataType.simpleString() for field in native.schema}
-    types = {n: None if n in refused else column_type(kind) for n, kind in held.items()}
-    tree = _typed(condition, held | dict(refused), types)
-    made = Translator(SparkTerms(held)).three_valued(tree)
-    return native.select("*", made.alias(name))
+    return _Words(
+        held=held,
+        types={column: column_type(kind) for column, kind in held.items()},
+        translator=Translator(SparkTerms(held)),
+        add=lambda made, name: native.select("*", made.alias(name)),
+        keep=native.filter,
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import narwhals as nw
-from numpy.typing import NDArray
 
+from onesided.engine._key_columns import KeyColumn, can_be_written, is_text, listed
 from onesided.errors import KeysError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def check_types(keys: PublicKeys, schema: Mapping[str, nw.dtypes.DType]) -> None
         dtype = schema[name]
         if _all_fit(array, dtype):
             continue
-        for value in array.tolist():
+        for value in listed(array):
             if not _fits(value, dtype, name):
                 raise KeysError(
                     f"The key {value!r} is a {type(value).__name__}, but column "
@@ -43,15 +43,16 @@ def check_types(keys: PublicKeys, schema: Mapping[str, nw.dtypes.DType]) -> None
                 )
 
 
-def _all_fit(array: NDArray[Any], dtype: nw.dtypes.DType) -> bool:
+def _all_fit(column: KeyColumn, dtype: nw.dtypes.DType) -> bool:
     """Whether it is clear at a glance that every key can equal a value of the column."""
-    if array.dtype.kind in "iu" and dtype.is_integer():
-        held = _whole_numbers(dtype)
-        return int(array.min()) in held and int(array.max()) in held
-    if array.dtype.kind == "b":
+    if isinstance(column, nw.Series) or column.dtype.kind not in "iub":
+        return isinstance(dtype, nw.String) and is_text(column)
+    if column.dtype.kind == "b":
         return isinstance(dtype, nw.Boolean)
-    words = isinstance(dtype, nw.String) and set(map(type, array.tolist())) == {str}
-    return words and _is_text("".join(array.tolist()))
+    if not dtype.is_integer():
+        return False
+    held = _whole_numbers(dtype)
+    return int(column.min()) in held and int(column.max()) in held
 
 
 def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
@@ -66,7 +67,7 @@ def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
     if isinstance(dtype, nw.Boolean):
         return isinstance(value, bool)
     if isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
-        return isinstance(value, str) and _is_text(value)
+        return isinstance(value, str) and can_be_written(value)
     if isinstance(dtype, nw.Object):
         return True  # the values are looked at when they are counted
     raise KeysError(
@@ -74,15 +75,6 @@ def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
         hint="Group by whole numbers, text, categories, booleans or dates.",
         column=name,
     )
-
-
-def _is_text(value: str) -> bool:
-    """Whether it can be written as UTF-8; Spark would make one key of all that cannot."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _whole_numbers(dtype: nw.dtypes.DType) -> range:

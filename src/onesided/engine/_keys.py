@@ -1,27 +1,38 @@
 """Public keys: the groups that a release speaks about, given by the curator, never looked up.
 
-They are columns: whole numbers and booleans as arrays of NumPy, all else as arrays of objects.
+They are columns, see ``_key_columns``.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.engine._key_columns import (
+    KeyColumn,
+    array_of,
+    canonical,
+    column_of,
+    has_repeats,
+    is_odd,
+    listed,
+    numbered,
+    of_series,
+    plain,
+    with_null,
+)
 from onesided.errors import KeysError, UnknownColumnError
 from onesided.noise import IntArray
 
 Key = tuple[object, ...]
-_PLAIN: Final = frozenset([bool, int, str, dt.date, dt.datetime])
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,32 +45,32 @@ class PublicKeys:
     """
 
     names: tuple[str, ...]
-    arrays: tuple[NDArray[Any], ...]
+    arrays: tuple[KeyColumn, ...]
     size: int
 
     @classmethod
     def of(cls, names: Sequence[str], rows: Sequence[Key]) -> PublicKeys:
         """From rows of plain Python values; no names make the one group of everything."""
         columns = zip(*rows, strict=True) if names else ()
-        return cls(tuple(names), tuple(_array(list(column)) for column in columns), len(rows))
+        return cls(tuple(names), tuple(array_of(list(column)) for column in columns), len(rows))
 
     @cached_property
     def rows(self) -> tuple[Key, ...]:
         """The keys one by one, as Python values."""
-        columns = [array.tolist() for array in self.arrays]
-        return tuple(zip(*columns, strict=True)) if columns else ((),) * self.size
+        columns = map(listed, self.arrays)
+        return tuple(zip(*columns, strict=True)) if self.arrays else ((),) * self.size
 
     def columns(self) -> dict[str, list[Any]]:
         """The keys column by column, as Python values."""
-        return {name: array.tolist() for name, array in self.by_name().items()}
+        return {name: listed(array) for name, array in self.by_name().items()}
 
-    def by_name(self) -> dict[str, NDArray[Any]]:
-        """The keys column by column, as arrays."""
+    def by_name(self) -> dict[str, KeyColumn]:
+        """The keys column by column, as they are held."""
         return dict(zip(self.names, self.arrays, strict=True))
 
     def labels(self) -> list[Any]:
         """Each group's key: a value where there is one grouping column, else a tuple."""
-        return [row[0] for row in self.rows] if len(self.names) == 1 else list(self.rows)
+        return listed(self.arrays[0]) if len(self.names) == 1 else list(self.rows)
 
     def part(self, places: IntArray) -> PublicKeys:
         """Some of the keys, in the order of ``places``."""
@@ -67,7 +78,7 @@ class PublicKeys:
 
     def with_others(self) -> PublicKeys:
         """These keys and a last one, of nulls, for all that are not among them."""
-        arrays = tuple(np.append(array.astype(object), [None]) for array in self.arrays)
+        arrays = tuple(with_null(array) for array in self.arrays)
         return PublicKeys(self.names, arrays, self.size + 1)
 
     def places(self) -> dict[Key, int]:
@@ -79,7 +90,7 @@ class PublicKeys:
         """SHA-256 over the columns' names, types and values: what tells keys from others."""
         found = hashlib.sha256(repr((self.names, self.size)).encode())
         for array in self.arrays:
-            found.update(_canonical(array))
+            found.update(canonical(array))
         return found.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -87,16 +98,6 @@ class PublicKeys:
 
     def __hash__(self) -> int:
         return hash(self.digest)
-
-
-def _canonical(array: NDArray[Any]) -> bytes:
-    """A column as bytes: its type, and its values so that no two columns are alike."""
-    if array.dtype.kind in "iub":
-        return array.dtype.str.encode() + array.tobytes()
-    if set(map(type, array.tolist())) == {str}:
-        parts = [text.encode("utf-8", "surrogatepass") for text in array.tolist()]
-        return b"text" + np.array(list(map(len, parts)), dtype="<i8").tobytes() + b"".join(parts)
-    return b"values" + repr([(type(v).__name__, v) for v in array.tolist()]).encode()
 
 
 def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
@@ -138,11 +139,12 @@ def cross(**columns: Iterable[object]) -> dict[str, NDArray[Any]]:
 
     Errors: KeysError for a column without values, or of text that is not in a list.
     """
-    arrays = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for name, values in columns.items():
         if isinstance(values, str):
             raise KeysError(f"{name}={values!r} is one text.", hint=f"Write {name}=[{values!r}].")
-        arrays[name] = _column(values)
+        column = column_of(values)
+        arrays[name] = column if isinstance(column, np.ndarray) else array_of(listed(column))
         if not len(arrays[name]):
             raise KeysError(f"There is no value of {name!r}.", hint="Give at least one.")
     before, total = 1, math.prod(map(len, arrays.values()))
@@ -156,10 +158,7 @@ def cross(**columns: Iterable[object]) -> dict[str, NDArray[Any]]:
 
 def _refuse_odd(keys: PublicKeys) -> None:
     """Errors: KeysError for the first key that is null, or no plain value."""
-    odd = [
-        a for a in keys.arrays if a.dtype.kind not in "iub" and set(map(type, a.tolist())) - _PLAIN
-    ]
-    if not odd:
+    if not any(map(is_odd, keys.arrays)):
         return
     for place, row in enumerate(keys.rows):
         if not all(isinstance(value, Hashable) for value in row):
@@ -176,11 +175,11 @@ def _refuse_odd(keys: PublicKeys) -> None:
             )
 
 
-def _arrays(keys: object, by: Sequence[str]) -> Iterable[NDArray[Any]]:
+def _arrays(keys: object, by: Sequence[str]) -> Iterable[KeyColumn]:
     """The keys column by column."""
     if isinstance(keys, Mapping):
         _require(list(keys), by)
-        return [_column(keys[name]) for name in by]
+        return [column_of(keys[name]) for name in by]
     frame = nw.from_native(keys, pass_through=True, allow_series=True)
     if isinstance(frame, nw.Series):
         return _single(frame, by)
@@ -188,67 +187,30 @@ def _arrays(keys: object, by: Sequence[str]) -> Iterable[NDArray[Any]]:
         _require(frame.collect_schema().names(), by)
         picked = frame.select(*by)
         eager = picked.collect() if isinstance(picked, nw.LazyFrame) else picked
-        return [_of_series(eager[name]) for name in by]
+        return [of_series(eager[name]) for name in by]
     if isinstance(keys, str) or not isinstance(keys, Iterable):
         raise KeysError(
             f"keys must be a list, series or table, got {keys!r}.",
             hint="For one column a plain list of values will do.",
         )
-    if isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype.kind in "iubU":
+    if isinstance(keys, range) or _is_flat(keys):
         return _single(keys, by)
     values = list(keys)
-    several = [isinstance(value, tuple | list | np.ndarray) for value in values]
-    if not any(several) and len(by) == 1:
-        return [_array(values)]
-    rows = [_row(_plain(value), by) for value in values]
-    return [_array(list(column)) for column in zip(*rows, strict=True)]
+    several = any(issubclass(kind, tuple | list | np.ndarray) for kind in set(map(type, values)))
+    if not several and len(by) == 1:
+        return [array_of(values)]
+    rows = [_row(plain(value), by) for value in values]
+    return [array_of(list(column)) for column in zip(*rows, strict=True)]
 
 
-def _single(given: Any, by: Sequence[str]) -> list[NDArray[Any]]:
+def _is_flat(keys: object) -> bool:
+    return isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype.kind in "iubU"
+
+
+def _single(given: Any, by: Sequence[str]) -> list[KeyColumn]:
     if len(by) != 1 and len(given):
-        _row(_plain(given[0]), by)
-    return [_column(given)]
-
-
-def _column(given: Any) -> NDArray[Any]:
-    """One column, from whatever holds it."""
-    if isinstance(given, np.ndarray):
-        if given.dtype.kind in "iub" and given.ndim == 1:
-            narrow = given.dtype.kind == "b" or given.dtype == np.uint64
-            return given if narrow else given.astype(np.int64)
-        return _array(list(given) if given.dtype.kind == "M" else given.tolist())
-    series = nw.from_native(given, pass_through=True, series_only=True)
-    return _of_series(series) if isinstance(series, nw.Series) else _array(list(given))
-
-
-def _of_series(series: nw.Series[Any]) -> NDArray[Any]:
-    """A column of a table, or of its own. Errors: KeysError for moments that no key can hold."""
-    dtype = series.dtype
-    if (dtype.is_integer() or dtype == nw.Boolean) and not series.null_count():
-        values = series.to_numpy()
-        if values.dtype.kind in "iub":
-            return _column(values)
-    if isinstance(dtype, nw.Datetime) and dtype.time_unit == "ns":
-        ticks = series.dt.timestamp("ns").drop_nulls().to_numpy()
-        if np.any(ticks % 1000):
-            raise KeysError(
-                f"The keys of {series.name!r} are moments finer than a microsecond.",
-                hint="Group by a column cast to microseconds, and give keys of it.",
-            )
-    return _array(series.to_list())
-
-
-def _array(values: list[Any]) -> NDArray[Any]:
-    """Python values as a column: whole numbers and booleans as such, all else as objects."""
-    kinds = set(map(type, values))
-    if not kinds <= {int, str, bool}:
-        values = [_plain(value) for value in values]
-        kinds = set(map(type, values))
-    if kinds == {bool}:
-        return np.array(values, dtype=np.bool_)
-    if kinds == {int} and min(values) >= -(2**63) and max(values) < 2**63:
-        return np.array(values, dtype=np.int64)
-    return np.fromiter(values, dtype=object, count=len(values))
+        _row(plain(given[0]), by)
+    return [column_of(given)]
 
 
 def _require(names: Sequence[str], by: Sequence[str]) -> None:
@@ -264,7 +226,7 @@ def _require(names: Sequence[str], by: Sequence[str]) -> None:
 def _row(value: object, by: Sequence[str]) -> Key:
     """One given key as a tuple as long as the grouping."""
     several = isinstance(value, tuple | list | np.ndarray)
-    row = tuple(_plain(part) for part in value) if several else (value,)  # type: ignore[attr-defined]
+    row = tuple(plain(part) for part in value) if several else (value,)  # type: ignore[attr-defined]
     if len(row) != len(by):
         raise KeysError(
             f"The key {_show(row)} has {len(row)} parts, but the grouping has {len(by)} columns.",
@@ -273,29 +235,13 @@ def _row(value: object, by: Sequence[str]) -> Key:
     return row
 
 
-def _plain(value: object) -> object:
-    """NumPy scalars as Python values, moments with a zone as instants: equal keys are alike."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, dt.datetime) and value.tzinfo is not None:
-        return value.astimezone(dt.UTC)
-    return value
-
-
 def _is_null(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or value != value  # noqa: PLR0124 - pandas' NaT differs from itself
 
 
 def _refuse_duplicates(keys: PublicKeys) -> None:
-    codes, groups = np.zeros(keys.size, dtype=np.int64), 1
-    for array in keys.arrays:
-        own, many = _numbered(array)
-        if groups * many >= 2**62:
-            codes = np.unique(codes, return_inverse=True)[1]
-            groups = int(codes.max()) + 1
-        codes, groups = codes * many + own, groups * many
-    codes.sort()
-    if not np.any(codes[1:] == codes[:-1]):
+    """Errors: KeysError for the first key that was there before."""
+    if not _repeated(keys.arrays):
         return
     seen: dict[Key, int] = {}
     for place, row in enumerate(keys.rows):
@@ -308,14 +254,18 @@ def _refuse_duplicates(keys: PublicKeys) -> None:
         seen[row] = place
 
 
-def _numbered(array: NDArray[Any]) -> tuple[IntArray, int]:
-    """A number for each value, the same for equal ones, and how many there are."""
-    if array.dtype.kind in "iub":
-        values, numbers = np.unique(array, return_inverse=True)
-        return numbers, len(values)
-    known: dict[object, int] = {}
-    found = [known.setdefault(value, len(known)) for value in array.tolist()]
-    return np.array(found, dtype=np.int64), len(known)
+def _repeated(columns: Sequence[KeyColumn]) -> bool:
+    """Whether some row of the columns is there twice."""
+    if len(columns) == 1:
+        return has_repeats(columns[0])
+    codes, groups = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        own, many = numbered(column)
+        if groups * many >= 2**62:
+            codes = np.unique(codes, return_inverse=True)[1]
+            groups = int(codes.max()) + 1
+        codes, groups = codes * many + own, groups * many
+    return has_repeats(codes)
 
 
 def _show(row: Key) -> str:

@@ -17,9 +17,12 @@ from onesided.engine._reading import reading
 if TYPE_CHECKING:
     from onesided.engine._sampling import Draw, Samples
     from onesided.engine._subject import Subject
+    from onesided.noise import IntArray
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
-Column: TypeAlias = NDArray[Any] | Sequence[Any]
+Column: TypeAlias = NDArray[Any] | nw.Series[Any] | Sequence[Any]
+
+KeyTypes: TypeAlias = Mapping[str, nw.dtypes.DType]
 
 # Columns of our own beside the caller's.
 KIND: Final = "onesided_kind"
@@ -52,6 +55,31 @@ class Engine(ABC):
     def distinct(self, frame: Lazy) -> Lazy:
         """Each row once."""
         return frame.unique()
+
+    def null_rows(self, frame: Lazy, column: str, dtype: nw.dtypes.DType) -> int:
+        """How many rows have no value (null or NaN) in ``column``."""
+        found = self.fetch(frame.filter(missing(column, dtype)).select(nw.len().alias(LENGTH)))
+        return int(found[LENGTH][0])
+
+    def key_counts(
+        self, rows: Lazy, keys: Mapping[str, Column], types: KeyTypes, *, unit: str | None
+    ) -> tuple[IntArray, IntArray]:
+        """``(places, counts)``: distinct units (rows if None) per public key that occurs. Secret.
+
+        keys: the key columns, and beside them their places in :data:`ORDER`. types: by key column,
+        a type in which the rows' values and the keys can be compared.
+        """
+        # Grouped first: few groups meet the keys in place of many rows.
+        pairs = rows if unit is None else self.distinct(rows.select(unit, *types))
+        grouped = pairs.group_by(*types).agg(nw.len().alias(LENGTH))
+        found = self.fetch(self.listed(grouped, keys, types).select(ORDER, LENGTH))
+        return found[ORDER], found[LENGTH]
+
+    def listed(self, rows: Lazy, keys: Mapping[str, Column], types: KeyTypes) -> Lazy:
+        """Rows whose group is a public key, with the key's place in :data:`ORDER`."""
+        same = [nw.col(name).cast(dtype) for name, dtype in types.items()]
+        small = self.small(keys, like=list(types)).with_columns(*same)
+        return rows.with_columns(*same).join(small, on=list(types))
 
     @abstractmethod
     def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
@@ -90,3 +118,9 @@ class Engine(ABC):
     @abstractmethod
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         """Check the rows; what is returned flips the coins and cuts. Errors: DataError."""
+
+
+def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+    """Null, or NaN in a column of floats."""
+    missing = nw.col(column).is_null()
+    return missing | nw.col(column).is_nan() if dtype.is_float() else missing

@@ -13,12 +13,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._conditions import with_condition
+from onesided.engine._conditions import Conditions
 from onesided.engine._declared import declare
 from onesided.engine._first_groups import CODE, code_counts
 from onesided.engine._gate import enter
 from onesided.engine._keys import PublicKeys
-from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Lazy
+from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Lazy, missing
 from onesided.engine._reading import reading
 from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.noise import IntArray
@@ -89,11 +89,11 @@ class Table:
         """Refuse rules that these columns cannot answer. Looks at no row.
 
         Found here, and not when a kind is first asked for, nothing was charged for a policy that
-        nobody meant. Errors: as :func:`with_condition`.
+        nobody meant. Errors: as :class:`Conditions`.
         """
         for rule in rules:
             for predicate in rule.predicates:
-                with_condition(self._frame.head(0), predicate, _HOLDS, self.engine.refused)
+                self._conditions(self._frame.head(0)).where(predicate)
 
     def derive(self, columns: Mapping[str, nw.Expr]) -> Table:
         """The same table with columns computed row by row.
@@ -114,10 +114,8 @@ class Table:
 
     def null_rows(self, column: str) -> int:
         """How many rows have no value (null or NaN) in ``column``."""
-        return int(self.scalar(self._where_null(column).select(nw.len().alias(LENGTH))))
-
-    def _where_null(self, column: str) -> Lazy:
-        return self._frame.filter(missing(column, self.schema[column]))
+        with reading():
+            return self.engine.null_rows(self._frame, column, self.schema[column])
 
     def height(self) -> int:
         """How many rows there are."""
@@ -138,7 +136,7 @@ class Table:
             return 0
         frame, names = self._frame, [f"{_HOLDS}_{place}" for place in range(len(predicates))]
         for name, predicate in zip(names, predicates, strict=True):
-            frame = with_condition(frame, predicate, name, self.engine.refused)
+            frame = self._conditions(frame).with_values(predicate, name)
         undecided = nw.any_horizontal(*(nw.col(n).is_null() for n in names), ignore_nulls=True)
         return int(self.scalar(frame.filter(undecided).select(nw.len().alias(LENGTH))))
 
@@ -157,12 +155,14 @@ class Table:
         A unit's kind is decided over all its rows, before ``where`` picks some of them.
         """
         frame = self._frame
-        if rules and counted is not None:
+        if rules and counted is not None and unit is None:
+            frame = self._conditions(frame).of_kinds(rules, default, counted)
+        elif rules and counted is not None:
             frame = self.with_kind(frame, unit, rules, default).filter(
                 nw.col(KIND).is_in(sorted(counted))
             )
         if where is not None:
-            frame = with_condition(frame, where, _HOLDS, self.engine.refused).filter(nw.col(_HOLDS))
+            frame = self._conditions(frame).where(where)
         names = [*([unit] if unit else []), *(name for name in by if name != unit)]
         return frame.select(*names) if names else frame
 
@@ -197,16 +197,17 @@ class Table:
     def _with_unit_condition(
         self, frame: Lazy, unit: str | None, predicate: Predicate, name: str
     ) -> Lazy:
-        """Add whether the condition is true or null for the row, or for any row of its unit."""
-        rows = f"{name}_row"
-        frame = with_condition(frame, predicate, rows, self.engine.refused)
-        frame = frame.with_columns(nw.col(rows).fill_null(True))  # noqa: FBT003
+        """Add whether the condition is true or unknown for the row, or for any row of its unit."""
+        conditions = self._conditions(frame)
         if unit is None:
-            return frame.with_columns(nw.col(rows).alias(name))
-        units = self.engine.distinct(frame.filter(nw.col(rows)).select(unit))
+            return conditions.with_not_false(predicate, name)
+        units = self.engine.distinct(conditions.where_not_false(predicate).select(unit))
         units = units.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
         joined = frame.join(units, on=unit, how="left")
         return joined.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
+
+    def _conditions(self, frame: Lazy) -> Conditions:
+        return Conditions(frame, self.engine.refused)
 
     def total(self, rows: Lazy, *, unit: str | None) -> int:
         """The number of distinct units (of rows if ``unit`` is None)."""
@@ -235,11 +236,11 @@ class Table:
                 places, found = code_counts(self.engine, coded, unit, bits=bits, most=most)
             counts[places] = found
             return counts
-        # Grouped first: few groups meet the keys in place of many rows.
-        pairs = self.pairs(rows, unit=unit, by=keys.names)
-        grouped = pairs.group_by(*keys.names).agg(nw.len().alias(LENGTH))
-        joined = self.arrays(self.join_keys(grouped, keys).select(ORDER, LENGTH))
-        counts[joined[ORDER]] = joined[LENGTH]
+        with reading():
+            places, found = self.engine.key_counts(
+                rows, self._places(keys), self._types(keys), unit=unit
+            )
+        counts[places] = found
         return counts
 
     def outside(self, rows: Lazy, keys: PublicKeys, *, unit: str | None) -> int:
@@ -259,25 +260,26 @@ class Table:
 
     def join_keys(self, pairs: Lazy, keys: PublicKeys) -> Lazy:
         """Rows whose group is a public key, with the key's place in the list."""
-        columns, same = self._to_join(keys, ORDER)
-        small = self.engine.small(columns, like=keys.names)
-        return pairs.with_columns(*same).join(small.with_columns(*same), on=list(keys.names))
+        return self.engine.listed(pairs, self._places(keys), self._types(keys))
 
-    def _to_join(self, keys: PublicKeys, place: str) -> tuple[dict[str, Column], list[nw.Expr]]:
-        """The keys and their places as columns, and what both sides of a join are cast to."""
+    def _places(self, keys: PublicKeys, place: str = ORDER) -> dict[str, Column]:
+        """The keys, and their places, as columns."""
         columns: dict[str, Column] = {**keys.by_name(), place: np.arange(keys.size)}
         wide = [name for name in keys.names if _is_wide(self.schema[name])]
         # Left to themselves some engines take a float for 1 beside 2^63, and keys become equal.
-        columns |= {name: [str(value) for value in columns[name]] for name in wide}
-        return columns, [nw.col(name).cast(_joinable(self.schema[name])) for name in keys.names]
+        return columns | {name: [str(value) for value in columns[name]] for name in wide}
+
+    def _types(self, keys: PublicKeys) -> dict[str, nw.dtypes.DType]:
+        """Types in which rows and keys can be compared."""
+        return {name: _joinable(self.schema[name]) for name in keys.names}
 
     def numbered(self, keys: PublicKeys, name: str) -> Table:
         """The same table with a column of each row's place among the keys, by row alone.
 
         A row of none of them has the place after the last; one with a null in a key column, null.
         """
-        columns, same = self._to_join(keys, name)
-        small = self.engine.small(columns, like=keys.names).with_columns(*same)
+        same = [nw.col(key).cast(dtype) for key, dtype in self._types(keys).items()]
+        small = self.engine.small(self._places(keys, name), like=keys.names).with_columns(*same)
         joined = self._frame.with_columns(*same).join(small, on=list(keys.names), how="left")
         empty = [missing(key, self.schema[key]) for key in keys.names]
         place = nw.col(name).fill_null(keys.size)
@@ -312,18 +314,6 @@ class Table:
         """
         with reading():
             return self.engine.fetch(frame)
-
-
-def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-    """Null, or NaN in a column of floats.
-
-    >>> import polars as pl
-    >>> ages = nw.from_native(pl.DataFrame({"age": [7.0, None, float("nan")]}))
-    >>> len(ages.filter(missing("age", nw.Float64())))
-    2
-    """
-    missing = nw.col(column).is_null()
-    return missing | nw.col(column).is_nan() if dtype.is_float() else missing
 
 
 def whole_of(value: Any) -> int:

@@ -6,9 +6,9 @@ from onesided.engine._key_files import key_file
 from onesided.engine._key_types import check_types
 from onesided.engine._keys import Key
 from onesided.engine._literal_frame import literal_frame
-from onesided.engine._protocol import LENGTH, Column, Lazy
+from onesided.engine._protocol import LENGTH, Column, Lazy, missing
 from onesided.engine._sampling import Cut, Draw, Samples, look
-from onesided.engine._table import KIND, ORDER, missing, whole_of
+from onesided.engine._table import KIND, ORDER, whole_of
 from onesided.engine.duckdb._text import quoted
 
 __all__ = [

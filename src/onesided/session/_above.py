@@ -135,30 +135,29 @@ class AboveRelease(Release):
         """What it is, in a few words."""
         parts = ((self.answers.certified, "certified"), (self.answers.answered, "unknown"))
         told = ", ".join(f"{int(chosen.sum()):,} {word}" for chosen, word in parts)
-        groups, left_out = many(len(self.keys.rows), "group"), len(self.not_reached)
+        groups, left_out = many(self.keys.size, "group"), len(self.not_reached)
         return f"Thresholds on {groups}: {told}, {left_out:,} not reached"
 
     @property
     def above(self) -> list[Any]:
         """The groups whose noisy count was above: *unknown*, probably larger."""
-        return self._named(self.answers.answered)
+        return self._named(np.flatnonzero(self.answers.answered))
 
     @property
     def not_reached(self) -> list[Any]:
         """The groups that the limit on answers left out."""
-        return self._named(~(self.answers.certified | self.answers.answered))
+        return self._named(np.flatnonzero(~(self.answers.certified | self.answers.answered)))
 
     def at_most(self, threshold: int | None = None) -> list[Any]:
         """The groups certified to have at most ``threshold``; by default, each at most its own."""
         if threshold is None:
-            return self._named(self.answers.certified)
-        chosen = self.certainly_at_most(threshold)
-        return [label for label, sure in zip(self.labels, chosen, strict=True) if sure]
+            return self._named(np.flatnonzero(self.answers.certified))
+        return self._named(self._reached[self.certainly_at_most(threshold)])
 
     @property
     def interval(self) -> Interval:
         """The groups reached: at most the threshold where certified, else the noisy count."""
-        levels = np.broadcast_to(np.asarray(self.mechanism.thresholds), len(self.keys.rows))
+        levels = np.broadcast_to(np.asarray(self.mechanism.thresholds), self.keys.size)
         upper = np.where(self.answers.certified, levels, self.answers.values)[self._reached]
         return Interval(np.zeros_like(upper), upper, True, True)  # noqa: FBT003
 
@@ -186,8 +185,8 @@ class AboveRelease(Release):
             "upper_certain": [True] * reached.size,
         }
 
-    def _named(self, chosen: NDArray[np.bool_]) -> list[Any]:
-        return self.keys.part(np.flatnonzero(chosen)).labels()
+    def _named(self, places: IntArray) -> list[Any]:
+        return self.keys.part(places).labels()
 
 
 def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:

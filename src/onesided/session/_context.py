@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import narwhals as nw
 
-from onesided.engine import Table
+from onesided.engine import PublicKeys, Table, public_keys
 from onesided.engine.kit import Lazy
 from onesided.errors import DataError, PolicyError
 from onesided.ledger import Account
@@ -28,6 +28,22 @@ class QueryContext:
     table: Table
     account: Account
     declared: Schema | None = None
+    _keys: dict[tuple[int, tuple[str, ...]], tuple[object, PublicKeys]] = field(
+        default_factory=dict, repr=False
+    )
+
+    def keys(self, given: object, by: tuple[str, ...]) -> PublicKeys:
+        """The public keys of a question, read once for as long as it is asked.
+
+        Errors: as :func:`onesided.engine.public_keys`.
+        """
+        if not by:
+            return PublicKeys.of((), ((),))
+        place = (id(given), by)
+        if place not in self._keys:
+            # What was given is kept, so that nothing else can come by its id.
+            self._keys[place] = (given, public_keys(given, by))
+        return self._keys[place][1]
 
     @property
     def schema(self) -> Mapping[str, nw.dtypes.DType]:

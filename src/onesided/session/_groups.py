@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeVar
 import numpy as np
 
 from onesided._numbers import Number, whole
-from onesided.engine import PublicKeys, public_keys
+from onesided.engine import PublicKeys
 from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, ParameterError
 from onesided.noise import IntArray, Noise
@@ -76,7 +76,7 @@ class Grouped:
         context.table.require(*by)
         refuse_clashes(by, context.unit)
         context.refuse_collated(*by)
-        keys = public_keys(self.keys, by) if by else PublicKeys.of((), ((),))
+        keys = context.keys(self.keys, by)
         check_types(keys, context.schema)
         query, excess = _group_count(self, context, by)
         return Groups(

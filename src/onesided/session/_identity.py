@@ -15,7 +15,6 @@ import narwhals as nw
 import numpy as np
 
 from onesided._numbers import Infinite, exact, text
-from onesided.engine import public_keys
 from onesided.errors import ParameterError
 from onesided.linear import Operator
 from onesided.mechanism.kit import source_of
@@ -45,7 +44,7 @@ def identity_of(
     """
     return {
         "question": type(question).__name__,
-        "asked": _asked(question),
+        "asked": _asked(question, context),
         "policy": context.policy.identity,
         "unit": context.unit,
         "noise": _short(plain(prepared.noise or prepared.plan.mechanism)),
@@ -54,22 +53,26 @@ def identity_of(
     }
 
 
-def _asked(question: Any) -> dict[str, object]:
+def _asked(question: Any, context: QueryContext) -> dict[str, object]:
     """The fields that are not at their default."""
     asked = {}
     for one in fields(question):
-        value = _told(one, question, getattr(question, one.name))
-        if one.name not in _UNTOLD and value != _told(one, question, one.default):
+        if one.name in _UNTOLD:
+            continue
+        value = _told(one, question, getattr(question, one.name), context)
+        if value != _told(one, question, one.default, context):
             asked[one.name] = _short(value)
     return asked
 
 
-def _told(one: Field[Any], question: Any, value: object) -> object:  # noqa: PLR0911 - by kind
+def _told(  # noqa: PLR0911 - by kind
+    one: Field[Any], question: Any, value: object, context: QueryContext
+) -> object:
     """A field's value in a form that is the same for the same meaning."""
     if value is None or value is MISSING:
         return value
     if one.name == "keys":
-        return public_keys(value, names_of(question.by, name="by")).digest
+        return context.keys(value, names_of(question.by, name="by")).digest
     if one.name == "where":
         chosen = condition(value)
         return chosen.text if chosen else None
@@ -81,7 +84,7 @@ def _told(one: Field[Any], question: Any, value: object) -> object:  # noqa: PLR
     if kind.startswith("str | Sequence[str]"):
         return list(names_of(value, name=one.name))  # type: ignore[arg-type] # it refuses others
     if kind.startswith("Sequence[Question") and isinstance(value, Iterable):
-        return [{type(part).__name__: _asked(part)} for part in value]
+        return [{type(part).__name__: _asked(part, context)} for part in value]
     if kind.startswith("Sequence[Number]") and isinstance(value, Iterable):
         return [plain(exact(part, name=one.name)) for part in value]
     if "ArrayLike" in kind and not isinstance(value, str | Operator):

@@ -69,7 +69,7 @@ class OwnMechanism(Grouped):
         groups = self.groups(context)
         assurance = self._assurance(context, groups)
         plan = self._priced(context, groups, assurance)
-        size = len(groups.keys.rows)
+        size = groups.keys.size
         # On made-up counts: an answer of another form is refused before anything is charged.
         self._answer(np.zeros(size, dtype=np.int64), None)
 

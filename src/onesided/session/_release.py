@@ -24,7 +24,7 @@ from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.mechanism.kit import shared
-from onesided.noise import TwoSidedGeometric
+from onesided.noise import IntArray, TwoSidedGeometric
 from onesided.policy import Guarantee
 from onesided.session._chart import fewer, shape_of
 from onesided.session._text import many, share_words, table
@@ -130,8 +130,12 @@ class Release:
 
         Values for one grouping column, tuples for several. Errors: as :meth:`certainly_at_most`.
         """
-        chosen = self.certainly_at_most(threshold)
-        return [label for label, sure in zip(self.labels, chosen, strict=True) if sure]
+        return self._named(np.flatnonzero(self.certainly_at_most(threshold)))
+
+    def _named(self, places: IntArray) -> list[Any]:
+        """What some rows of :attr:`interval` are about."""
+        labels = self.labels
+        return [labels[place] for place in places.tolist()]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -300,6 +304,9 @@ class CountRelease(Release):
     def labels(self) -> list[Any]:
         """The groups."""
         return self.keys.labels()
+
+    def _named(self, places: IntArray) -> list[Any]:
+        return self.keys.part(places).labels()
 
     def columns(self) -> dict[str, list[Any]]:
         """The keys, then estimate, lower, upper, lower_certain, upper_certain."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from onesided._numbers import Loss, Number, positive, readable
+from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
 from onesided.engine import Table
 from onesided.errors import PolicyError, called
@@ -109,10 +109,6 @@ class Session:
             unit=Unit(unit),
             further=further,
         )
-        self._left: tuple[Mapping[str, Any], ...] = (
-            self._account.remaining,
-            self._account.delta_remaining,
-        )
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
@@ -198,7 +194,7 @@ class Session:
             secret = prepared.read()
             self._account.open()
             return prepared.result(prepared.draw(secret, self._noise), None)
-        self._refuse_unaffordable(charge, delta)
+        self._account.require(charge, delta=delta)
         secret = prepared.read()
         receipt = self._account.spend(
             charge,
@@ -213,28 +209,10 @@ class Session:
             release_id=question.id,
             question=asked,
         )
-        self._left = tuple(
-            {edge: some - more.get(edge, 0) for edge, some in left.items()}
-            for left, more in zip(self._left, (charge, delta), strict=True)
-        )
         answer = prepared.draw(secret, self._noise)
         payload = kept(prepared, answer)
         self._account.store(receipt, payload, content_type=CONTENT_TYPE)
         return prepared.result(answer, receipt.number)
-
-    def _refuse_unaffordable(
-        self, charge: Mapping[str, Loss], delta: Mapping[str, Fraction]
-    ) -> None:
-        """Refuse before the rows are looked at what the ledger would refuse after that.
-
-        What is left only shrinks, so that what is more than was left when this session last
-        looked is more than is left now. Whatever else spends is found when the charge is recorded.
-        Errors: BudgetExceededError.
-        """
-        left, delta_left = self._left
-        fits = all(loss <= left.get(edge, 0) for edge, loss in charge.items())
-        if not fits or not all(loss <= delta_left.get(edge, 0) for edge, loss in delta.items()):
-            self._account.require(charge, delta=delta)
 
     def _prepared(
         self, question: Question[Result], context: QueryContext

@@ -31,6 +31,8 @@ class PolarsEngine(Engine):
         self.types = native.collect_schema()
         listed = pl.selectors.categorical() | pl.selectors.enum()
         self.frame = nw.from_native(native.lazy().with_columns(listed.cast(pl.String)))
+        # The caller's own values, categories aside, until a schema reads text as something else.
+        self._whole = self.frame
         schema = self.frame.collect_schema()
         self.refused = {n: str(self.types[n]) for n, kind in schema.items() if _is_unknown(kind)}
 
@@ -51,16 +53,21 @@ class PolarsEngine(Engine):
 
     def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
         del like  # the join casts both sides
-        plain = {name: _listed(column) for name, column in columns.items()}
-        return nw.from_dict(plain, backend="polars").lazy()
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        small = pl.LazyFrame({name: _held(column) for name, column in columns.items()})
+        return nw.from_native(small)
+
+    def null_rows(self, frame: Lazy, column: str, dtype: nw.dtypes.DType) -> int:
+        if self.lazy or frame is not self._whole:
+            return super().null_rows(frame, column, dtype)
+        values = self.native[column]
+        found: int = values.null_count() + (values.is_nan().sum() if dtype.is_float() else 0)
+        return found
 
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         found = nw.to_native(frame).collect(engine="streaming")
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        # An empty flag is false, an empty number 0.
-        empty = {name: False if kind == pl.Boolean else 0 for name, kind in found.schema.items()}
-        return {name: found[name].fill_null(empty[name]).to_numpy() for name in found.columns}
+        return {series.name: _filled(series).to_numpy() for series in found}
 
     def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
         made = nw.to_native(self.cast(columns, types)).collect()
@@ -76,11 +83,23 @@ class PolarsEngine(Engine):
         return sampler(PolarsRows(subject, callers=self.types, lazy=self.lazy), samples)
 
 
+def _filled(series: Any) -> Any:
+    """An empty flag is false, an empty number 0."""
+    if not series.null_count():
+        return series
+    import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+    return series.fill_null(False if series.dtype == pl.Boolean else 0)
+
+
 def _is_unknown(kind: nw.dtypes.DType) -> bool:
     return isinstance(kind, nw.Object | nw.Unknown)
 
 
-def _listed(column: Column) -> Column:
-    """Arrays of objects as lists: Polars finds their type."""
+def _held(column: Column) -> Any:
+    """Text as Polars holds it already; arrays of objects as lists: Polars finds their type."""
+    if isinstance(column, nw.Series):
+        polars = column.implementation.is_polars()
+        return column.to_native() if polars else column.to_list()
     objects = isinstance(column, np.ndarray) and column.dtype.kind == "O"
     return list(column) if objects else column
