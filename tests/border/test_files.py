@@ -9,7 +9,7 @@ import pytest
 
 import onesided as od
 from onesided.cli._tables import reading
-from onesided.errors import DataError, OnesidedError
+from onesided.errors import DataError, OnesidedError, SchemaError
 from onesided.schema import heading_of
 
 PIECES = [
@@ -109,6 +109,50 @@ def test_a_policy_file_is_a_policy_or_refused(long_form):
             continue
         read += 1
     assert read > 5
+
+
+SCHEMA = """\
+unit = "person"
+[columns.age]
+type = "integer"
+bounds = [0, 110]
+step = 1
+about = "years"
+[columns.x]
+type = "number"
+bounds = [-0.5, "1/3"]
+[columns.place]
+type = "text"
+keys = ["a", "b"]
+[columns.day]
+type = "date"
+keys = [2008-02-29, "2008-03-01"]
+[columns.at]
+type = "datetime with zone"
+keys = "k.csv"
+"""
+MORE = [*TOKENS, "unit", "columns", "bounds", "step", "keys", "about", "type", "integer", "time",
+        "[columns.AGE]", "[columns]", "[0, 1]", "0.1", "1e99", "inf", "1979-05-27T07:32:00Z",
+        "07:32:00", "k.parquet", "\\u0000", "\\ud800", "\ud800", "\u2028"]  # fmt: skip
+
+
+def test_a_schema_file_is_a_schema_or_refused_with_its_line(long_form):
+    dice, read, lines = random.Random(9), 0, 0
+    for _ in range(100_000 if long_form else 1_000):
+        text = SCHEMA
+        for _ in range(dice.randrange(1, 4)):
+            at, cut = dice.randrange(len(text) + 1), dice.randrange(4)
+            text = text[:at] + dice.choice([*MORE, ""]) + text[at + cut :]
+        try:
+            schema = od.Schema.from_toml(text)
+        except SchemaError as error:
+            lines += "line" in error.values and bool(error.hint)
+            continue
+        assert od.Schema.from_toml(schema.to_toml()) == schema
+        assert schema.explain()
+        read += 1
+    assert read > 5
+    assert lines > 5
 
 
 VALUES = [

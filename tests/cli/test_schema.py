@@ -1,83 +1,157 @@
-"""What a schema file makes of a CSV file: strict forms, everything else unknown."""
+"""``--schema``: on each command that reads data, and in plain words."""
+
+import json
 
 import duckdb
 import pytest
 
-from onesided.cli._schema import read_schema
-from onesided.cli._tables import reading
-from onesided.errors import DataError, ParameterError, UnknownColumnError
-
-READ = {
-    "boolean": (["true", "FALSE", "1", "yes", ""], [True, False, True, None, None]),
-    "integer": (["+7", "007", "7.0", "9" * 19, " 1"], [7, 7, None, None, None]),
-    "number": (["1.5", "1e2", "nan", "inf", "1e999", "1,5"], [1.5, 100.0, None, None, None, None]),
-    "date": (["2008-02-10", "2008-02-30", "10/02/2008", "0000-01-01"], ["2008-02-10"] + [None] * 3),
-    "datetime": (["2008-02-10T07:30", "2008-02-10", "now"], ["2008-02-10 07:30:00", None, None]),
-    "time": (["07:30", "24:00", "7:30"], ["07:30:00", None, None]),
-    "text": (["007", "", "nan"], ["007", None, "nan"]),
-}
-
-
-def declared(tmp_path, text):
-    path = tmp_path / "v.schema.toml"
-    path.write_text(text)
-    return read_schema(path, unit=None)
+SCHEMA = """\
+unit = "person"
+[columns.person]
+type = "integer"
+[columns.place]
+type = "text"
+keys = "k.csv"
+[columns.hour]
+type = "integer"
+bounds = [0, 23]
+about = "of the day"
+"""
+PUBLISH = (
+    "publish", "v.csv", "--schema", "s.toml", "--by", "place", "--policy", "presence",
+    "--max-groups", "3", "--epsilon", "1",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", READ)
-def test_a_column_is_read_strictly_row_by_row(tmp_path, kind):
-    texts, values = READ[kind]
-    path = tmp_path / "v.csv"
-    path.write_text("i,x\n" + "".join(f'{i},"{text}"\n' for i, text in enumerate(texts)))
-    schema = declared(tmp_path, f'[columns.x]\ntype = "{kind}"\n')
-    with reading([path]) as (table,):
-        rows = schema.typed(table, path=path).fetchall()
-        unread = sum(v is None and t != "" for t, v in zip(texts, values, strict=True))
-        assert schema.unreadable(table) == ({"x": unread} if unread else {})
-    found = {int(i): value for i, value in rows}
-    plain = [v if v is None or isinstance(v, int | float | str) else str(v) for v in values]
-    assert [
-        v if v is None or isinstance(v, int | float | str) else str(v)
-        for v in (found[i] for i in range(len(texts)))
-    ] == plain
+@pytest.fixture
+def town(world):
+    lines = [f"{i % 40},place {i % 23},{i % 24}" for i in range(400)]
+    (world.folder / "v.csv").write_text("\n".join(["person,place,hour", *lines, "9,place 1,x"]))
+    places = "".join(f"place {i},{i},{i}\n" for i in range(23))
+    (world.folder / "k.csv").write_text(f"place,latitude,longitude\n{places}")
+    (world.folder / "s.toml").write_text(SCHEMA)
+    return world
 
 
-def test_a_schema_must_fit_the_table(tmp_path):
-    path = tmp_path / "v.parquet"
-    duckdb.sql("select 1 as person").write_parquet(str(path))
-    with reading([path]) as (table,):
-        declared(tmp_path, '[columns.person]\ntype = "integer"\n').typed(table, path=path)
-        with pytest.raises(DataError, match="as text, but"):
-            declared(tmp_path, '[columns.person]\ntype = "text"\n').typed(table, path=path)
-        with pytest.raises(UnknownColumnError, match="'age'"):
-            declared(tmp_path, '[columns.age]\ntype = "integer"\n').typed(table, path=path)
+def test_a_table_with_a_schema_is_published(town):
+    done = town.run(*PUBLISH, "--where", "hour >= 5", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "each person" in done.stdout
+    assert "1 text is not of the declared form of 'hour'" in done.stderr
+    (row,) = duckdb.sql(
+        f"SELECT count(*), count(estimate) FROM '{town.folder / 'out'}/release.parquet'"
+    ).fetchall()
+    assert row == (23, 23)
+
+
+def test_the_ledger_says_which_schema_it_was(town):
+    assert town.run(*PUBLISH, "--out", "out").returncode == 0
+    shown = town.run("ledger", "show", "onesided.ledger.db", "--json")
+    import onesided as od
+
+    assert od.Schema.from_toml(SCHEMA).identity in shown.stdout
+
+
+def test_a_plan_needs_no_keys_beside_the_schemas(town):
+    done = town.run(*PUBLISH, "--plan")
+    assert done.returncode == 0, done.stderr
+    assert "Charge" in done.stdout
+
+
+def test_keys_may_be_listed_in_the_schema(town):
+    listed = SCHEMA.replace('"k.csv"', '["place 1", "place 2"]')
+    (town.folder / "s.toml").write_text(listed)
+    done = town.run(*PUBLISH, "--out", "out", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(
-    "text", ["x = 1", "a", 'unit = ["a"]', '[columns.x]\ntype = "float"', "[columns]\nx = 1"]
+    ("text", "says"),
+    [
+        ("x = 1", "Line 1: A schema has no 'x'"),
+        ("a", "not valid TOML"),
+        ('[columns.person]\ntype = "float"', "Line 2"),
+        (SCHEMA.replace("k.csv", "nowhere.csv"), "nowhere.csv"),
+        (SCHEMA.replace("columns.hour", "columns.minute"), "'minute', which the table has not"),
+    ],
 )
-def test_what_is_no_schema_is_refused(tmp_path, text):
-    with pytest.raises(ParameterError, match="no schema"):
-        declared(tmp_path, text)
+def test_what_does_not_fit_is_refused_and_leaves_nothing(town, text, says):
+    (town.folder / "s.toml").write_text(text)
+    before = sorted(path.name for path in town.folder.iterdir())
+    done = town.run(*PUBLISH, "--unit", "person", "--out", "out")
+    assert done.returncode == 2
+    assert says in " ".join(done.stderr.split())
+    assert sorted(path.name for path in town.folder.iterdir()) == before
 
 
-def test_the_unit_may_stand_in_the_schema_once(tmp_path):
-    assert declared(tmp_path, 'unit = "person"').unit == "person"
-    path = tmp_path / "v.schema.toml"
-    with pytest.raises(ParameterError, match="is not the schema's unit"):
-        read_schema(path, unit="household")
+def test_a_typed_file_must_hold_what_is_declared(town):
+    duckdb.sql("SELECT 1.5 AS person, 'place 1' AS place, 7 AS hour").write_parquet(
+        str(town.folder / "u.parquet")
+    )
+    run = [PUBLISH[0], "u.parquet", *PUBLISH[2:], "--out", "out"]
+    done = town.run(*run)
+    assert done.returncode == 2
+    assert "declares 'person' as integer, but the table holds" in " ".join(done.stderr.split())
 
 
-def test_a_table_with_a_schema_is_published(world):
-    lines = [f"{i % 40},place {i % 23},{i % 24}" for i in range(400)]
-    (world.folder / "v.csv").write_text("\n".join(["person,place,hour", *lines, "9,place 1,x"]))
-    (world.folder / "k.csv").write_text("place\n" + "".join(f"place {i}\n" for i in range(23)))
-    (world.folder / "s.toml").write_text('unit = "person"\n[columns.hour]\ntype = "integer"\n')
-    done = world.run(
-        "publish", "v.csv", "--schema", "s.toml", "--by", "place", "--policy", "presence",
-        "--max-groups", "3", "--keys", "k.csv", "--epsilon", "1", "--where", "hour >= 5",
-        "--out", "out",
-    )  # fmt: skip
+def test_two_units_are_refused(town):
+    done = town.run(*PUBLISH, "--unit", "hour", "--out", "out")
+    assert done.returncode == 2
+    assert "is not the schema's unit" in done.stderr
+
+
+def test_a_schema_is_explained_in_plain_words(town):
+    done = town.run("explain", "s.toml")
     assert done.returncode == 0, done.stderr
-    assert "each person" in done.stdout
-    assert "1 texts of 'hour' are not of their declared form" in done.stderr
+    told = " ".join(done.stdout.split())
+    assert "hour: integer from 0 to 23 (of the day)." in told
+    assert "its public keys stand in 'k.csv'" in told
+    assert town.run("explain", "s.toml", "--toml").stdout.startswith('unit = "person"')
+    (town.folder / "p.toml").write_text(town.run("explain", "bounded", "--toml").stdout)
+    assert "Policy 'bounded'" in town.run("explain", "p.toml").stdout
+    (town.folder / "s.toml").write_text('unit = "p"\n[columns.x]\ntype = "float"')
+    wrong = town.run("explain", "s.toml")
+    assert wrong.returncode == 2
+    assert "Line 3" in wrong.stderr
+
+
+def test_an_empty_table_is_published_like_any_other(town):
+    (town.folder / "v.csv").write_text("person,place,hour\n")
+    done = town.run(*PUBLISH, "--where", "hour >= 5", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    found = duckdb.sql(f"SELECT count(*) FROM '{town.folder / 'out'}/release.parquet'").fetchall()
+    assert found == [(23,)]
+
+
+@pytest.mark.parametrize("name", ["v.csv", "k.csv", "s.toml"])
+def test_another_encoding_is_told_with_its_byte(town, name):
+    path = town.folder / name
+    path.write_bytes(path.read_bytes() + "# Café".encode("latin-1"))
+    done = town.run(*PUBLISH, "--out", "out")
+    assert done.returncode == 2
+    assert "0xE9" in done.stderr
+    assert "UTF-8" in done.stderr
+
+
+def test_batches_are_read_as_declared(town):
+    (town.folder / "batches").mkdir()
+    batch = town.folder / "batches" / "visits-2026-11-21.csv"
+    batch.write_text("person,place,hour\n1,place 1,7\n01,place 2,x\n2,place 1,8\n")
+    (town.folder / "public").mkdir()
+    run = (
+        "monitor", "--input", "batches", "--schema", "s.toml", "--epsilon", "1",
+        "--max-groups", "3", "--at-most", "5", "--window", "14d", "--state", "state.db",
+        "--out", "public", "--once", "--batch-time", "name",
+    )  # fmt: skip
+    done = town.run(*run)
+    assert done.returncode == 0, done.stderr
+    assert "1 text is not of the declared form of 'hour'" in " ".join(done.stderr.split())
+    (town.folder / "batches" / "visits-2026-11-22.csv").write_text("person,place\nx,place 1\n")
+    done = town.run(*run)
+    assert done.returncode == 2
+    assert "Not taken in" in done.stderr
+    (town.folder / "s.toml").write_text('unit = "person"\n')
+    done = town.run(*run)
+    assert done.returncode == 2
+    assert "No public places are named" in done.stderr

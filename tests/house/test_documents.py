@@ -36,6 +36,7 @@ EXAMPLES = [
     "one-sided-noise",
     "ranges",
     "samples",
+    "schema",
     "split-histograms",
     "unknown-keys",
     "values",

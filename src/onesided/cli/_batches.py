@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import duckdb
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.cli._schema import as_declared, file_of_keys
 from onesided.cli._tables import reading
+from onesided.engine import Table
 from onesided.engine.kit import quoted
-from onesided.errors import DataError, UnknownColumnError, first_line
+from onesided.errors import DataError, ParameterError, UnknownColumnError, first_line
 from onesided.monitor.kit import Scale
+from onesided.schema import Schema
 
 _LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _DATE: Final = re.compile(
@@ -56,6 +60,15 @@ class BatchFile:
         return self.stamp[0] < int(moment.timestamp() * 10**9)
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a file holds: its public time, its columns, and how many texts could not be read."""
+
+    time: object
+    columns: Mapping[str, list[Any]]
+    unread: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """Which columns mean what, and where public times come from."""
@@ -66,6 +79,7 @@ class Layout:
     time_required: bool
     source: BatchTime
     scale: Scale
+    schema: Schema
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -82,14 +96,20 @@ class Layout:
         named = self._from_name(file)
         return (0, named, file.name) if named is not None else (1, 0, file.name)
 
-    def read(self, file: BatchFile) -> tuple[object, Mapping[str, list[Any]]]:
+    def read(self, file: BatchFile) -> Batch:
         """The batch's public time, and its columns under the names that the monitor expects.
 
-        Errors: DataError for a damaged file or one without a public time; UnknownColumnError.
+        Errors: DataError for a damaged file or one without a public time; UnknownColumnError;
+        SchemaError for a typed file that is not as declared.
         """
         with reading([file.path]) as (relation,):
-            columns = self._columns(relation, file)
-        return self._public_time(file, columns.get("time")), columns
+            if not self.schema.columns:
+                columns, unread = self._columns(relation, file), dict[str, int]()
+            else:
+                table = Table(relation, declared=self.schema, complete=False)
+                columns = self._columns(nw.to_native(table.frame), file)
+                unread = table.unreadable()
+        return Batch(self._public_time(file, columns.get("time")), columns, unread)
 
     def _columns(self, relation: duckdb.DuckDBPyRelation, file: BatchFile) -> dict[str, list[Any]]:
         wanted = [self.person, self.place]
@@ -175,10 +195,22 @@ class Places:
     longitude: NDArray[np.float64] | None
 
 
-def read_places(path: Path, column: str) -> Places:
-    """The places of a file, as text. Errors: DataError; UnknownColumnError."""
-    with reading([path]) as (relation,):
-        return _places(relation, path, column)
+def read_places(path: Path | None, column: str, schema: Schema | None) -> Places:
+    """The places of a file, or of the schema, as text.
+
+    Errors: DataError; UnknownColumnError; ParameterError where neither names them.
+    """
+    path = file_of_keys(schema, column) if path is None else path
+    if path is not None:
+        with reading([path]) as (relation,):
+            return _places(as_declared(relation, schema), path, column)
+    known = None if schema is None else schema.columns.get(column)
+    if known is None or known.keys is None or known.type not in ("text", "integer"):
+        raise ParameterError(
+            "No public places are named.",
+            hint=f"Name a file of them with --keys, or keys of {column!r} in the schema.",
+        )
+    return Places(names=tuple(map(str, known.keys)), latitude=None, longitude=None)
 
 
 def _places(relation: duckdb.DuckDBPyRelation, path: Path, column: str) -> Places:

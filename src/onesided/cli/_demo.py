@@ -15,7 +15,17 @@ from onesided.cli._publish import Publish, perform
 from onesided.cli._result import say
 from onesided.cli._terminal import Terminal
 from onesided.errors import OutputError
+from onesided.schema import Schema, column
 from onesided.store import scratch
+
+_SCHEMA = Schema(
+    unit="person",
+    columns={
+        "person": column("integer", about="whose visit it is"),
+        "place": column("text", keys="places.parquet"),
+        "time": column("datetime", about="by the city's own clock"),
+    },
+)
 
 
 def demo(
@@ -34,16 +44,17 @@ def demo(
     console = Terminal()
     with scratch() as folder:
         visits, places = write_city(folder)
+        schema = folder / "visits.schema.toml"
+        schema.write_text(_SCHEMA.to_toml(), encoding="utf-8")
         console.print("Made a city with a week of visits; publishing its Wednesday.")
         result = perform(
             Publish(
                 data=visits,
-                unit="person",
+                schema=schema,
                 by=["place"],
                 policy="presence",
                 max_groups=3,
                 epsilon="1",
-                keys=places,
                 at_most=5,
                 out=out,
                 where="EXTRACT(ISODOW FROM time) = 3",
@@ -51,12 +62,13 @@ def demo(
                 title="Places with at most 5 infected visitors (made-up city)",
             )
         )
-        for path in (visits, places, folder / "ledger.db"):
+        for path in (visits, places, schema, folder / "ledger.db"):
             shutil.move(path, out / path.name)
     say(replace(result, ledger=f"ledger {out / 'ledger.db'}"), as_json=False, quiet=False)
     console.print(
         f"Open {out / 'report.html'} in a browser. The city's data and the ledger are beside it:\n"
         f"  onesided ledger show {out / 'ledger.db'}\n"
-        f"  onesided publish {out / 'visits.parquet'} --unit person --by place --policy presence "
-        f"--max-groups 3 --keys {out / 'places.parquet'} --epsilon 1 --at-most 5 --out mine/",
+        f"  onesided explain {out / 'visits.schema.toml'}\n"
+        f"  onesided publish {out / 'visits.parquet'} --schema {out / 'visits.schema.toml'} "
+        "--by place --policy presence --max-groups 3 --epsilon 1 --at-most 5 --out mine/",
     )

@@ -15,14 +15,16 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from onesided.cli._batches import BatchFile, BatchTime, Layout, read_places
+from onesided.cli._batches import BatchFile, BatchTime, Layout, Places, read_places
 from onesided.cli._policies import read_policy
-from onesided.cli._result import ledger_line
+from onesided.cli._result import ledger_line, unread
+from onesided.cli._schema import read_schema
 from onesided.cli._tables import SUFFIXES
 from onesided.cli._terminal import Terminal, clean
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor.kit import Folder, Look, duration, open_ledger, read_window
+from onesided.schema import Schema
 
 
 class Unknown(StrEnum):
@@ -48,7 +50,6 @@ class Job:
 def monitor(
     *,
     input: Annotated[Path, typer.Option(help="Folder of .parquet or .csv batches.")],  # noqa: A002
-    keys: Annotated[Path, typer.Option(help="File of the public places.")],
     epsilon: Annotated[str, typer.Option(help="Hides any max-groups visits of a person.")],
     at_most: Annotated[int, typer.Option(help="Certify places with at most this many people.")],
     window: Annotated[
@@ -56,11 +57,20 @@ def monitor(
     ],
     state: Annotated[str, typer.Option(help="State file, or a PostgreSQL URL.")],
     out: Annotated[Path, typer.Option(help="Folder for status.json, .geojson and index.html.")],
+    keys: Annotated[
+        Path | None, typer.Option(help="File of the public places; by default the schema's.")
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="TOML file of types, unit and keys; see 'explain'.")
+    ] = None,
     every: Annotated[str, typer.Option(help="How often to look for new batches.")] = "5s",
     policy: Annotated[str, typer.Option(help="Policy name or TOML file.")] = "presence",
     max_groups: Annotated[int | None, typer.Option(help="Visits of a person that ε hides.")] = None,
     charges: Annotated[int, typer.Option(help="Answers above the threshold per record.")] = 1,
-    person: Annotated[str, typer.Option(help="Column that says whose visit it is.")] = "person",
+    person: Annotated[
+        str | None,
+        typer.Option(help="Column that says whose visit it is; the schema's unit, or 'person'."),
+    ] = None,
     place: Annotated[str, typer.Option(help="Column of the place; also in the keys.")] = "place",
     time: Annotated[str | None, typer.Option(help="Column of event times.")] = None,
     batch_time: Annotated[
@@ -91,7 +101,8 @@ def monitor(
     _refuse_no_folder(input)
     wait = duration(every, name="--every") / 10**6
     length = int(window) if window.isdecimal() else window
-    places = read_places(keys, place)
+    declared = read_schema(schema) or Schema()
+    places = read_places(keys, place, declared)
     book = open_ledger(ledger, state)
     new = next(iter(book.accounts()), None) is None
     opened = Monitor(
@@ -109,24 +120,30 @@ def monitor(
         ahead=ahead,
     )
     layout = Layout(
-        person=person,
+        person=declared.unit_of(person) or "person",
         place=place,
         time=time or "time",
         time_required=time is not None,
         source=batch_time,
         scale=read_window(length)[0],
+        schema=declared,
     )
-    look = Look(
+    look = _look(places, layout, title=title, window=window)
+    with book, opened:
+        job = Job(input=input, out=out, every=wait, once=once, layout=layout, look=look, new=new)
+        raise typer.Exit(Follower(job, opened).run())
+
+
+def _look(places: Places, layout: Layout, *, title: str, window: str) -> Look:
+    """How the page shows the places."""
+    return Look(
         title=title,
-        noun=place,
+        noun=layout.place,
         window=window,
         notes=layout.notes,
         latitude=places.latitude,
         longitude=places.longitude,
     )
-    with book, opened:
-        job = Job(input=input, out=out, every=wait, once=once, layout=layout, look=look, new=new)
-        raise typer.Exit(Follower(job, opened).run())
 
 
 def _refuse_no_folder(path: Path) -> None:
@@ -232,8 +249,10 @@ class Follower:
         accepted = self.monitor.accepted(file.name)
         if accepted is not None and file.older_than(accepted):
             return None
-        time, columns = self.job.layout.read(file)
-        release = self.monitor.step(columns, id=file.name, time=time)
+        batch = self.job.layout.read(file)
+        release = self.monitor.step(batch.columns, id=file.name, time=batch.time)
+        for name, count in batch.unread.items():
+            self._notices.print(f"{clean(file.name)}: {count:,} {unread(name, count)}")
         return None if accepted is not None else release
 
     def _complain(self, file: BatchFile, error: OnesidedError) -> None:

@@ -20,7 +20,7 @@ from onesided.cli._batches import fetched, position_columns
 from onesided.cli._options import Config
 from onesided.cli._policies import read_policy
 from onesided.cli._result import CuratorNotes, Result, say, say_to_curator
-from onesided.cli._schema import Declared, is_text, read_schema
+from onesided.cli._schema import as_declared, file_of_keys, read_schema
 from onesided.cli._tables import expanded, reading
 from onesided.cli._terminal import Terminal
 from onesided.engine.kit import quoted
@@ -28,6 +28,7 @@ from onesided.errors import LedgerUnavailableError, ParameterError, ReleaseExist
 from onesided.ledger import Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, write_folder
+from onesided.schema import Schema
 from onesided.session import Count, CountRelease, Plan, Session
 from onesided.show import NewFolder, new_folder
 
@@ -56,7 +57,7 @@ class Publish:
     unit: Annotated[str | None, typer.Option(help="Column that says whose row it is.")] = None
     keys: Annotated[Path | None, typer.Option(help="File of the public groups.")] = None
     schema: Annotated[
-        Path | None, typer.Option(help="TOML file that says what each column is read as.")
+        Path | None, typer.Option(help="TOML file of types, unit and keys; see 'explain'.")
     ] = None
     at_most: Annotated[int | None, typer.Option(help="Certify groups with at most this.")] = None
     max_groups: Annotated[int | None, typer.Option(help="Groups of one unit covered by ε.")] = None
@@ -187,12 +188,10 @@ def _published(
     if asked.at_most is not None:
         whole(asked.at_most, name="threshold")
     positive(asked.epsilon, name="epsilon")
-    policy, files, declared = _policy(asked), asked.files, _declared(asked)
-    asked = replace(asked, unit=declared.unit)
-    with _tables(asked, files) as (read, keys), _ledger_of(asked, files) as ledger:
-        data = declared.typed(read, path=files[0])
+    policy, files, (asked, schema) = _policy(asked), asked.files, _declared(asked)
+    with _tables(asked, files, schema) as (data, keys), _ledger_of(asked, files) as ledger:
         question, new = asked.question(keys), ledger.head() == _EMPTY
-        session = _session(asked, data, policy, ledger)
+        session = _session(asked, data, policy, ledger, schema)
         told_again = _drawn(ledger, policy, asked.id)
         if told_again is not None and not asked.again:
             raise ReleaseExistsError(
@@ -203,7 +202,6 @@ def _published(
         # What is told again is about the data of then, and those of today are not read.
         looks = told_again is None and session.plan(question).affordable
         facts = session.inspect(question) if looks else None
-        unreadable = declared.unreadable(read) if looks and is_text(files[0]) else {}
         positions = _positions(keys, asked)
         folder.reserve(_room(keys))
         step(2)
@@ -219,11 +217,17 @@ def _published(
             files=files,
             written=written,
         )
-    return result, CuratorNotes(facts, unreadable)
+    return result, CuratorNotes(facts)
 
 
-def _declared(asked: Publish) -> Declared:
-    return read_schema(asked.schema, unit=asked.unit)
+def _declared(asked: Publish) -> tuple[Publish, Schema | None]:
+    """The schema, and what is asked with the unit and the file of keys that it brings."""
+    schema = read_schema(asked.schema)
+    if schema is None:
+        return asked, None
+    one = asked.by[0] if len(asked.by) == 1 else ""
+    keys = file_of_keys(schema, one) if asked.keys is None else asked.keys
+    return replace(asked, unit=schema.unit_of(asked.unit), keys=keys), schema
 
 
 def _policy(asked: Publish) -> Policy:
@@ -231,12 +235,12 @@ def _policy(asked: Publish) -> Policy:
 
 
 @contextmanager
-def _tables(asked: Publish, files: tuple[Path, ...]) -> Iterator[tuple[Any, Any]]:
-    """The data and the keys, if there are any."""
+def _tables(
+    asked: Publish, files: tuple[Path, ...], schema: Schema | None
+) -> Iterator[tuple[Any, Any]]:
+    """The data, and the keys as they are declared, if a file has them."""
     with reading(files, *([] if asked.keys is None else [[asked.keys]])) as (data, *keys):
-        declared = _declared(asked)
-        known = [declared.typed(one, path=Path(str(asked.keys)), complete=False) for one in keys]
-        yield data, known[0] if known else None
+        yield data, as_declared(keys[0], schema) if keys else None
 
 
 @contextmanager
@@ -256,11 +260,14 @@ def _ledger_of(asked: Publish, files: tuple[Path, ...]) -> Iterator[Ledger]:
         ) from error
 
 
-def _session(asked: Publish, data: Any, policy: Policy, ledger: Ledger) -> Session:
+def _session(
+    asked: Publish, data: Any, policy: Policy, ledger: Ledger, schema: Schema | None
+) -> Session:
     budget = asked.budget or _stated_budget(ledger, policy) or asked.epsilon
     return Session(
         data,
         unit=asked.unit,
+        schema=schema,
         policy=policy,
         budget=budget,
         ledger=ledger,
@@ -270,11 +277,9 @@ def _session(asked: Publish, data: Any, policy: Policy, ledger: Ledger) -> Sessi
 
 def _planned(asked: Publish) -> Plan:
     """What the publication would cost and give. Looks at no row; writes and records nothing."""
-    policy, files, declared = _policy(asked), asked.files, _declared(asked)
-    asked = replace(asked, unit=declared.unit)
-    with _tables(asked, files) as (read, keys), _ledger_of(asked, files) as ledger:
-        data = declared.typed(read, path=files[0])
-        return _session(asked, data, policy, ledger).plan(asked.question(keys))
+    policy, files, (asked, schema) = _policy(asked), asked.files, _declared(asked)
+    with _tables(asked, files, schema) as (data, keys), _ledger_of(asked, files) as ledger:
+        return _session(asked, data, policy, ledger, schema).plan(asked.question(keys))
 
 
 Positions = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]

@@ -109,21 +109,17 @@ def _side(*, certain: bool, cut: bool) -> str:
 class CuratorNotes:
     """What only the curator may know.
 
-    facts: about the data behind the question, None where they were not read. unreadable: how many
-    texts of a column are not of the form that the schema declares.
+    facts: about the data behind the question, None where they were not read.
     """
 
     facts: Diagnostics | None
-    unreadable: Mapping[str, int]
 
     def lines(self, *, epsilon: str) -> list[str]:
         """One line for each that is not nothing."""
-        found = [
-            (count, f"texts of {clean(name)!r} are not of their declared form (taken as unknown)")
-            for name, count in self.unreadable.items()
-        ]
+        found = []
         if self.facts is not None:
             facts = self.facts
+            found += [(count, unread(name, count)) for name, count in facts.unreadable.items()]
             found += [
                 (
                     facts.counted_outside_keys,
@@ -137,6 +133,12 @@ class CuratorNotes:
                 ),
             ]
         return [f"  {number:,} {words}" for number, words in found if number]
+
+
+def unread(name: str, count: int) -> str:
+    """What is said of texts that are not of the form that a schema declares."""
+    many = "text is" if count == 1 else "texts are"
+    return f"{many} not of the declared form of {clean(name)!r} (taken as unknown)"
 
 
 def say_to_curator(notices: Terminal, notes: CuratorNotes, *, epsilon: str) -> None:
