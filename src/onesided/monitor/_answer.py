@@ -98,7 +98,9 @@ class MonitorRelease(Release):
     >>> from onesided import Monitor, policy
     >>> rules = {"at_most": 1, "window": 7, "epsilon": 60, "policy": policy.addition_only()}
     >>> monitor = Monitor(["gym", "bar"], **rules)
-    >>> print(monitor.step({"person": [1, 2, 3], "place": ["gym", "bar", "bar"]}, id="a", time=1))
+    >>> visits = {"person": [1, 2, 3], "place": ["gym", "bar", "bar"]}
+    >>> release = monitor.step(visits, id="a", time=1)
+    >>> print(release)
     Step 1, a, 1: 1 certified, 1 unknown, 0 resting.
     place  status     at_most
     gym    certified        1

@@ -268,7 +268,8 @@ class CountRelease(Release):
     >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
     >>> policy = od.policy.presence(max_groups=1)
     >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
-    >>> print(session.count(by="place", keys=["gym", "bar"], epsilon=60))
+    >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
+    >>> print(release)
     Counts of 2 groups.
     place  estimate  lower (95 %)  upper (certain)
     gym           2             2                2

@@ -162,7 +162,8 @@ class SampleRelease(Release):
     ...      "minor": [False, False, False, False]})
     >>> policy = od.policy.sensitive("minor")
     >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
-    >>> session.sample(epsilon=90).total().least
+    >>> release = session.sample(epsilon=90)
+    >>> release.total().least
     2
     """
 

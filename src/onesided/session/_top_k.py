@@ -97,7 +97,8 @@ class TopKRelease(Release):
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
     >>> policy = od.policy.presence(max_groups=2)
     >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
-    >>> print(repr(session.top_k(1, by="place", keys=["a", "b"], epsilon=90)))
+    >>> release = session.top_k(1, by="place", keys=["a", "b"], epsilon=90)
+    >>> print(repr(release))
     The largest group.
     place  estimate  upper (certain)
     b             3                3

@@ -51,7 +51,8 @@ class Answers(Release):
     >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
     >>> count = od.Count(by="place", keys=["a", "b"], epsilon=90)
     >>> largest = od.session.TopK(1, by="place", keys=["a", "b"], epsilon=90)
-    >>> counts, top = session.ask_all([count, largest])
+    >>> answers = session.ask_all([count, largest])
+    >>> counts, top = answers
     >>> counts.estimate.tolist(), top.labels, counts.entry == top.entry
     ([1, 3], ['b'], True)
     """
