@@ -1,10 +1,15 @@
 # make demo: set up what is needed and run the main job.   make test: set up and run all tests.
+# make docs: set up what is needed, build the site in site/ and run its tutorials as notebooks.
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+DOCS_READY := $(VENV)/.docs-ready
+DOCS_FROM := mkdocs.yml $(wildcard *.md) benchmarks/RESULTS.md \
+	$(shell find docs src scripts -type f -not -path '*/__pycache__/*')
+
+.PHONY: demo test lint bench docs clean
 
 demo: $(READY)
 	rm -rf demo-out
@@ -21,6 +26,18 @@ lint: $(READY)
 bench: $(READY)
 	for script in benchmarks/*.py; do echo "## $$script"; $(RUN)/python $$script || exit 1; done
 
+docs: site/.built
+
+# Notebooks run on their pages' code as it stands; the site is built strictly: a dead link fails.
+site/.built: $(DOCS_READY) $(DOCS_FROM)
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --quiet
+	$(RUN)/python scripts/notebooks.py site/tutorials
+	touch $@
+
+$(DOCS_READY): $(READY)
+	$(RUN)/python -m pip install --quiet --group docs
+	touch $@
+
 $(READY): pyproject.toml experiments/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN)/python -m pip install --quiet --upgrade "pip>=25.1"
@@ -29,4 +46,4 @@ $(READY): pyproject.toml experiments/pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo-out
+	rm -rf $(VENV) demo-out site

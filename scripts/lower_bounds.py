@@ -1,8 +1,9 @@
 """Print ``name==lower bound`` for what a project of this repository needs.
 
-    python scripts/lower_bounds.py FOLDER [EXTRA...]
+    python scripts/lower_bounds.py FOLDER [EXTRA...] [--group GROUP...]
 
-FOLDER holds the pyproject.toml; the extras named are added to its dependencies.
+FOLDER holds the pyproject.toml; the extras named are added to its dependencies, or the dependency
+groups alone are printed.
 """
 
 import re
@@ -17,8 +18,15 @@ def main() -> None:
     """Read the project's pyproject.toml."""
     folder, *extras = sys.argv[1:]
     root = Path(__file__).resolve().parent.parent
-    project = tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]
-    wanted = list(project["dependencies"])
+    told = tomllib.loads((root / folder / "pyproject.toml").read_text())
+    project = told["project"]
+    wanted: list[str] = []
+    if "--group" in extras:
+        for group in extras[extras.index("--group") + 1 :]:
+            wanted += told["dependency-groups"][group]
+        extras = []
+    else:
+        wanted += project["dependencies"]
     for extra in extras:
         wanted += project["optional-dependencies"][extra]
     for requirement in sorted(set(wanted)):

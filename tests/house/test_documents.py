@@ -10,6 +10,41 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
+# Pages in which a sentence has more than 35 words. The list only gets shorter.
+LONG = [
+    "bounds",
+    "conditions",
+    "conversions",
+    "engines",
+    "guarantees",
+    "histograms",
+    "histograms-more",
+    "linear",
+    "local",
+    "mechanisms",
+    "one-sided-noise",
+    "policies",
+    "ranges",
+    "samples",
+    "split-histograms",
+    "unknown-keys",
+    "values",
+    "verification",
+]
+SHORT = [
+    ROOT / "README.md",
+    *(page for page in (ROOT / "docs").glob("*.md") if page.stem not in LONG),
+    *(ROOT / "docs" / "tutorials").glob("*.md"),
+]
+
+
+def sentences(text):
+    """The sentences of a page's prose, without code, tables, headings and links' targets."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    lines = [line for line in text.splitlines() if not line.startswith(("#", "|", "    ", "!["))]
+    for block in re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", "\n".join(lines)):
+        yield from re.split(r"(?<=[.!?:;·])\s+", block)
 
 
 def test_the_python_example_runs(tmp_path):
@@ -40,19 +75,52 @@ EXAMPLES = [
     "split-histograms",
     "unknown-keys",
     "values",
+    *(f"tutorials/{page.stem}" for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))),
 ]
+# What these pages show of their output does not depend on chance.
+SHOWN = ["tutorials/choosing-epsilon"]
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_the_examples_of_a_page_run(page, tmp_path):
-    for module in ("polars", "scipy"):
+    for module in ("polars", "scipy", "plotly"):
         pytest.importorskip(module)
     text = (ROOT / "docs" / f"{page}.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert examples
+    for name, content in re.findall(r'```python title="([\w.]+)"\n(.*?)```', text, re.DOTALL):
+        (tmp_path / name).write_text(content)
     command = [sys.executable, "-W", "error", "-c", "\n".join(examples)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    if page in SHOWN:
+        for shown in re.findall(r"```text\n(.*?)```", text, re.DOTALL):
+            assert shown in done.stdout
+
+
+def test_tutorials_are_short():
+    for page in (ROOT / "docs" / "tutorials").glob("*.md"):
+        assert len(page.read_text().splitlines()) <= 150, page.name
+
+
+@pytest.mark.parametrize("page", SHORT, ids=lambda p: str(p.relative_to(ROOT)))
+def test_sentences_are_short(page):
+    for words in map(str.split, sentences(page.read_text())):
+        assert len(words) <= 35, " ".join(words)
+
+
+def test_every_page_has_a_place_on_the_site():
+    docs = ROOT / "docs"
+    placed = set(re.findall(r": ([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} - {"README.md"}
+    assert not pages - placed
+
+
+def test_every_public_package_has_a_page_of_reference():
+    source = ROOT / "src" / "onesided"
+    rooms = {room.parent.name for room in source.glob("[a-z]*/__init__.py")} - {"cli"}
+    told = {page.stem for page in (ROOT / "docs" / "reference").glob("*.md")}
+    assert not rooms - told
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
