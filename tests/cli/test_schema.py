@@ -151,6 +151,14 @@ def test_batches_are_read_as_declared(town):
     done = town.run(*run)
     assert done.returncode == 2
     assert "Not taken in" in done.stderr
+    # As text, 7 and 07 would be two people.
+    text = SCHEMA.replace('[columns.person]\ntype = "integer"', '[columns.person]\ntype = "text"')
+    (town.folder / "s.toml").write_text(text)
+    done = town.run(*run)
+    assert done.returncode != 0
+    assert "read as person: integer; place: text (asked: person: text; place: text)" in " ".join(
+        done.stderr.split()
+    )
     (town.folder / "s.toml").write_text('unit = "person"\n')
     done = town.run(*run)
     assert done.returncode == 2

@@ -91,6 +91,12 @@ class Layout:
             )
         return ()
 
+    @property
+    def read_as(self) -> dict[str, str]:
+        """The declared types of the columns that are used."""
+        wanted = (self.person, self.place, self.time)
+        return {n: one.type for n, one in self.schema.columns.items() if n in wanted}
+
     def order(self, file: BatchFile) -> tuple[int, int, str]:
         """By the time in the name where there is one, then by name."""
         named = self._from_name(file)

@@ -103,6 +103,15 @@ def monitor(
     length = int(window) if window.isdecimal() else window
     declared = read_schema(schema) or Schema()
     places = read_places(keys, place, declared)
+    layout = Layout(
+        person=declared.unit_of(person) or "person",
+        place=place,
+        time=time or "time",
+        time_required=time is not None,
+        source=batch_time,
+        scale=read_window(length)[0],
+        schema=declared,
+    )
     book = open_ledger(ledger, state)
     new = next(iter(book.accounts()), None) is None
     opened = Monitor(
@@ -117,16 +126,8 @@ def monitor(
         ledger=book,
         budget=budget,
         on_unknown=unknown_places.value,
+        read_as=layout.read_as,
         ahead=ahead,
-    )
-    layout = Layout(
-        person=declared.unit_of(person) or "person",
-        place=place,
-        time=time or "time",
-        time_required=time is not None,
-        source=batch_time,
-        scale=read_window(length)[0],
-        schema=declared,
     )
     look = _look(places, layout, title=title, window=window)
     with book, opened:

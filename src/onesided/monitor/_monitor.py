@@ -57,6 +57,7 @@ class Monitor:
         a state that was restored from an old copy. ledger: a ledger or where
         it is; by default ``<state>.ledger.db`` beside the state. The whole of ``epsilon`` is
         charged there once, before the first draw.
+    read_as: the declared types by which text of the batches was read, by column: a rule as well.
     clock, ahead: a batch later than the clock's now plus ``ahead`` is refused; the system's clock
         by default, for windows in units of time. Nothing else depends on it.
 
@@ -94,6 +95,7 @@ class Monitor:
         place: str = "place",
         time: str = "time",
         on_unknown: OnUnknown = "error",
+        read_as: Mapping[str, str] | None = None,
         clock: Clock | None = None,
         ahead: object = "5m",
         noise: Noise | None = None,
@@ -107,6 +109,7 @@ class Monitor:
             policy=policy,
             charges=charges,
             max_answers=max_answers,
+            read_as=read_as,
         )
         self._columns = Columns(person=person, place=place, time=time)
         self._on_unknown = on_unknown
@@ -346,7 +349,7 @@ def _refuse_other_version(header: Header, name: str) -> None:
 
 
 def _refuse_other_rules(held: Mapping[str, str], asked: Mapping[str, str], name: str) -> None:
-    differing = [key for key in asked if held.get(key) != asked[key]]
+    differing = [key for key in {**asked, **held} if held.get(key) != asked.get(key)]
     if differing:
         said = "; ".join(
             f"{key} {_shown(key, held)} (asked: {_shown(key, asked)})" for key in differing

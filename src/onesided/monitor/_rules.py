@@ -29,6 +29,7 @@ class Rules:
     window: in ticks of ``scale``; None keeps everything (one designated time).
     charges: m, how many answers above the threshold may use one record. fall: how many visits of
     one person ε covers at once (ℓ0). max_answers: c, in all, for a designated time only.
+    read_as: the types by which text of batches is read: read in two ways, a person may be two.
     rate: nats per person of the noise above each count.
 
     >>> from onesided import Monitor, policy
@@ -48,6 +49,7 @@ class Rules:
     policy: Policy
     epsilon: Fraction
     rate: Loss
+    read_as: tuple[tuple[str, str], ...] = ()
 
     @property
     def size(self) -> int:
@@ -102,6 +104,7 @@ class Rules:
             "charges": str(self.charges),
             "max_answers": str(self.max_answers or "none"),
             "rate": text(self.rate),
+            **({"read as": "; ".join(map(": ".join, self.read_as))} if self.read_as else {}),
         }
 
 
@@ -115,6 +118,7 @@ def rules_for(
     policy: Policy,
     charges: int,
     max_answers: int | None,
+    read_as: Mapping[str, str] | None = None,
 ) -> Rules:
     """Check every parameter, and derive the largest rate that keeps ``(epsilon, policy)``.
 
@@ -155,6 +159,7 @@ def rules_for(
         policy=policy,
         epsilon=budget,
         rate=rate(budget * least / paid, name="the rate that follows from epsilon"),
+        read_as=tuple(sorted((read_as or {}).items())),
     )
 
 
