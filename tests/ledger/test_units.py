@@ -203,3 +203,26 @@ def test_a_charge_for_another_unit_written_by_hand_is_found(open_account):
         with pytest.raises(errors.TamperedLedgerError, match="another unit") as caught:
             ledger.check()
         assert caught.value.values["number"] == 3
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"column": "p", "read_as": 3},
+        {"column": "p", "other": "x"},
+        {"read_as": "integer"},
+        {"row": True, "read_as": "integer"},
+        {"row": True, "column": "p"},
+        {},
+        [],
+    ],
+)
+def test_what_is_no_unit_is_refused(written):
+    with pytest.raises(ValueError, match="a unit is"):
+        Unit.read(written)
+
+
+def test_a_unit_is_read_back():
+    for unit in (Unit(None), Unit("p"), Unit("p", "integer"), Unit("each row")):
+        assert Unit.read(unit.written()) == unit
+    assert str(Unit("p", "integer")) == "each 'p' read as integer"

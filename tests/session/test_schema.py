@@ -195,3 +195,18 @@ def test_lists_of_keys_for_several_columns_name_cross():
     with pytest.raises(KeysError) as caught:
         session().count(by=["place", "day"], keys={"place": ["a", "b"], "day": [1]}, epsilon=1)
     assert "onesided.cross(place=..., day=...)" in caught.value.hint
+
+
+def test_an_account_protects_units_read_in_one_way(tmp_path):
+    """As text 7 and 07 are two people, as numbers one: charges of both do not add up."""
+    columns = COLUMNS | {"person": od.column("integer")}
+    path, numbers = tmp_path / "ledger.db", od.Schema(unit="person", columns=columns)
+    session(numbers, ledger=path).count(by="place", epsilon=1)
+    session(numbers, ledger=path).count(by="place", epsilon=1)
+    with pytest.raises(od.errors.PolicyMismatchError, match="'person' read as integer"):
+        session(ledger=path)
+    typed = ROWS.with_columns(pl.col("person").cast(pl.Int64))
+    # A schema beside a typed table reads nothing anew.
+    other = tmp_path / "typed.db"
+    session(None, typed, unit="person", ledger=other).count(by="place", keys=["a"], epsilon=1)
+    session(numbers, typed, ledger=other).count(by="place", epsilon=1)

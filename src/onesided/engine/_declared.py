@@ -15,14 +15,14 @@ from onesided.schema import Schema
 _NOTHING: Final = ("Null", "void")
 
 
-def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> None:
-    """Read the engine's text as ``schema`` declares it. Looks at no row.
+def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[str, str]:
+    """Read the engine's text as ``schema`` declares it, and say which. Looks at no row.
 
     complete: every declared column must be there.
     Errors: UnknownColumnError; SchemaError where a typed column is of another type.
     """
     held = dict(engine.frame.collect_schema())
-    texts = {}
+    texts: dict[str, str] = {}
     for name, column in schema.columns.items():
         dtype, refused = held.get(name), engine.refused.get(name)
         if dtype is None and refused is None:
@@ -45,6 +45,7 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> None:
             )
     if texts:
         engine.read_as(texts)
+    return {name: kind for name, kind in texts.items() if kind != "text"}
 
 
 def _holds(dtype: nw.dtypes.DType, kind: str) -> bool:

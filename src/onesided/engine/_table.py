@@ -34,6 +34,7 @@ class Table:
     """A caller's table behind a narwhals lazy frame; never holds rows of its own.
 
     declared: a schema, by which columns of text are read. complete: it must fit all of them.
+    read_as: the columns of text that it had read as other types.
 
     >>> import polars as pl
     >>> table = Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]}))
@@ -45,8 +46,9 @@ class Table:
         self, data: object, *, declared: Schema | None = None, complete: bool = True
     ) -> None:
         self.engine = enter(data)
-        if declared is not None:
-            declare(self.engine, declared, complete=complete)
+        self.read_as: Mapping[str, str] = (
+            {} if declared is None else declare(self.engine, declared, complete=complete)
+        )
         self._frame: Lazy = self.engine.frame
         self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
 

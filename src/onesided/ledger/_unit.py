@@ -17,7 +17,8 @@ class Unit:
     """Whom an account's charges protect: everybody named in a column, or each row on its own.
 
     column: the column that says whose row it is; None for each row. A column may be called
-    "each row": it is still another unit than the row.
+    "each row": it is still another unit than the row. read_as: the type that a schema had the
+    column's text read as; as numbers 7 and 07 are one unit, as text they are two.
 
     >>> str(Unit("person")), str(Unit(None))
     ("each 'person'", 'each row')
@@ -26,27 +27,35 @@ class Unit:
     """
 
     column: str | None
+    read_as: str | None = None
 
     def __post_init__(self) -> None:
         if self.column is not None:
             plain_text(self.column, name="unit", empty=False)
+        if self.read_as is not None:
+            plain_text(self.read_as, name="the type of a unit", empty=False)
 
     def __str__(self) -> str:
-        return "each row" if self.column is None else f"each {self.column!r}"
+        read = "" if self.read_as is None else f" read as {self.read_as}"
+        return "each row" if self.column is None else f"each {self.column!r}{read}"
 
     def written(self) -> dict[str, object]:
         """As the ledger keeps it."""
-        return {"row": True} if self.column is None else {"column": self.column}
+        if self.column is None:
+            return {"row": True}
+        read = {} if self.read_as is None else {"read_as": self.read_as}
+        return {"column": self.column, **read}
 
     @classmethod
     def read(cls, written: object) -> Self:
         """What :meth:`written` gave. Errors: ValueError for anything else."""
-        if isinstance(written, Mapping) and len(written) == 1:
-            if written.get("row") is True:
+        if isinstance(written, Mapping):
+            if written == {"row": True}:
                 return cls(None)
-            column = written.get("column")
-            if isinstance(column, str):
-                return cls(column)
+            column, read = written.get("column"), written.get("read_as")
+            known = {"column"} if read is None else {"column", "read_as"}
+            if set(written) == known and isinstance(column, str) and isinstance(read, str | None):
+                return cls(column, read)
         raise ParameterError("a unit is a row or a column.", hint="Check the ledger.")
 
 

@@ -106,7 +106,7 @@ class Session:
             policy_name=policy.name,
             budget={edge.name: total * edge.weight for edge in policy.edges},
             delta_budget={edge.name: delta_budget for edge in policy.edges},
-            unit=Unit(unit),
+            unit=Unit(unit, self._table.read_as.get(unit) if unit is not None else None),
             further=further,
         )
 
