@@ -158,3 +158,24 @@ def test_sessions_policies_plans_and_ledgers_show_themselves():
     assert "Counts" in plan._repr_html_()
     assert "monday" in made.ledger._repr_html_() or "place" in made.ledger._repr_html_()
     assert "nothing is charged yet" in od.Ledger.open("never-made.db")._repr_html_()
+
+
+def test_a_plan_draws_its_error_by_epsilon():
+    plan = session().plan(od.Count(by="place", keys=PLACES, epsilon=1))
+    (curve,) = plan.plot([1, 2, 4]).data
+    assert list(curve.x) == [1, 2, 4]
+    assert list(curve.y) == sorted(curve.y, reverse=True)
+    assert curve.y[0] == pytest.approx(plan.options[0].error)
+    (fortnight,) = plan.plot([14], times=14).data
+    assert fortnight.y[0] == pytest.approx(plan.options[0].error)
+    sample = session(od.policy.sensitive("minor")).plan(od.session.Sample(epsilon=1))
+    with pytest.raises(errors.ParameterError, match="depends on the data"):
+        sample.plot()
+
+
+def test_a_plan_remarks_on_what_is_large():
+    asked = {"by": "place", "keys": PLACES}
+    assert not session().plan(od.Count(**asked, epsilon=10)).remarks
+    plan = session().plan(od.Count(**asked, epsilon=11))
+    assert "factor of e^11" in str(plan)
+    assert "factor of e^11" in plan._repr_html_()

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from onesided._numbers import Loss, readable, shown
+import numpy as np
+
+from onesided._numbers import Loss, Number, positive, readable, shown, whole
 from onesided.accounting import noise_note
+from onesided.errors import ParameterError
 from onesided.ledger import Account
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
 from onesided.session._context import QueryContext
-from onesided.show import Card
+from onesided.show import Card, Chart, Lines, figure
 
 IN_THE_CLEAR: Final = (
     "No record that is there is protected by this policy, only the absence of those that are "
     "not: a fraction of the table in the clear satisfies it. Prefer another policy."
 )
+EPSILONS: Final = ("1/100", "3/100", "1/10", "3/10", 1, 3, 10)
+MUCH: Final = 10
+MUCH_DELTA: Final = Fraction(1, 100_000)
 EACH_ROW: Final = "Each row is protected on its own, not a person who has several."
 
 
@@ -85,11 +91,69 @@ class Plan:
         default=None, repr=False
     )
     alternatives: Callable[[], Iterable[PlanOption]] = field(default=tuple, repr=False)
+    planned: Callable[[Number], Plan] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         worst = readable(max(self.charge.values(), default=Fraction(0)))
         said = "affordable" if self.affordable else "more than is left"
         return f"Plan({type(self.mechanism).__name__}, at most ε = {worst} on an edge, {said})"
+
+    def at(self, epsilon: Number) -> Plan:
+        """The plan of the same question at another ε. Errors: ParameterError."""
+        if self.planned is None:
+            raise ParameterError(
+                "This plan is not of one question with one ε.",
+                hint="Ask session.plan(question) for each ε.",
+            )
+        return self.planned(epsilon)
+
+    def plot(
+        self, epsilons: Sequence[Number] = EPSILONS, *, times: int = 1, backend: str = "plotly"
+    ) -> Any:
+        """How far off the answer would be at each ε, every axis logarithmic.
+
+        times: how many publications of it share ε, such as 14 for two weeks of days.
+        backend: "plotly" or "matplotlib". Errors: ParameterError, also where the error depends on
+        the data; MissingDependencyError.
+        """
+        many = whole(times, name="times", least=1)
+        shares = [positive(epsilon, name="epsilon") / many for epsilon in epsilons]
+        errors = [self.at(share).options[0].error for share in shares]
+        if any(error is None for error in errors):
+            raise ParameterError(
+                "How far off this answer is depends on the data, so there is nothing to draw.",
+                hint="print(plan) says what could answer instead.",
+            )
+        name = "error (root mean square)"
+        chart = Chart(
+            title=f"Predicted error of {type(self.mechanism).__name__} by ε",
+            shape=Lines(
+                x=[float(positive(one, name="epsilon")) for one in epsilons],
+                y={name: np.array(errors, dtype=float)},
+                x_name="ε" if many == 1 else f"ε of {many} publications together",
+                logarithmic=True,
+            ),
+            value_name=name,
+            caption=f"Under the policy '{self.guarantee.policy}'.",
+        )
+        return figure(chart, backend)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is unusually large, and what it means in odds."""
+        wide = [
+            f"ε = {readable(loss)} on {edge} is large: an answer may change the odds that "
+            f"somebody holds about one person by a factor of e^{readable(loss)}."
+            for edge, loss in self.charge.items()
+            if loss > MUCH
+        ]
+        loose = [
+            f"δ = {shown(delta, up=True)} on {edge} is large: that is the chance that nothing "
+            "is promised, for each person."
+            for edge, delta in self.guarantee.delta.items()
+            if delta > MUCH_DELTA
+        ]
+        return (*wide, *loose)
 
     @property
     def others(self) -> tuple[PlanOption, ...]:
@@ -132,16 +196,17 @@ class Plan:
         )
         too_much = "" if self.affordable else " More than is left."
         head = ("mechanism", "error (r.m.s.)", "certain side", "")
-        return f"Charge -- {edges}.{too_much}\n{_table((head, *(o.row for o in self.options)))}"
+        ways = _table((head, *(o.row for o in self.options)))
+        return "\n".join([*self.remarks, f"Charge -- {edges}.{too_much}", ways])
 
     def _repr_html_(self) -> str:
         """The ways to answer as a table, and what this one costs of what is left."""
         head = ("mechanism", "error (r.m.s.)", "certain side", "why")
         rows = [option.row for option in self.options]
-        charge, _, _ = str(self).partition("\n")
+        charge = next(line for line in str(self).splitlines() if line.startswith("Charge"))
         return Card(
             title="Plan",
-            first=() if self.affordable else ("This costs more than is left.",),
+            first=(*(() if self.affordable else ("This costs more than is left.",)), *self.remarks),
             columns=dict(zip(head, zip(*rows, strict=True), strict=True)),
             lines=(charge, str(self.guarantee)),
         ).html()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from onesided._numbers import Number, positive, readable
@@ -172,7 +173,13 @@ class Session:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""
         seen = (self._account.remaining, self._account.delta_remaining)
         prepared = self._prepared(self._completed(question), self._context())
-        return replace(prepared.plan, seen=seen)
+        single = hasattr(question, "epsilon")
+        return replace(
+            prepared.plan, seen=seen, planned=partial(self._planned, question) if single else None
+        )
+
+    def _planned(self, question: Any, epsilon: Number) -> Plan:
+        return self.plan(replace(question, epsilon=epsilon))
 
     def ask(self, question: Question[Result]) -> Result:
         """Answer ``question``; what every method named after a question does.
