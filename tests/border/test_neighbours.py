@@ -174,7 +174,10 @@ def questions(rng, policy):
     yield s.Variance("v", bounds=bounds, **alone)
     if "keep" not in policy.excess_modes:  # presence hides groups that are counted: here values
         yield s.Histogram("v", bins=[-2, 0, 2, 6], missing="drop", epsilon=1, where=where)
-        yield s.Quantile("v", "1/2", candidates=[-2, 0, 1, 5], **alone)
+        yield s.Quantile("v", "1/2", candidates=[-2, 0, 1, 5], method="cumulative", **alone)
+    share, ends = rng.choice(("1/2", "1/10", "2/3")), rng.choice(((-2, 5), (0, 3)))
+    yield s.Quantile("v", share, bounds=ends, missing=rng.choice(("drop", "refuse")), **alone)
+    yield s.Quantile("v", ["1/4", "3/4"], candidates=[-2, 0, 1, 5], **by)
     yield s.Above(1, max_answers=rng.choice((None, 1)), **by)
     yield s.TopK(1, **by)
 
@@ -219,6 +222,8 @@ def product(rate, change):
 def price(here, there):
     """What the change of what is read costs, by the mechanism's own loss or by the rates used."""
     before, after = here.read(), there.read()
+    if isinstance(before, list):
+        return price_of_ranks(here.plan.mechanism, before, after)
     if isinstance(before, np.ndarray):
         return here.plan.mechanism.loss(shift(before, after))
     noise = Still()
@@ -227,6 +232,40 @@ def price(here, there):
     moved = [shift(before[part], after[part]) for part in before]
     pairs = zip(noise.rates, moved, strict=True)
     return sum(product(up, one.fall) + product(low, one.rise) for (up, low), one in pairs)
+
+
+def price_of_ranks(mechanism, before, after):
+    """The exact worst loss of the candidates drawn, from the law and not from a price per move."""
+    parts = [
+        worst_ratio(one, *ends)
+        for ends in zip(before, after, strict=True)
+        for one in mechanism.parts
+    ]
+    return sum(parts) * (1 - 1e-9)  # sums of doubles
+
+
+def worst_ratio(one, before, after):
+    here, there = (chances(one, *held) for held in (before, after))
+    return max(float(np.log(p / q)) for p, q in zip(here, there, strict=True) if p)
+
+
+def chances(one, places, counts):
+    """Each candidate's chance to be the first accepted in a random order."""
+    a, b = one.q.as_integer_ratio()
+    total, held = sum(counts), dict(zip(places, counts, strict=True))
+    distances = []
+    for candidate in range(one.candidates):
+        below = sum(n for place, n in held.items() if place < candidate)
+        at = held.get(candidate, 0)
+        distances.append(max(b * below - a * total, a * total - b * (below + at)))
+    if one.noise_rate == od.INFINITE:
+        accepted = np.array([float(d == min(distances)) for d in distances])
+    else:
+        accepted = np.exp(-float(one.noise_rate) * (np.array(distances) - min(distances)))
+    nodes, shares = np.polynomial.legendre.leggauss(one.candidates)
+    alone = 1 - np.outer(accepted, (nodes + 1) / 2)
+    others = [np.delete(alone, i, axis=0).prod(axis=0) for i in range(one.candidates)]
+    return [p * float(other @ (shares / 2)) for p, other in zip(accepted, others, strict=True)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -168,6 +168,7 @@ class TestSessions:
             (lambda s: s.at_most(5, by="place", keys=["a"]), "'epsilon'"),
             (lambda s: s.count(by="place", key=["a"], epsilon=1), "'key'"),
             (lambda s: s.sum("person", bounds=(0, 1)), "'epsilon'"),
+            (lambda s: s.quantile(epsilon=1), "'column'"),
         ],
     )
     def test_an_argument_that_is_missing_or_unknown_is_named_with_those_there_are(self, ask, says):

@@ -42,7 +42,7 @@ ASKED = {
         ADDED,
         "quantile",
         ("pay",),
-        {"candidates": [30, 60], "max_groups": 2, "epsilon": 1},
+        {"candidates": [30, 60], "max_groups": 2, "epsilon": 1, "method": "cumulative"},
     ),
     "discover": (SENSITIVE, "discover", (), {"by": "place", "epsilon": 5, "max_groups": 2}),
 }

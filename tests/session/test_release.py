@@ -57,7 +57,8 @@ def answers():
     bins = {"bins": [0, 18, 100], "max_groups": 1, "on_excess": "truncate", "epsilon": 60}
     yield "histogram", session(ADDED).histogram("age", **bins)
     yield "dawa", session(ADDED).histogram("age", **bins, method="dawa")
-    yield "quantile", session(ADDED).median("age", candidates=[18, 65], max_groups=2, epsilon=60)
+    yield "median", session(ADDED).median("age", bounds=(0, 99), epsilon=60)
+    yield "quantile", session(ADDED).maximum("age", candidates=[18, 65], max_groups=2, epsilon=60)
     yield "discover", session(SENSITIVE).discover(by="place", epsilon=60, max_groups=2)
     yield "sample", session(SENSITIVE).sample(epsilon=60)
     own = {"statistic": "count", "unverified": True, **PLACE, "epsilon": 60}
@@ -135,7 +136,7 @@ def test_no_class_of_release_has_words_of_its_own_for_the_protocol(kind):
 
 @pytest.mark.parametrize(("name", "release"), list(answers()), ids=named)
 def test_bounds_and_labels_go_together(name, release):
-    if name in ("sample", "dawa", "own", "several"):
+    if name in ("sample", "dawa", "own", "several", "median"):
         with pytest.raises(errors.ParameterError, match="no bounds"):
             _ = release.interval
         return
@@ -174,7 +175,12 @@ def test_cut_data_are_said_first():
 
 def test_a_share_of_cut_data_is_not_certain():
     release = session(ADDED).median(
-        "age", candidates=[18, 65], max_groups=1, on_excess="truncate", epsilon=60
+        "age",
+        candidates=[18, 65],
+        max_groups=1,
+        on_excess="truncate",
+        epsilon=60,
+        method="cumulative",
     )
     with pytest.raises(errors.ParameterError, match="units were cut"):
         release.certified_share(65, of=4)

@@ -33,7 +33,9 @@ def test_no_row_is_ever_a_step_past_its_bound():
 def test_a_share_of_a_count_is_exact():
     """7/25 of 25 people is 7 of them; in floats it is more, and the bounds were one too high."""
     asked = session({"v": list(range(25))}, od.policy.addition_only())
-    told = asked.quantile("v", q=Fraction(7, 25), candidates=range(25), epsilon=300)
+    told = asked.quantile(
+        "v", q=Fraction(7, 25), candidates=range(25), epsilon=300, method="cumulative"
+    )
     assert told.at(Fraction(7, 25)) == {"estimate": [6], "lower": [6], "upper": [6]}
 
 
@@ -41,11 +43,13 @@ def test_pairs_below_a_candidate_certify_no_share_of_units():
     """Person 1 is below 5 twice; that says nothing of person 2."""
     columns = {"person": [1, 1, 2], "v": [1, 3, 10]}
     asked = session(columns, od.policy.removal_only(), unit="person")
-    told = asked.quantile("v", candidates=[2, 5], epsilon=300, max_groups=3, on_excess="error")
+    told = asked.quantile(
+        "v", candidates=[2, 5], epsilon=300, max_groups=3, on_excess="error", method="cumulative"
+    )
     with pytest.raises(errors.ParameterError, match="both sides"):
         told.certified_share(5, of=2)
     one = session({"v": [1, 3, 10]}, od.policy.removal_only())
-    told = one.quantile("v", candidates=[2, 5], epsilon=300)
+    told = one.quantile("v", candidates=[2, 5], epsilon=300, method="cumulative")
     assert told.certified_share(5, of=3) == pytest.approx(np.array([2 / 3]))
 
 
@@ -100,6 +104,6 @@ def test_a_share_of_units_that_were_cut_is_not_certain():
     data = pl.DataFrame({"person": [1, 1, 2], "age": [1, 9, 1]})
     session = od.Session(data, unit="person", policy=od.policy.addition_only(), budget=99)
     asked = {"candidates": [5], "epsilon": 9, "max_groups": 1}
-    told = session.quantile("age", "1/2", on_excess="truncate", **asked)
+    told = session.quantile("age", "1/2", on_excess="truncate", method="cumulative", **asked)
     with pytest.raises(errors.ParameterError, match="were cut"):
         told.certified_share(5, of=2)

@@ -20,6 +20,12 @@ class Silent:
     def two_sided(self, _upper, _lower, size):
         return np.zeros(size, dtype=np.int64)
 
+    def permute_and_flip(self, _rate, deficits, _sizes):
+        return int(np.argmin(deficits))
+
+    def uniform(self, _below, size):
+        return np.zeros(size, dtype=np.int64)
+
 
 def session(table, policy=None, *, unit="person", **more):
     silent = None if policy else Silent()
@@ -107,7 +113,9 @@ def test_histograms_and_quantiles_on_every_engine(engine):
     joint = asked.histogram({"age": [0, 18, 120], "person": [1, 3, 6]}, epsilon=BIG)
     assert joint.estimate.tolist() == [[2, 0], [0, 3]]
     assert list(joint.columns())[:4] == ["age_from", "age_to", "person_from", "person_to"]
-    median = asked.quantile("age", candidates=[10, 17, 18, 64, 90], epsilon=BIG)
+    median = asked.quantile(
+        "age", candidates=[10, 17, 18, 64, 90], epsilon=BIG, method="cumulative"
+    )
     assert median.value == 18
     assert median.at(0)["estimate"] == [10]
     assert median.at(1)["estimate"] == [90]
@@ -138,7 +146,7 @@ def test_what_falls_only_has_a_certain_upper_side():
         assert total.upper_certain
         assert not total.lower_certain
         assert total.upper[0] >= table["pay"].sum()
-        shares = asked.quantile("pay", candidates=[30, 60], epsilon=1)
+        shares = asked.quantile("pay", candidates=[30, 60], epsilon=1, method="cumulative")
         certain = shares.certified_share(60, of=500)[0]
         assert certain <= (table["pay"] <= 60).mean()
         assert asked.plan(od.session.Sum("pay", bounds=(0, 90), epsilon=1)).certain == ("upper",)
@@ -147,7 +155,9 @@ def test_what_falls_only_has_a_certain_upper_side():
 def test_open_records_have_a_certain_lower_side():
     table = pl.DataFrame({"person": range(100), "age": [7 * i % 90 for i in range(100)]})
     asked = session(table, od.policy.sensitive("person >= 80"))
-    ages = asked.quantile("age", candidates=[30, 60], epsilon=1, counted="open")
+    ages = asked.quantile(
+        "age", candidates=[30, 60], epsilon=1, counted="open", method="cumulative"
+    )
     share = ages.certified_share(60, of=80)[0]
     assert 0 < share <= (table.filter(pl.col("person") < 80)["age"] <= 60).mean()
     assert asked.remaining == {
@@ -302,7 +312,9 @@ def test_the_curator_is_told_what_no_bin_holds_and_who_is_in_several(engine):
     assert facts.units_over_bound == 0
     drawn_in = asked.inspect(od.session.RangeQuery("v", "all", **{**ask, "bins": [0, 3, 100]}))
     assert (drawn_in.units_over_bound, drawn_in.most_groups_of_a_unit) == (1, 2)
-    facts = asked.inspect(od.session.Quantile("v", candidates=[0, 100], epsilon=1))
+    facts = asked.inspect(
+        od.session.Quantile("v", candidates=[0, 100], epsilon=1, method="cumulative")
+    )
     assert (facts.values_missing, facts.units_over_bound, facts.counted_outside_keys) == (1, 1, 1)
     assert asked.spent == {"record -> absent": 0}
 
@@ -320,7 +332,9 @@ def test_empty_groups_and_tables_have_answers_within_the_bounds():
     assert asked.sum("v", bounds=(0, 9), epsilon=BIG).value == 0
     assert 0 <= asked.mean("v", bounds=(0, 9), epsilon=BIG).value <= 9
     assert asked.variance("v", bounds=(0, 9), epsilon=BIG).value >= 0
-    assert asked.quantile("v", candidates=[1, 2], epsilon=BIG).at("1/2")["upper"] == [math.inf]
+    assert asked.quantile("v", candidates=[1, 2], epsilon=BIG, method="cumulative").at("1/2")[
+        "upper"
+    ] == [math.inf]
     assert asked.histogram("v", bins=[0, 1, 2], epsilon=BIG).estimate.tolist() == [0, 0]
 
 
@@ -354,10 +368,10 @@ def test_columns_that_are_not_there_or_not_numbers():
         asked.histogram("place", bins=[0, 1], epsilon=1)
 
 
-def test_units_with_two_values_are_refused_for_a_quantile():
+def test_units_with_two_values_are_refused_for_cumulative_counts():
     asked = session(pl.DataFrame({"person": [1, 1, 2], "age": [10, 50, 20]}))
     with pytest.raises(errors.ContributionError):
-        asked.quantile("age", candidates=[30], epsilon=1)
+        asked.quantile("age", candidates=[30], epsilon=1, method="cumulative")
 
 
 def test_a_policy_about_groups_alone_cannot_price_a_sum():

@@ -338,7 +338,7 @@ def test_no_question_about_bins_loses_more_than_its_charge(name):
         return lambda record: [int(np.searchsorted(edges, value, "left")) for *_, value in record]
 
     more = {"max_groups": 2, "on_excess": "error"} if name == "both" else {}
-    quantile = Quantile("value", candidates=[0, 2], epsilon=6, **more)
+    quantile = Quantile("value", candidates=[0, 2], epsilon=6, method="cumulative", **more)
     assert worst(Asked(quantile, POLICIES[name]), name, pool, groups=bins([0, 2]))
     histogram = Histogram("value", bins=[-3, 1, 3], epsilon=6, **more)
     assert worst(Asked(histogram, POLICIES[name]), name, pool, groups=bins([0, 2]))

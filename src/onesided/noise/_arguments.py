@@ -66,6 +66,26 @@ def _remembered(value: object, name: str) -> Loss:
     return _numbers.rate(value, name=name)
 
 
+def groups(deficits: object, sizes: object) -> tuple[IntArray, IntArray]:
+    """Deficits and sizes of groups of items. Errors: ParameterError."""
+    short, many = (_numbers.regular(given) for given in (deficits, sizes))
+    whole = short.dtype.kind in "iu" and many.dtype.kind in "iu"
+    if short.ndim != 1 or short.shape != many.shape or not short.size or not whole:
+        raise ParameterError(
+            f"Groups need a deficit and a size each, as whole numbers; got {short.dtype} of shape "
+            f"{short.shape} and {many.dtype} of shape {many.shape}.",
+            hint="Give two one-dimensional arrays of integers, of the same length.",
+        )
+    if short.min() != 0 or many.min() < 1 or short.max() > MAX_COUNT or many.max() > MAX_COUNT:
+        raise ParameterError(
+            "Deficits must start from 0 and sizes from 1.",
+            hint="Take the smallest deficit off all of them; leave empty groups out.",
+        )
+    if sum(many.tolist()) > MAX_COUNT:
+        raise ParameterError("There are more than 2^62 items.", hint="Use fewer candidates.")
+    return short.astype(np.int64), many.astype(np.int64)
+
+
 def rates(value: Any, count: int, *, name: str) -> Loss | EachRate:
     """One rate, or one for each of ``count`` draws, all checked. Errors: ParameterError."""
     if type(value) in _ONE_NUMBER:

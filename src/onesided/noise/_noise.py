@@ -9,7 +9,7 @@ import numpy as np
 
 from onesided import _numbers
 from onesided._numbers import Infinite, Loss, Number
-from onesided.noise import _arguments, _bernoulli, _geometric, _shuffle
+from onesided.noise import _arguments, _bernoulli, _geometric, _permute_flip, _shuffle
 from onesided.noise._bits import Bits, NotPrivateScriptedBits, NotPrivateSeededBits
 from onesided.noise._protocol import BoolArray, IntArray, Rates
 from onesided.noise._secure import SecureBits
@@ -83,6 +83,20 @@ class ExactNoise:
         Read as ranks (the rank of item ``i`` is the ``i``-th entry) it is just as uniform.
         """
         return _shuffle.shuffled(_arguments.size(length, name="length"), self._bits)
+
+    def permute_and_flip(self, rate: Loss | Number, deficits: IntArray, sizes: IntArray) -> int:
+        """The group of the item that is the first of a random order to be accepted.
+
+        Group ``g`` has ``sizes[g]`` items, each accepted with the chance ``e^(-rate deficits[g])``
+        when its turn comes. Time grows with the groups, not with the items.
+        """
+        number = _arguments.rate(rate, name="rate")
+        short, many = _arguments.groups(deficits, sizes)
+        if isinstance(number, Infinite):
+            sure = np.flatnonzero(short == 0)
+            found = _permute_flip.taken(Fraction(1), short[sure], many[sure], self._bits)
+            return int(sure[found])
+        return _permute_flip.taken(number, short, many, self._bits)
 
     def _draw(self, rates: Loss | _arguments.EachRate, size: int) -> IntArray:
         out = np.empty(size, dtype=np.int64)

@@ -53,3 +53,12 @@ class Noise(Protocol):
     def permutation(self, length: int) -> IntArray:
         """The numbers 0 .. length - 1 in an order chosen uniformly among all orders."""
         ...
+
+    def permute_and_flip(self, rate: Loss | Number, deficits: IntArray, sizes: IntArray) -> int:
+        """A group of items, by the item that is the first of a random order to be accepted.
+
+        Group ``g`` has ``sizes[g]`` items, each accepted with the chance ``e^(-rate deficits[g])``
+        when its turn comes; so each accepted item is as likely to be the first. Deficits are whole
+        numbers from 0, and some are 0; sizes at least 1, and 2^62 in all.
+        """
+        ...

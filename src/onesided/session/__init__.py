@@ -21,6 +21,7 @@ from onesided.session.histograms._histogram_release import HistogramRelease
 from onesided.session.several._answers import Answers, PlanOfSeveral
 from onesided.session.several._several import Several
 from onesided.session.values._mean import Mean, Variance
+from onesided.session.values._noisy_max import QuantileEstimates
 from onesided.session.values._quantile import Quantile, QuantileRelease
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._assurance import Assurance
@@ -53,6 +54,7 @@ __all__ = [
     "PlanOfSeveral",
     "PlanOption",
     "Quantile",
+    "QuantileEstimates",
     "QuantileRelease",
     "Question",
     "RangeQuery",

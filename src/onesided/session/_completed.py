@@ -41,9 +41,17 @@ class Completer:
             more["keys"] = self._keys(names_of(question.by, name="by"))
         column = getattr(question, "column", None)
         known = self._columns.get(column) if isinstance(column, str) else None
-        if known is not None and "step" in names and question.step is None:
+        listed = "candidates" in names
+        if known is not None and listed:
+            more |= _candidates(question, known)
+        if known is not None and "step" in names and not listed and question.step is None:
             more["step"] = known.step
-        if known is not None and known.bounds is not None and known.type in ("integer", "number"):
+        if (
+            known is not None
+            and not listed
+            and known.bounds is not None
+            and known.type in ("integer", "number")
+        ):
             more |= _of_bounds(question, names, known, *known.bounds)
         step = more.get("step") or getattr(question, "step", None)
         if "step" in names and step is not None and exact(step, name="step") == 1:
@@ -67,14 +75,25 @@ class Completer:
         return self._files[name]
 
 
+def _candidates(question: Any, known: Column) -> dict[str, Any]:
+    """The bounds and the grid for a noisy maximum, or each value of the grid as a candidate."""
+    if question.candidates is not None or known.type not in ("integer", "number"):
+        return {}
+    bounds, grid = known.bounds, known.step
+    if question.chosen_method == "noisy_max":
+        step = grid if question.step is None else question.step
+        ends = bounds if question.bounds is None else question.bounds
+        return {"bounds": ends, "step": step}
+    step = grid or (Fraction(1) if known.type == "integer" else None)
+    points = None if bounds is None or step is None else _grid(*bounds, step)
+    return {} if points is None else {"candidates": points}
+
+
 def _of_bounds(
     question: Any, names: set[str], known: Column, low: Fraction, high: Fraction
 ) -> dict[str, Any]:
     """What the bounds and the grid of a column of numbers say of a question about it."""
     step = known.step or (Fraction(1) if known.type == "integer" else None)
-    if "candidates" in names:
-        grid = None if question.candidates is not None or step is None else _grid(low, high, step)
-        return {} if grid is None else {"candidates": grid}
     if "bounds" not in names or question.bounds is not None:
         return {}
     if "bins" not in names:

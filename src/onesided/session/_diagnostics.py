@@ -53,7 +53,8 @@ class Diagnostics:
 def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
     """Facts about the real data behind a question. Errors: ParameterError."""
     binned: Binned | None = None
-    if isinstance(question, Histogram | Quantile | RangeQuery):
+    noisy_max = isinstance(question, Quantile) and question.chosen_method == "noisy_max"
+    if isinstance(question, Histogram | Quantile | RangeQuery) and not noisy_max:
         binned = question.binned(context)
         context, groups = binned.context, binned.question.groups(binned.context)
     elif isinstance(question, Grouped):
@@ -67,6 +68,8 @@ def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
     beyond, empty = 0, 0
     if binned is not None:
         beyond, empty = _outside_bins(binned, groups)
+    elif isinstance(question, Quantile):
+        beyond, empty = outside_bounds(context, groups, question.values(context).value)
     elif isinstance(question, Valued):
         beyond, empty = outside_bounds(context, groups, question.value(context))
     return _facts(context, groups, beyond, empty)

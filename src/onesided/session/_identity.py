@@ -79,13 +79,13 @@ def _told(  # noqa: PLR0911 - by kind
     kind = str(one.type)
     if kind == "Mechanism":
         return source_of(value)
-    if kind.startswith("Number"):
+    if kind.startswith("Number") and not isinstance(value, list | tuple | np.ndarray):
         return plain(exact(value, name=one.name))
     if kind.startswith("str | Sequence[str]"):
         return list(names_of(value, name=one.name))  # type: ignore[arg-type] # it refuses others
     if kind.startswith("Sequence[Question") and isinstance(value, Iterable):
         return [{type(part).__name__: _asked(part, context)} for part in value]
-    if kind.startswith("Sequence[Number]") and isinstance(value, Iterable):
+    if "Sequence[Number]" in kind and isinstance(value, Iterable):
         return [plain(exact(part, name=one.name)) for part in value]
     if "ArrayLike" in kind and not isinstance(value, str | Operator):
         return plain(np.asarray(value))

@@ -127,6 +127,8 @@ def _histogram(question: Any, prepared: Any, context: QueryContext) -> Facts:
 
 
 def _quantile(question: Any, prepared: Any, context: QueryContext) -> Facts:
+    if question.chosen_method != "cumulative":
+        return {}  # no version of those days could answer so
     binned = question.binned(context)
     keys = _keys(binned.question.groups(binned.context))
     return {"keys": keys, "mechanism": repr(prepared.plan.mechanism)}

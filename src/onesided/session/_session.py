@@ -157,17 +157,19 @@ class Session:
     release = query_method(OwnMechanism)
     ask_all = query_method(Several)
 
-    def median(self, column: str, **question: Any) -> QuantileRelease:
-        """The candidate with half of the units' values at or below it; see :class:`Quantile`."""
+    def median(self, column: str, **question: Any) -> Any:
+        """A candidate near which half of the units' means are below; see :class:`Quantile`."""
         return self.ask(called(Quantile, column, Fraction(1, 2), **question))
 
     def minimum(self, column: str, **question: Any) -> QuantileRelease:
-        """The smallest value's candidate; see :class:`Quantile`."""
-        return self.ask(called(Quantile, column, 0, **question))
+        """The smallest value's candidate, over all rows of all units; see :class:`Quantile`."""
+        released: QuantileRelease = self.ask(called(Quantile, column, 0, **question))
+        return released
 
     def maximum(self, column: str, **question: Any) -> QuantileRelease:
-        """The largest value's candidate; see :class:`Quantile`."""
-        return self.ask(called(Quantile, column, 1, **question))
+        """The largest value's candidate, over all rows of all units; see :class:`Quantile`."""
+        released: QuantileRelease = self.ask(called(Quantile, column, 1, **question))
+        return released
 
     def plan(self, question: Question[Any]) -> Plan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""

@@ -83,6 +83,10 @@ class PathNoise:
     def permutation(self, length: int) -> IntArray:
         return self._ints(("permutation", length))
 
+    def permute_and_flip(self, rate: Loss | Number, deficits: IntArray, sizes: IntArray) -> int:
+        groups = (tuple(np.asarray(part).tolist()) for part in (deficits, sizes))
+        return int(self._ints(("permute_and_flip", rate, *groups))[0])
+
     def restart(self) -> None:
         """Back to the beginning, to follow the same choices again."""
         self.weight, self._place, self._ended = 1.0, 0, False

@@ -105,6 +105,10 @@ class WatchedNoise:
     def permutation(self, length: int) -> IntArray:
         return watched(self._noise.permutation(length))
 
+    def permute_and_flip(self, rate: Loss | Number, deficits: IntArray, sizes: IntArray) -> int:
+        given = (np.asarray(part).view(np.ndarray) for part in (deficits, sizes))
+        return self._noise.permute_and_flip(rate, *given)
+
 
 class WatchedBits:
     """Random bits whose every word is watched, to see inside the samplers."""

@@ -19,6 +19,7 @@ from onesided.errors import ParameterError
 Request: TypeAlias = tuple[Any, ...]
 MAX_OUTCOMES: Final = 5_000_000
 MOST_DRAWS: Final = 10_000
+MOST_ITEMS: Final = 200
 # Sums of up to 2^24 rounded products: far above what double precision can lose.
 _SLACK: Final = 1e-14
 
@@ -62,9 +63,32 @@ def support(request: Request, floor: float) -> Support:
         orders = list(permutations(range(length)))
         share = np.full(len(orders), 1 / len(orders))
         return _sorted(np.array(orders, dtype=np.int64).reshape(-1, length), share, cut=False)
+    if kind == "permute_and_flip":
+        return _first_accepted(*arguments)
     size = whole(arguments[-1], name="size", most=MOST_DRAWS)
     singles = [_single(kind, argument, floor) for argument in _each(kind, arguments[:-1], size)]
     return _joined(singles, floor, dtype=np.bool_ if kind.startswith("bernoulli") else np.int64)
+
+
+def _first_accepted(rate_: Any, deficits: tuple[int, ...], sizes: tuple[int, ...]) -> Support:
+    """Each group's chance: ``n p`` times the mean of what its and the others' items leave alone.
+
+    At an arrival u in [0, 1] that is the product of ``1 - p u`` over all other items.
+
+    It is a polynomial in u, whose mean so many nodes of Gauss give exactly.
+    """
+    items = whole(sum(sizes), name="items", most=MOST_ITEMS)
+    rate_of_one = _float(rate(rate_, name="rate"))
+    with np.errstate(invalid="ignore"):
+        chances = np.exp(np.nan_to_num(-rate_of_one * np.array(deficits, dtype=float), nan=0.0))
+    nodes, shares = np.polynomial.legendre.leggauss(items // 2 + 1)
+    alone = 1 - np.outer(chances, (nodes + 1) / 2)
+    many = np.array(sizes)[:, None]
+    weights = []
+    for group, chance in enumerate(chances):
+        less = many - (np.arange(len(sizes)) == group)[:, None]
+        weights.append(many[group, 0] * chance * np.prod(alone**less, axis=0) @ (shares / 2))
+    return _sorted(np.arange(len(sizes)).reshape(-1, 1), np.array(weights), cut=False)
 
 
 def _each(kind: str, arguments: Sequence[Any], size: int) -> list[tuple[Any, ...]]:

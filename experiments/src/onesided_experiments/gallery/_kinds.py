@@ -111,7 +111,8 @@ def _exams(random: Random) -> Any:
 def _quantile(od: Any, exams: Any) -> TaskAnswer:
     policy = od.policy.proposition("mark >= 50")  # having passed may be told, failing never
     session = od.Session(exams, unit="student", policy=policy, budget=1)
-    release = session.quantile("mark", q="1/2", candidates=range(0, 101, 5), epsilon=1)
+    asked = {"candidates": range(0, 101, 5), "method": "cumulative", "epsilon": 1}
+    release = session.quantile("mark", q="1/2", **asked)
     median, quarter = release.value, release.at("1/4")
     return TaskAnswer(
         release=release,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,21 +50,54 @@ def moments(
     ContributionError if ``on_excess="error"``.
     """
     context, groups = groups.collapsed(context)
+    furthest = max(-value.low, value.high, value.high - value.low)
+    require_room(context.table.height(), furthest * furthest if squares else furthest)
+    rows = _checked_rows(context, groups, value)
+    with _adding(value):
+        parts = _per_unit(rows, context, groups, value, own_mean=own_mean)
+        return _added(parts, context, groups, centre, squares=squares)
+
+
+def own_means(context: QueryContext, groups: Groups, value: Value) -> list[tuple[IntArray, ...]]:
+    """Per group, in the order of the keys: own means that occur, in steps and rising, and counts.
+
+    Secret. Errors: as :func:`moments`.
+    """
+    context, groups = groups.collapsed(context)
+    require_room(context.table.height(), value.high - value.low)
+    rows = _checked_rows(context, groups, value)
+    with _adding(value):
+        parts = _per_unit(rows, context, groups, value, own_mean=True)
+        named = (ORDER, VALUE) if groups.by else (VALUE,)
+        counted = _paired(parts, context, groups).group_by(*named).agg(nw.len().alias(LENGTH))
+        found = context.table.arrays(counted.select(*named, LENGTH))
+    steps, counts = (np.asarray(found[name], dtype=np.int64) for name in (VALUE, LENGTH))
+    ranks = np.asarray(found.get(ORDER, np.zeros(steps.size)), dtype=np.int64)
+    order = np.lexsort((steps, ranks))
+    ends = np.cumsum(np.bincount(ranks, minlength=groups.keys.size))
+    pieces = np.split(order, ends[:-1])
+    return [(steps[piece], counts[piece]) for piece in pieces]
+
+
+def _checked_rows(context: QueryContext, groups: Groups, value: Value) -> Lazy:
+    """The rows that count, with their steps. Errors: as :func:`moments`."""
     context.refuse_null_units()
     rows = context.rows(
         (*groups.by, value.column), where=groups.where, counted=groups.query.counted
     )
-    dtype = context.schema[value.column]
     if value.missing == "refuse":
         _refuse_missing(context, rows, value)
     if groups.excess == "error":
         groups.refuse_excess(context, rows.select(*_kept(context, groups)))
-    furthest = max(-value.low, value.high, value.high - value.low)
-    require_room(context.table.height(), furthest * furthest if squares else furthest)
+    with _adding(value):
+        return value.in_steps(rows, context.schema[value.column])
+
+
+@contextmanager
+def _adding(value: Value) -> Iterator[None]:
+    """Words for what an engine cannot add up. Errors: DataError."""
     try:
-        steps = value.in_steps(rows, dtype)
-        parts = _per_unit(steps, context, groups, value, own_mean=own_mean)
-        return _added(parts, context, groups, centre, squares=squares)
+        yield
     except OnesidedError:
         raise
     except Exception as error:
@@ -72,6 +107,17 @@ def moments(
             "nothing was recorded.",
             column=value.column,
         ) from error
+
+
+def _paired(parts: Lazy, context: QueryContext, groups: Groups) -> Lazy:
+    """What each unit adds beside the number of its group; each unit in its first groups alone."""
+    if not groups.by:
+        return parts
+    pairs = context.table.join_keys(parts, groups.keys)
+    if groups.excess == "truncate" and context.unit is not None:
+        most = groups.query.max_groups or 1
+        pairs = first_groups(context.table.engine, pairs, context.unit, [ORDER], most=most)
+    return pairs
 
 
 def _added(
@@ -85,11 +131,7 @@ def _added(
     if not groups.by:
         found = context.table.fetch(parts.select(*adds), _NAMES)
         return Moments(*(np.array([whole_of(part)], dtype=np.int64) for part in found[0]))
-    pairs = context.table.join_keys(parts, groups.keys)
-    if groups.excess == "truncate" and context.unit is not None:
-        most = groups.query.max_groups or 1
-        pairs = first_groups(context.table.engine, pairs, context.unit, [ORDER], most=most)
-    grouped = pairs.group_by(ORDER).agg(*adds)
+    grouped = _paired(parts, context, groups).group_by(ORDER).agg(*adds)
     return _in_order(context.table.fetch(grouped, (ORDER, *_NAMES)), groups)
 
 

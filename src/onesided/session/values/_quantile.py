@@ -1,11 +1,11 @@
-"""Quantiles over public candidates, by noisy counts of who is at or below each."""
+"""Quantiles over public candidates: near in rank, or with counts of who is at or below each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,24 @@ from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, reason
-from onesided.session._groups import Grouped, Groups
+from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Confidence, Release
 from onesided.session._text import many, share_words
 from onesided.session.histograms._binned import Binned, with_bins
 from onesided.session.histograms._bins import MOST_BINS, BinEdges, edges_of
+from onesided.session.values._noisy_max import (
+    Candidates,
+    QuantileEstimates,
+    candidates_of,
+    plan_of,
+    ranked,
+    told,
+)
 from onesided.session.values._value import Missing
 
+QuantileMethod = Literal["noisy_max", "cumulative"]
 Floats = NDArray[np.float64]
 
 
@@ -44,7 +53,7 @@ class QuantileRelease(Release):
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
-    >>> release = session.median("age", candidates=[10, 20, 50], epsilon=200)
+    >>> release = session.maximum("age", candidates=[10, 20, 50], epsilon=200)
     >>> release.at(1)["estimate"], float(release.certified_share(20, of=3)[0]) < 1
     ([50.0], True)
     """
@@ -148,43 +157,128 @@ class QuantileRelease(Release):
 
 @dataclass(frozen=True, slots=True)
 class Quantile(Grouped):
-    """Below which public candidate does a share ``q`` of the units' values lie, per group?
+    """Near which public candidate does the quantile ``q`` of the units' own means lie, per group?
 
-    column: a column of numbers, one value per unit (see ``on_excess`` for units with more).
-    q: 1/2 is the median, 0 the smallest and 1 the largest value.
-    candidates: at least one number, in rising order, from public knowledge: only they are told.
-        None: each value of the grid that the session's schema declares.
+    column: a column of numbers. A unit counts once in a group, with the mean of its rows there,
+        rounded down to a step; a unit with one row counts with that.
+    q: 1/2 is the median, 0 the smallest and 1 the largest value. Several in a list share ε evenly
+        and come out rising.
+    bounds, step: the candidates are all steps between the bounds, up to 2^40 of them.
+    candidates: or at least one number, in rising order, from public knowledge; a value counts as
+        the next candidate from it upwards.
+    method: "noisy_max" is near in rank; no bound is certain. "cumulative" counts who is at or
+        below each of the candidates, up to 1,024, with certain sides where the policy has them;
+        a unit there counts with each of its rows, so that 0 and 1 are the table's own smallest
+        and largest value. By default 0 and 1 are answered so, and all others by "noisy_max".
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    confidence: with which a group's bounds hold all at once, where they are not certain; with
-        simultaneous=True, those of all groups.
+    confidence: of the error in ranks; of "cumulative", with which a group's bounds hold all at
+        once, where they are not certain; with simultaneous=True, those of all groups.
     The other arguments are those of :class:`onesided.session.Grouped`.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session.median("age", bounds=(0, 100), epsilon=200).value
+    12.0
     >>> session.median("age", candidates=[10, 20, 50], epsilon=200).value
     20.0
     """
 
     column: str
-    q: Number = Fraction(1, 2)
+    q: Number | Sequence[Number] = Fraction(1, 2)
     candidates: Sequence[Number] | None = field(default=None, kw_only=True)
+    bounds: Sequence[Number] | None = field(default=None, kw_only=True)
+    step: Number | None = field(default=None, kw_only=True)
+    method: QuantileMethod | None = field(default=None, kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, QuantileRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
-        share, binned = share_of(self.q), self.binned(context)
+        shares = _shares(self.q)
+        if self.chosen_method == "cumulative":
+            return self._cumulative(context, shares)
+        for share in shares:
+            if share in (0, 1):
+                raise ParameterError(
+                    f"Among several quantiles, or by the noisy maximum, q={text(share)} has no "
+                    "answer: no candidate beyond the last value is farther from it in rank.",
+                    hint="Ask for minimum(...) and maximum(...), or for shares between 0 and 1.",
+                    q=share,
+                )
+        return self._noisy_max(context, shares)
+
+    @property
+    def chosen_method(self) -> QuantileMethod:
+        """The method, or the one that q has by default. Errors: ParameterError."""
+        if self.method is None:
+            shares = _shares(self.q)
+            return "cumulative" if len(shares) == 1 and shares[0] in (0, 1) else "noisy_max"
+        if self.method not in get_args(QuantileMethod):
+            raise ParameterError(
+                f"method={self.method!r} is unknown.",
+                hint='Use "noisy_max" or "cumulative".',
+                value=self.method,
+            )
+        return self.method
+
+    def values(self, context: QueryContext) -> Candidates:
+        """The column, its grid and the candidates for the noisy maximum, checked."""
+        if self.column in names_of(self.by, name="by"):
+            raise ParameterError(
+                f"The question is about values of {self.column!r} and groups by it as well.",
+                hint="Group by another column, or count by this one.",
+                column=self.column,
+            )
+        return candidates_of(
+            context,
+            self.column,
+            listed=self.candidates,
+            bounds=self.bounds,
+            step=self.step,
+            missing=self.missing,
+        )
+
+    def _noisy_max(
+        self, context: QueryContext, shares: tuple[Fraction, ...]
+    ) -> PreparedQuery[Any, QuantileEstimates]:
+        groups, found = self.groups(context), self.values(context)
+        sure = Confidence(self.confidence, self.simultaneous)
+        sure_of_each = sure.of_each(groups.keys.size * len(shares))
+        plan = plan_of(context, groups, found, shares, self, confidence=sure_of_each)
+        parts = plan.mechanism.parts
+
+        def result(answer: Answer, entry: int | None) -> QuantileEstimates:
+            return QuantileEstimates(
+                keys=groups.keys,
+                confidence=self.confidence,
+                **told(answer, found, shares, parts, sure_of_each),
+                **groups.published(context, plan, entry),
+            )
+
+        return PreparedQuery(
+            label=f"quantiles of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
+            detail={**groups.detail, **found.value.detail, "q": list(map(text, shares))},
+            plan=plan,
+            read=lambda: ranked(context, groups, found),
+            draw=plan.mechanism.release,
+            result=result,
+        )
+
+    def _cumulative(
+        self, context: QueryContext, shares: tuple[Fraction, ...]
+    ) -> PreparedQuery[IntArray, QuantileRelease]:
+        binned, share = self.binned(context), _only(shares)
         points = binned.bins[self.column].edges
         groups = binned.question.groups(binned.context)
         mechanism = groups.for_policy(
             Cumulative, context, bins=len(points) + 1, epsilon=self.epsilon
         )
         plan = _plan(context, groups, mechanism)
-        names = groups.by[:-1]
-        keys = PublicKeys.of(names, tuple(row[:-1] for row in groups.keys.rows[:: len(points) + 1]))
+        names, rows = groups.by[:-1], groups.keys.rows[:: len(points) + 1]
+        keys = PublicKeys.of(names, tuple(row[:-1] for row in rows))
         sure = Confidence(self.confidence, self.simultaneous).of_each(keys.size)
 
         def result(answer: Answer, entry: int | None) -> QuantileRelease:
@@ -219,11 +313,12 @@ class Quantile(Grouped):
 
     def binned(self, context: QueryContext) -> Binned:
         """The question over groups alone, with the runs between candidates among them."""
-        if self.candidates is None:
+        if self.candidates is None or self.bounds is not None or self.step is not None:
             raise ParameterError(
-                f"Which candidates for values of {self.column!r}?",
-                hint="Pass candidates=, numbers in rising order from public knowledge; or declare "
-                f"bounds and a step in a schema, of at most {MOST_BINS:,} values.",
+                f"Cumulative counts of {self.column!r} need candidates=, numbers in rising order.",
+                hint='Give candidates= alone, from public knowledge, or method="noisy_max" for '
+                "bounds= and step=; or declare bounds and a step in a schema, of at most "
+                f"{MOST_BINS:,} values.",
                 column=self.column,
             )
         points = edges_of(self.candidates, name="candidates")
@@ -241,6 +336,25 @@ def _plan(context: QueryContext, groups: Groups, mechanism: Cumulative) -> Plan:
         standard_deviation=mechanism.mean_variance**0.5,
         why=f"{mechanism.levels} sizes of runs; {reason(mechanism)}",
     )
+
+
+def _shares(q: Number | Sequence[Number]) -> tuple[Fraction, ...]:
+    """One share or several. Errors: ParameterError."""
+    if isinstance(q, list | tuple | np.ndarray):
+        if not len(q):
+            raise ParameterError("Which quantile? q is empty.", hint="1/2 is the median.")
+        return tuple(map(share_of, q))
+    return (share_of(q),)  # type: ignore[arg-type] # it refuses all else
+
+
+def _only(shares: tuple[Fraction, ...]) -> Fraction:
+    """The one share. Errors: ParameterError for several."""
+    if len(shares) > 1:
+        raise ParameterError(
+            "Cumulative counts answer every share at once.",
+            hint="Ask for one q; release.at(q) gives any other, free of charge.",
+        )
+    return shares[0]
 
 
 def share_of(q: Number) -> Fraction:

@@ -41,14 +41,7 @@ def value_shifts(
     >>> list(told.values())
     [(Shift(rise=0, fall=9), Shift(rise=0, fall=0))]
     """
-    moved = policy.other_values
-    if moved is None:
-        raise UnprotectableError(
-            f"The policy '{policy.name}' says which groups may pass as which, and nothing about "
-            "other values of the same record, so it cannot price a sum of them.",
-            hint="Use a policy about whole records, such as sensitive(...) or bounded(), or "
-            "presence(...).",
-        )
+    moved = values_move(policy)
     erratic = not monotone and moved == "dropped"
     counted = policy.shifts(groups.query)
     return {
@@ -65,6 +58,18 @@ def value_shifts(
         )
         for edge, many in counted.items()
     }
+
+
+def values_move(policy: Policy) -> str:
+    """What a move does to a unit's values: "replaced" or "dropped". Errors: UnprotectableError."""
+    if policy.other_values is None:
+        raise UnprotectableError(
+            f"The policy '{policy.name}' says which groups may pass as which, and nothing about "
+            "other values of the same record, so it cannot price a sum or a rank of them.",
+            hint="Use a policy about whole records, such as sensitive(...) or bounded(), or "
+            'presence(...). Quantiles with method="cumulative" are priced by groups alone.',
+        )
+    return policy.other_values
 
 
 def _several(shift: Shift, low: int, high: int, *, erratic: bool) -> Iterable[Shift]:

@@ -1,0 +1,211 @@
+"""Permute and flip over astronomically many items that come in groups of equal chance.
+
+Each item is accepted with the chance ``p = e^(-rate deficit)`` of its group, by itself; one of the
+accepted is taken, each as likely as the next. Nobody lists the items: as if each had an arrival
+``Z / p`` with ``Z`` uniform on [0, 1), those before ``1/4``, before ``1/2``, ... are looked for
+pass by pass, and the first pass that finds any takes one of its own.
+Proof: docs/exact-sampling.md, section 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from onesided import _numbers
+from onesided.errors import NoiseError
+from onesided.noise import _bernoulli
+from onesided.noise._bits import Bits
+from onesided.noise._ladder import WORD_BITS, deepen
+from onesided.noise._protocol import IntArray
+
+# Items of so many bands are told apart by their chance; all others share the last, whose chance
+# is below e^-64: it is looked through as rarely.
+_BANDS = 128
+# Items that a pass finds in a band: more come with a chance below 2^-2000 on fair bits.
+_MOST = 2**12
+
+# Bounds of a number in [0, 1], as near as so many bits ask.
+_Real: TypeAlias = Callable[[int], tuple[Fraction, Fraction]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """Groups whose items' chance is at most ``e^-head``; ``ends`` counts items group by group."""
+
+    head: Fraction
+    groups: IntArray
+    ends: IntArray
+
+    @property
+    def items(self) -> int:
+        return int(self.ends[-1])
+
+
+def taken(rate: Fraction, deficits: IntArray, sizes: IntArray, bits: Bits) -> int:
+    """The group of the item that is taken. Some deficit is 0, every size at least 1."""
+    bands = _banded(rate, deficits, sizes)
+    place, step = Fraction(0), _first(bands)
+    while True:
+        found = _arrived(rate, deficits, bands, (place, step), bits)
+        if found:
+            return found[int(_bernoulli.below_few(len(found), 1, bits)[0])]
+        place, step = step, 2 * step
+        if step > 1:
+            raise _stuck()
+
+
+def _banded(rate: Fraction, deficits: IntArray, sizes: IntArray) -> list[_Band]:
+    """Groups of like chance: within a band it falls by a factor of at most e, but in the last."""
+    width = max(1, rate.denominator // rate.numerator)
+    number = np.minimum(deficits // width, _BANDS).astype(np.uint8)
+    order = np.argsort(number, kind="stable")
+    ends = np.cumsum(np.bincount(number, minlength=_BANDS + 1))
+    bands = []
+    for i, (start, end) in enumerate(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)):
+        if end > start:
+            groups = order[start:end]
+            bands.append(_Band(rate * (i * width), groups, np.cumsum(sizes[groups])))
+    return bands
+
+
+def _first(bands: list[_Band]) -> Fraction:
+    """A power of 1/2 by which about 2 to 4 items arrive, at most; 1 if no more are accepted."""
+    accepted = sum(band.items * _numbers.exp_neg_bounds(band.head, bits=64)[1] for band in bands)
+    return Fraction(1, 1 << max(0, int(accepted).bit_length() - 2))
+
+
+def _arrived(
+    rate: Fraction,
+    deficits: IntArray,
+    bands: list[_Band],
+    between: tuple[Fraction, Fraction],
+    bits: Bits,
+) -> list[int]:
+    """The groups of the items that arrive in [place, step), given that none did before."""
+    place, step = between
+    found = []
+    for band in bands:
+        head = band.head
+
+        def share(digits: int, head: Fraction = head) -> tuple[Fraction, Fraction]:
+            """Of the band's head: it rises with the chance, so that no item has a larger one."""
+            low, high = _numbers.exp_neg_bounds(head, bits=digits)
+            over = step - place
+            return over * low / (1 - place * low), over * high / (1 - place * high)
+
+        for item in _distinct(band.items, _successes(band.items, share, bits), bits):
+            group = int(band.groups[np.searchsorted(band.ends, item, side="right")])
+            if _kept(rate * int(deficits[group]), head, place, bits):
+                found.append(group)
+    return found
+
+
+def _kept(exponent: Fraction, head: Fraction, place: Fraction, bits: Bits) -> bool:
+    """With an item's own share over that of its band's head."""
+    if exponent == head:
+        return True
+    if not _flip(_bernoulli.exp_digits(exponent - head), bits):
+        return False
+
+    def rest(digits: int) -> tuple[Fraction, Fraction]:
+        over = _numbers.exp_neg_bounds(head, bits=digits)
+        under = _numbers.exp_neg_bounds(exponent, bits=digits)
+        return (1 - place * over[1]) / (1 - place * under[0]), (1 - place * over[0]) / (
+            1 - place * under[1]
+        )
+
+    return not place or _flip(_digits(rest), bits)
+
+
+def _flip(digits: Callable[[int], int], bits: Bits) -> bool:
+    return bool(_bernoulli.flip_few(digits, 1, bits)[0])
+
+
+def _digits(number: _Real) -> Callable[[int], int]:
+    """The binary digits of a number that is no fraction: some precision shows each."""
+
+    def digits(depth: int) -> int:
+        precision = depth + WORD_BITS
+        while True:
+            low, high = (_floor(end, depth) for end in number(precision))
+            if low == high:
+                return low
+            precision *= 2
+
+    return digits
+
+
+def _floor(number: Fraction, bits: int) -> int:
+    return (number.numerator << bits) // number.denominator
+
+
+def _distinct(below: int, count: int, bits: Bits) -> list[int]:
+    """So many different items, each set of them equally likely."""
+    if count == below:
+        return list(range(below))
+    seen: dict[int, None] = {}
+    while len(seen) < count:
+        seen.setdefault(int(_bernoulli.below_few(below, 1, bits)[0]))
+    return list(seen)
+
+
+def _successes(number: int, chance: _Real, bits: Bits) -> int:
+    """How many of ``number`` coins with this chance fall on their heads."""
+    if chance(WORD_BITS)[0] == 1:
+        if number > _MOST:
+            raise _stuck()
+        return number
+    seen, depth = bits.word(), WORD_BITS
+    while (drawn := _counted(number, chance, seen, depth)) is None:
+        seen, depth = deepen(seen, depth, bits)
+    return drawn
+
+
+def _counted(number: int, chance: _Real, seen: int, depth: int) -> int | None:
+    """The count that ``U`` decides, if all numbers that begin with ``seen`` agree on it.
+
+    All whole numbers stand for fractions of ``2^precision``; bounds are rounded outwards.
+    """
+    precision = depth + number.bit_length() + WORD_BITS
+    one = 1 << precision
+    ends = chance(precision)
+    least, most = _floor(ends[0], precision), -_floor(-ends[1], precision)
+    lower, upper = seen << precision - depth, (seen + 1) << precision - depth
+    if upper <= one - number * most:
+        return 0  # (1 - p)^n is no less than 1 - n p
+    low = _power(one - most, number, precision, up=False)
+    high = _power(one - least, number, precision, up=True)
+    total = [low, high]
+    for count in range(min(number, _MOST) + 1):
+        if upper <= total[0] or count == number:
+            return count
+        if lower < total[1]:
+            return None
+        left, next_one = number - count, count + 1
+        low = low * left * least // (next_one * (one - least))
+        high = -(-high * left * most // (next_one * (one - most)))
+        total = [total[0] + low, total[1] + high]
+    raise _stuck()
+
+
+def _power(base: int, exponent: int, precision: int, *, up: bool) -> int:
+    """``base^exponent``, both fractions of ``2^precision``, rounded one way at each step."""
+    result, up_by = 1 << precision, (1 << precision) - 1 if up else 0
+    while exponent:
+        if exponent & 1:
+            result = result * base + up_by >> precision
+        base = base * base + up_by >> precision
+        exponent >>= 1
+    return result
+
+
+def _stuck() -> NoiseError:
+    return NoiseError(
+        "Not one of the items that must be accepted came, or thousands did at once.",
+        hint="The source of random bits is stuck. Nothing was released.",
+    )
