@@ -2,6 +2,7 @@
 
     OnesidedError
     ├── ParameterError            a number or option that cannot be meant (also a ValueError)
+    │   └── SqlError              a query that is not in the grammar of docs/sql.md
     ├── PolicyError               a policy that is malformed or cannot be read (also a ValueError)
     │   ├── ConditionError        a condition that is not in the language of conditions
     │   └── UnprotectableError    the query would need infinite loss under the policy
@@ -100,6 +101,10 @@ class PolicyError(OnesidedError, ValueError):
 
 class ConditionError(PolicyError):
     """A condition that is not in the language of conditions; ``place`` is its offset there."""
+
+
+class SqlError(ParameterError):
+    """A query that is not in the grammar of docs/sql.md; ``place`` is its offset there."""
 
 
 class SchemaError(OnesidedError, ValueError):

@@ -15,6 +15,7 @@ from onesided.engine.kit import key_file
 from onesided.schema import Column, Schema
 from onesided.session._groups import names_of
 from onesided.session.histograms._bins import MOST_BINS
+from onesided.session.several._several import Several
 
 
 class Completer:
@@ -32,6 +33,8 @@ class Completer:
         """The question as it is asked; itself where there is nothing to fill in."""
         if isinstance(question, type) or not is_dataclass(question):
             return question
+        if isinstance(question, Several) and isinstance(question.questions, list | tuple):
+            return replace(question, questions=[self(one) for one in question.questions])
         more = self._more(question, {one.name for one in fields(question)})
         return replace(question, **more) if more else question  # type: ignore[type-var]
 

@@ -40,6 +40,7 @@ from onesided.session.discover._ngrams import Ngrams
 from onesided.session.discover._unknown import Discover
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Several
+from onesided.session.sql._questions import question_of
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile, QuantileRelease
 from onesided.session.values._sum import Sum
@@ -170,6 +171,34 @@ class Session:
         """The largest value's candidate, over all rows of all units; see :class:`Quantile`."""
         released: QuantileRelease = self.ask(called(Quantile, column, 1, **question))
         return released
+
+    def sql(self, text: str, **question: Any) -> Any:
+        """Answer a query in SQL; the plan if it begins with EXPLAIN. See docs/sql.md.
+
+        question: ``epsilon``, ``id``, ``again``, ``weights`` and ``guesses`` as in ``ask_all``, and
+        what SQL has no words for, such as ``keys`` or ``max_groups``.
+        Errors: SqlError, with the place in the text and the nearest thing that works.
+
+        >>> import polars as pl, onesided as od
+        >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+        >>> policy = od.policy.presence(max_groups=2)
+        >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+        >>> text = "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place"
+        >>> session.sql(text, epsilon=90, keys=["a", "b"]).estimate.tolist()
+        [1, 3]
+        """
+        asked, plan_alone = self._read(text, question)
+        return self.plan(asked) if plan_alone else self.ask(asked)
+
+    def question(self, text: str, **question: Any) -> Any:
+        """The question that a query in SQL asks, as Python would write it. Asks nothing.
+
+        The arguments are those of :meth:`sql`.
+        """
+        return self._read(text, question)[0]
+
+    def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
+        return question_of(text, unit=self.unit, columns=self._table.schema, **question)
 
     def plan(self, question: Question[Any]) -> Plan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""

@@ -1,0 +1,1 @@
+"""Questions asked in SQL: a closed grammar, read into the questions that Python asks."""
