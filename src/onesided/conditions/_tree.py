@@ -76,7 +76,13 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Both(Node):
-    """``op`` (AND, OR) of two or more conditions."""
+    """``op`` (AND, OR) of two or more conditions.
+
+    >>> from onesided.conditions import Condition
+    >>> tree = Condition.parse("age < 18 or vip or (staff and not away)").tree
+    >>> tree.op, len(tree.members), tree.members[2].op
+    ('OR', 3, 'AND')
+    """
 
     op: str
     members: tuple[Node, ...]

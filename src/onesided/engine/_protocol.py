@@ -121,6 +121,12 @@ class Engine(ABC):
 
 
 def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-    """Null, or NaN in a column of floats."""
+    """Null, or NaN in a column of floats.
+
+    >>> import polars as pl
+    >>> ages = nw.from_native(pl.DataFrame({"age": [7.0, None, float("nan")]}))
+    >>> len(ages.filter(missing("age", nw.Float64())))
+    2
+    """
     missing = nw.col(column).is_null()
     return missing | nw.col(column).is_nan() if dtype.is_float() else missing
