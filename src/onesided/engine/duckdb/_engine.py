@@ -18,7 +18,7 @@ from onesided.engine.duckdb._pandas import as_arrow
 from onesided.engine.duckdb._plan import refuse_unrepeatable
 from onesided.engine.duckdb._rows import DuckDBRows
 from onesided.engine.duckdb._strict import strict
-from onesided.engine.duckdb._text import handed_over, quoted, refuse_collated, spelt
+from onesided.engine.duckdb._text import finds_python, handed_over, quoted, refuse_collated, spelt
 from onesided.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -117,10 +117,14 @@ class DuckDBEngine(Engine):
 
     def relation(self, arrays: Any) -> Any:
         """Public arrays, or an Arrow table, as a relation on the same connection."""
-        if self._connection is None and isinstance(arrays, dict):
-            return self.native.query("onesided_data", spelt(arrays))
         if self._connection is None:
-            return handed_over(self.native, arrays)
+            if isinstance(arrays, dict):
+                return self.native.query("onesided_data", spelt(arrays))
+            if finds_python(self.native):
+                return handed_over(self.native, arrays)
+            columns = zip(arrays.column_names, arrays.columns, strict=True)
+            plain = {name: np.array(column.to_pylist(), dtype=object) for name, column in columns}
+            return self.native.query("onesided_data", spelt(plain))
         import pyarrow as pa  # noqa: PLC0415 - the caller's table came by it
 
         table = pa.table(arrays) if isinstance(arrays, dict) else arrays

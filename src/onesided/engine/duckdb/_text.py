@@ -67,6 +67,13 @@ def spelt(columns: Mapping[str, NDArray[Any]]) -> str:
     return f"SELECT {', '.join(casts)} FROM (SELECT {', '.join(lists)})"  # noqa: S608 - literals
 
 
+def finds_python(native: Any) -> bool:
+    """Whether tables of Python are found on the connection of a caller's relation."""
+    asked = "SELECT current_setting('python_enable_replacements')"
+    ((found,),) = native.query("onesided_data", asked).fetchall()
+    return bool(found)
+
+
 def handed_over(native: Any, table: Any) -> Any:
     """An Arrow table on the connection of a caller's relation, which must let Python's be found."""
     onesided_small = table  # noqa: F841 - DuckDB finds it by its name
