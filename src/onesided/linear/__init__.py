@@ -26,7 +26,6 @@ from onesided.linear._plane import (
     block_prefix,
     grid_blocks,
     row_prefix,
-    staggered,
     summed_area,
 )
 from onesided.linear._search import (
@@ -37,6 +36,7 @@ from onesided.linear._search import (
 )
 from onesided.linear._sensitivity import sensitivity, strategy_shifts
 from onesided.linear._solve import conjugate_gradients, least_squares, non_negative
+from onesided.linear._staggered import staggered
 from onesided.linear._workload import Ranges, all_ranges, marginals, sampled_ranges
 
 __all__ = [

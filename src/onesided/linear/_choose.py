@@ -15,13 +15,13 @@ from onesided.linear._plane import (
     block_prefix,
     grid_blocks,
     row_prefix,
-    staggered,
     summed_area,
 )
+from onesided.linear._staggered import staggered
 
 _BLOCK_LIMIT: Final = 1_024
 _STAGGERED_ON_A_LINE: Final = 1_024
-_STAGGERED_ON_A_PLANE: Final = 2**14
+_STAGGERED_ON_A_PLANE: Final = 2**18
 
 
 def candidates(grid: Grid) -> dict[str, Callable[[], Operator]]:

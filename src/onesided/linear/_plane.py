@@ -10,7 +10,7 @@ import numpy as np
 
 from onesided._numbers import whole
 from onesided.errors import ParameterError
-from onesided.linear._combine import Kron, Relabelled, Stack, kron
+from onesided.linear._combine import Kron, Relabelled, Stack
 from onesided.linear._grid import Grid
 from onesided.linear._line import Bins, Identity, Prefix
 from onesided.linear._operator import Array, Meets, Operator, ZeroOne
@@ -218,28 +218,6 @@ def block_prefix(n: int, width: int) -> Blocks:
     """
     bins = Bins(n, width)
     return Blocks(Prefix(bins.shape[0]), bins.label(np.arange(n)))
-
-
-def staggered(shape: Sequence[int] | int, *, cells: bool = True) -> Operator:
-    """Tiles of side 2, 4, 8, ..., laid so that no two levels share a border along an axis.
-
-    Cells next to each other are then apart at one level only, whatever the number of levels: the
-    shift of a step is (1, 1), and one more each way for ``cells``, the cells themselves.
-    Ours.
-
-    >>> from onesided.linear import staggered
-    >>> staggered(4).shape
-    (10, 4)
-    """
-    sides = Grid(shape).plane if not isinstance(shape, int) else (1, whole(shape, name="cells"))
-    parts: list[Operator] = [kron(*(Identity(side) for side in sides))] if cells else []
-    half = 1
-    while True:
-        tiles = [Bins(side, 2 * half, offset=half if side > 1 else 0) for side in sides]
-        parts.append(kron(*tiles))
-        if all(tile.shape[0] == 1 for tile in tiles):
-            return Stack(parts)
-        half *= 2
 
 
 def grid_blocks(shape: Sequence[int], width: int, coarse: str = "summed_area") -> Blocks:

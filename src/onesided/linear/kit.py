@@ -2,6 +2,7 @@
 
 from onesided.linear._error import cost, factors
 from onesided.linear._moves import Layout, listed_moves, notes_of, placed_moves
+from onesided.linear._near_factors import draws_for, holds_cells, sampled_factors, understated
 from onesided.linear._solve import check_spans
 from onesided.linear._sweeps import Cells, Listed, Sweep, Window
 from onesided.linear._tree import FloatArray, consistent, tree_sums
@@ -20,12 +21,16 @@ __all__ = [
     "check_spans",
     "consistent",
     "cost",
+    "draws_for",
     "factors",
+    "holds_cells",
     "level_weights",
     "listed_moves",
     "non_negative_tree",
     "notes_of",
     "placed_moves",
+    "sampled_factors",
     "thinned",
     "tree_sums",
+    "understated",
 ]

@@ -30,7 +30,17 @@ from onesided.linear import (
     non_negative,
     strategy_shifts,
 )
-from onesided.linear.kit import Layout, check_spans, cost, factors, notes_of, thinned
+from onesided.linear.kit import (
+    Layout,
+    check_spans,
+    cost,
+    draws_for,
+    factors,
+    holds_cells,
+    notes_of,
+    sampled_factors,
+    thinned,
+)
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._rates import rates_over
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
@@ -205,11 +215,22 @@ class Linear:
         """The variance of each answer, known before anything is drawn.
 
         None where that takes more than seconds; :func:`onesided.linear.error_factors` times the
-        noise's variance gives it for some of the queries.
+        noise's variance gives it for some of the queries. For many queries by staggered tiles it
+        is estimated from :attr:`draws` draws of made-up noise.
         """
-        if cost(self.strategy, self.workload) > _QUICK:
+        if self.draws:
+            found = sampled_factors(self.strategy, self.workload)
+        elif cost(self.strategy, self.workload) > _QUICK:
             return None
-        return factors(self.strategy, self.workload) * self.distribution.variance()
+        else:
+            found = factors(self.strategy, self.workload)
+        return found * self.distribution.variance()
+
+    @property
+    def draws(self) -> int:
+        """From how many draws :attr:`variance` is estimated; 0 where it is worked out."""
+        easy = cost(self.strategy, self.workload) <= _QUICK
+        return 0 if easy or not holds_cells(self.strategy) else draws_for(self.strategy.shape[1])
 
 
 def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> Operator:

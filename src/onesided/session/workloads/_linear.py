@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from onesided._numbers import Infinite, Number, exact, positive
 from onesided.errors import ParameterError
 from onesided.linear import Dense, Grid, Identity, Kron, Operator
-from onesided.linear.kit import notes_of
-from onesided.mechanism import Interval
+from onesided.linear.kit import notes_of, understated
+from onesided.mechanism import Interval, LinearAnswers
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE, shared, tail_bound
 from onesided.noise import IntArray
@@ -30,6 +30,8 @@ from onesided.session.workloads._cells import moves_of_places
 from onesided.session.workloads._strategies import Choice, choose
 
 Floats = NDArray[np.float64]
+# The part of what a bound may miss that goes to a variance estimated from draws.
+_UNSURE: Final = 20
 Strategy = str | Operator | ArrayLike | None
 Columns = Mapping[str, list[Any]]
 
@@ -277,8 +279,8 @@ def _result_maker(
 
     def result(answer: Answer, entry: int | None) -> LinearRelease:
         noisy = np.asarray(answer["noisy"], dtype=np.int64)
-        lower, upper, certain = _bounds(mechanism, noisy, share)
         answers = mechanism.estimate(noisy)
+        lower, upper, certain = _bounds(mechanism, answers, share)
         return LinearRelease(
             queries=queries,
             estimate=answers.estimate,
@@ -303,17 +305,22 @@ def _result_maker(
     return result
 
 
-def _bounds(mechanism: Mechanism, noisy: IntArray, share: Fraction) -> tuple[Floats, Floats, bool]:
+def _bounds(
+    mechanism: Mechanism, answers: LinearAnswers, share: Fraction
+) -> tuple[Floats, Floats, bool]:
     """Lower and upper bounds per query, and whether a side without noise is certain."""
-    plain = Mechanism(
-        mechanism.strategy, mechanism.workload, mechanism.upper_rate, mechanism.lower_rate
-    )
-    found, law = plain.estimate(noisy), mechanism.distribution
-    if found.variance is None:
-        unknown = np.full(found.estimate.size, np.inf)
+    if answers.variance is None:
+        unknown = np.full(answers.estimate.size, np.inf)
         return -unknown, unknown, False
+    noisy, law, found = answers.noisy, mechanism.distribution, answers
+    if mechanism.non_negative:
+        ways, asked = mechanism.strategy, mechanism.workload
+        found = Mechanism(ways, asked, mechanism.upper_rate, mechanism.lower_rate).estimate(noisy)
     spread = law.variance()
-    factors = found.variance / spread if spread else np.zeros(found.estimate.size)
+    factors = answers.variance / spread if spread else np.zeros(found.estimate.size)
+    if mechanism.draws:  # estimated: it may be too small, at a part of the chance to miss
+        missed = (1 - share) / _UNSURE
+        share, factors = share + missed, factors * understated(mechanism.draws, float(missed))
     certain = _one_sided(mechanism.strategy, mechanism.workload)
     rates = (mechanism.upper_rate, mechanism.lower_rate)
     sides = sum(not (certain and isinstance(rate, Infinite)) for rate in rates)

@@ -25,7 +25,7 @@ from onesided.linear import (
     sensitivity,
     strategy_shifts,
 )
-from onesided.linear.kit import thinned
+from onesided.linear.kit import holds_cells, thinned
 from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
@@ -35,13 +35,17 @@ _PROBED: Final = 256
 _SMALL: Final = 256
 _SHOWN: Final = 6
 _MOST_BY_LENGTH: Final = 1_024
+_FEW: Final = 32
+_FEWEST: Final = 4
+_FEW_CELLS: Final = 2**14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """A strategy with the least noise for it, and how well it and the others would answer.
 
-    error: the root of the mean squared error of the queries (of 256 of them if there are more).
+    error: the root of the mean squared error of the queries (of 256 of them if there are more, of
+    4 to 32 for strategies without a closed form).
     """
 
     name: str
@@ -67,7 +71,8 @@ def choose(
 ) -> Choice:
     """The strategy that was given or named, or else the one of least predicted error.
 
-    Above 256 cells strategies without a closed form, such as "staggered", must be named.
+    Above 256 cells those without a closed form, such as "staggered", are compared with the best of
+    the others by a few of the queries, the same ones for both.
 
     Only public facts enter. Errors: ParameterError for an unknown name or where nothing fits.
     """
@@ -84,14 +89,17 @@ def choose(
             )
         return _sized(given, makers[given](), moves, workload, epsilon)
     found: list[Choice] = []
+    slow: dict[str, Operator] = {}
     for name, make in makers.items():
         try:
             strategy = make()
-            # Others are too slow to predict, and their answers' variances to work out.
             if strategy.solvable or moves.cells <= _SMALL:
                 found.append(_sized(name, strategy, moves, workload, epsilon))
+            elif holds_cells(strategy):
+                slow[name] = strategy
         except OnesidedError:  # cannot be worked out at this size: another will do
             continue
+    found.extend(_compared(slow, found, moves, workload, epsilon))
     if not found:
         raise ParameterError(
             "No standard strategy can be worked out for this many cells and this policy.",
@@ -99,6 +107,34 @@ def choose(
         )
     found.sort(key=lambda one: one.error)
     return _told(found)
+
+
+def _compared(
+    slow: Mapping[str, Operator],
+    found: Sequence[Choice],
+    moves: Moves,
+    workload: Operator,
+    epsilon: Fraction,
+) -> list[Choice]:
+    """Those that are slow to predict: by few queries, as a multiple of the best of the others."""
+    few = thinned(workload, _probes(moves.cells))
+    best = min(found, key=lambda one: one.error, default=None)
+    made: list[Choice] = []
+    for name, strategy in slow.items():
+        try:
+            own = _sized(name, strategy, moves, few, epsilon)
+            if best is not None and best.error and few is not workload:
+                beside = _sized(best.name, best.strategy, moves, few, epsilon).error
+                own = replace(own, error=own.error * best.error / beside)
+            made.append(replace(own, workload=workload))
+        except OnesidedError:
+            continue
+    return made
+
+
+def _probes(cells: int) -> int:
+    """How many queries a strategy without a closed form is judged by."""
+    return max(_FEWEST, min(_FEW, _FEW * _FEW_CELLS // cells))
 
 
 def error_by_length(choice: Choice) -> tuple[tuple[int, float], ...]:
@@ -155,8 +191,9 @@ def _sized(
     spread = TwoSidedGeometric(upper, lower).variance()
     error = 0.0
     if not (isinstance(upper, Infinite) and isinstance(lower, Infinite)):
+        probes = _PROBED if strategy.solvable or moves.cells <= _SMALL else _probes(moves.cells)
         error = math.sqrt(
-            float(np.mean(error_factors(strategy, thinned(workload, _PROBED)))) * spread
+            float(np.mean(error_factors(strategy, thinned(workload, probes)))) * spread
         )
     return Choice(
         name=name,
