@@ -1,7 +1,7 @@
 """What a family of policies tells of itself: its file, its options, an example.
 
-A family is one file; one line in :mod:`onesided.policy._registry` makes policy files, the command
-line, the gallery and the tests of all families know it.
+A family is one file of this folder; its ``FAMILY`` is found by :mod:`onesided.policy._registry`,
+which policy files, the command line, the gallery and the tests of all families read.
 """
 
 from __future__ import annotations
