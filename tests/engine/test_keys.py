@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -72,3 +73,21 @@ def test_moments_finer_than_keys_can_be_are_refused():
         public_keys(fine, ("k",))
     coarse = pl.Series("k", [1000, 2000]).cast(pl.Datetime("ns"))
     assert public_keys(coarse, ("k",)).size == 2
+
+
+@pytest.mark.parametrize("found", [True, False])
+@pytest.mark.parametrize("text", [True, False])
+def test_many_keys_reach_a_connection_that_finds_no_tables_of_pythons(found, text):
+    connection = duckdb.connect(config={"python_enable_replacements": found})
+    connection.execute(
+        "CREATE TABLE visits AS SELECT i % 7 AS person, i AS place FROM range(9) t(i)"
+    )
+    if text:
+        connection.execute("ALTER TABLE visits ALTER place TYPE VARCHAR")
+    keys = pl.Series("place", range(3000))
+    session = od.Session(
+        connection.table("visits"), unit="person", policy=od.policy.bounded(), budget=10**4
+    )
+    given = keys.cast(pl.String) if text else keys
+    told = session.count(by="place", keys=given, max_groups=3, epsilon=1000, on_excess="error")
+    assert told.estimate.tolist() == [1] * 9 + [0] * 2991

@@ -28,6 +28,7 @@ KeyTypes: TypeAlias = Mapping[str, nw.dtypes.DType]
 KIND: Final = "onesided_kind"
 LENGTH: Final = "onesided_length"
 ORDER: Final = "onesided_order"
+_RANK: Final = "onesided_rank"
 
 
 class Engine(ABC):
@@ -114,6 +115,19 @@ class Engine(ABC):
     @abstractmethod
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
         """Add whole numbers of 64 bits, the same wherever the values of ``names`` are."""
+
+    def leading(self, rows: Lazy, unit: str, order: Sequence[str], *, most: int) -> Lazy:
+        """The first ``most`` rows of each unit, in the order of columns in which no two tie."""
+        one = rows.with_columns(nw.lit(1).alias(_RANK))
+        ranked = one.with_columns(nw.col(_RANK).cum_sum().over(unit, order_by=order).alias(_RANK))
+        return ranked.filter(nw.col(_RANK) <= most).drop(_RANK)
+
+    def packed_counts(
+        self, rows: Lazy, unit: str, code: str, *, bits: int, most: int
+    ) -> tuple[IntArray, IntArray] | None:
+        """Units' first groups by number, counted a faster way; None where there is none."""
+        del rows, unit, code, bits, most
+        return None
 
     @abstractmethod
     def sampler(self, subject: Subject, samples: Samples) -> Draw:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Types in which values that differ count as equal, or that no other engine has.
 _REFUSED: Final = ("bit", "interval", "time with time zone", "variant", "geometry", "union")
+# So many public values are written into a query; more are handed over as they are.
+_SPELT: Final = 1_000
 # A connection of ours reads no file and finds no variable: tables are handed to it.
 _CLOSED: Final = {"enable_external_access": "false", "python_enable_replacements": "false"}
 
@@ -113,7 +115,23 @@ class DuckDBEngine(Engine):
 
     def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
         del like  # the join casts both sides
-        return nw.from_native(self.relation(_held(columns)))  # type: ignore[no-any-return]
+        return nw.from_native(self._public(columns))  # type: ignore[no-any-return]
+
+    def _public(self, columns: Mapping[str, Column]) -> Any:
+        """Public columns as a relation: spelt out, or handed over where they are many.
+
+        A caller's connection may not let Python's tables be found, or hold one of that name.
+        """
+        size = len(next(iter(columns.values())))
+        if self._connection is not None:
+            return self.relation(_held(columns))
+        if size > _SPELT:
+            with contextlib.suppress(Exception):  # what cannot be handed over is spelt out
+                made = handed_over(self.native, _held(columns))
+                if list(made.columns) == list(columns):
+                    return made
+        arrays = {name: _array(column) for name, column in columns.items()}
+        return self.native.query("onesided_data", spelt(arrays))
 
     def relation(self, arrays: Any) -> Any:
         """Public arrays, or an Arrow table, as a relation on the same connection."""
@@ -156,7 +174,7 @@ class DuckDBEngine(Engine):
             f"CAST(g.{quoted(name)} AS {kind}) = CAST(k.{quoted(name)} AS {kind})"
             for name, kind in kinds.items()
         )
-        joined = grouped.set_alias("g").join(self.relation(_held(keys)).set_alias("k"), same)
+        joined = grouped.set_alias("g").join(self._public(keys).set_alias("k"), same)
         found = joined.project(f"k.{ORDER}, g.{LENGTH}").fetchnumpy()
         return found[ORDER], found[LENGTH]
 
@@ -178,6 +196,17 @@ class DuckDBEngine(Engine):
         mixed = f"hash(hash({', '.join(map(quoted, names))}))"
         text = f"SELECT *, {mixed} AS {hashed} FROM onesided_rows"  # noqa: S608 - quoted names
         native: Any = nw.to_native(frame)
+        return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
+
+    def leading(self, rows: Lazy, unit: str, order: Sequence[str], *, most: int) -> Lazy:
+        native: Any = nw.to_native(rows)
+        columns, own = ", ".join(map(quoted, native.columns)), quoted(unit)
+        places = ", ".join((own, *map(quoted, order)))
+        before = f"lag({own}, {int(most)}) OVER (ORDER BY {places})"
+        text = (
+            f"SELECT {columns} FROM (SELECT *, {before} AS onesided_before FROM onesided_rows) "  # noqa: S608 - quoted
+            f"WHERE onesided_before IS DISTINCT FROM {own}"
+        )
         return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:

@@ -75,7 +75,7 @@ def finds_python(native: Any) -> bool:
 
 
 def handed_over(native: Any, table: Any) -> Any:
-    """An Arrow table on the connection of a caller's relation, which must let Python's be found."""
+    """Arrow, or arrays by name, on a caller's connection, which must let Python's be found."""
     onesided_small = table  # noqa: F841 - DuckDB finds it by its name
     return native.query("onesided_data", "SELECT * FROM onesided_small").select("*")
 

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from onesided.engine._protocol import Column, Engine, Lazy
 from onesided.engine._sampling import Draw, Samples, sampler
+from onesided.engine.polars._packed import packed_counts
 from onesided.engine.polars._plan import refuse_unrepeatable
 from onesided.engine.polars._rows import PolarsRows
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
+    from onesided.noise import IntArray
 
 
 class PolarsEngine(Engine):
@@ -78,6 +80,18 @@ class PolarsEngine(Engine):
 
         native = nw.to_native(frame).with_columns(pl.struct(*names).hash(0).alias(hashed))
         return nw.from_native(native)  # type: ignore[no-any-return]
+
+    def leading(self, rows: Lazy, unit: str, order: Sequence[str], *, most: int) -> Lazy:
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        native = nw.to_native(rows).sort(unit, *order)
+        before = pl.col(unit).shift(most)
+        return nw.from_native(native.filter(pl.col(unit).ne_missing(before)))  # type: ignore[no-any-return]
+
+    def packed_counts(
+        self, rows: Lazy, unit: str, code: str, *, bits: int, most: int
+    ) -> tuple[IntArray, IntArray]:
+        return packed_counts(nw.to_native(rows), unit, code, bits=bits, most=most)
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         return sampler(PolarsRows(subject, callers=self.types, lazy=self.lazy), samples)
