@@ -7,36 +7,52 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
+
+
+def python_columns(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+    """A table's columns as Python values.
+
+    >>> import polars as pl
+    >>> python_columns(nw.from_native(pl.DataFrame({"place": ["gym", "bar"]})))
+    {'place': ['gym', 'bar']}
+    """
+    names = frame.collect_schema().names()
+    if frame.implementation.is_duckdb():
+        rows = nw.to_native(frame).fetchall()
+        return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return {name: eager[name].to_list() for name in names}
+
+
+def with_column(frame: nw.DataFrame[Any], name: str, values: NDArray[Any]) -> nw.DataFrame[Any]:
+    """A table in memory with one more column.
+
+    >>> import polars as pl
+    >>> rows = nw.from_native(pl.DataFrame({"place": ["gym"]}), eager_only=True)
+    >>> with_column(rows, "lower", np.array([3])).columns
+    ['place', 'lower']
+    """
+    return frame.with_columns(nw.new_series(name, values, backend=frame.implementation))
 
 
 def literal_frame(
-    native: Any, columns: Mapping[str, Sequence[Any]], engine: Any
+    native: Any, columns: Mapping[str, Sequence[Any]]
 ) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     """The columns as a table of the engine that holds ``native``; not for Spark.
 
     >>> import polars as pl
     >>> rows = pl.DataFrame({"a": [1]})
-    >>> literal_frame(rows, {"place": ["gym"]}, nw.Implementation.POLARS).to_native().columns
+    >>> literal_frame(rows, {"place": ["gym"]}).to_native().columns
     ['place']
     """
+    engine = nw.from_native(native).implementation
     if engine.is_duckdb():
         return nw.from_native(_duckdb_table(native, columns))  # type: ignore[no-any-return]
     made = nw.from_dict(dict(columns), backend=engine)
     if engine.is_pandas_like():
         return nw.from_native(_as_arrow(nw.to_native(made), native))  # type: ignore[no-any-return]
     return made
-
-
-def whole_numbers(values: Sequence[Any], dtype: nw.dtypes.DType) -> Sequence[Any]:
-    """Values of a column of type ``dtype``, such that no engine loses digits of whole numbers.
-
-    Left to themselves some take a float for 1 beside 2^63, and keys that differ become equal.
-    """
-    if isinstance(dtype, nw.UInt64):
-        return np.array(values, dtype=np.uint64)  # type: ignore[return-value]
-    if isinstance(dtype, nw.Int128 | nw.UInt128):
-        return [str(value) for value in values]
-    return values
 
 
 def _as_arrow(small: Any, like: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from onesided.engine.kit import literal_frame
+from onesided.engine.kit import literal_frame, python_columns
 from onesided.errors import DataError, ParameterError, UnknownColumnError
 from onesided.monitor._rules import Rules
 from onesided.store import plain_text
@@ -118,12 +118,7 @@ def _columns(data: object, columns: Columns) -> dict[str, Any]:
             hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, or a dict of columns.",
         )
     wanted = _wanted(frame.collect_schema().names(), columns)
-    picked = frame.select(*wanted)
-    if picked.implementation.is_duckdb():
-        rows = nw.to_native(picked).fetchall()
-        return {name: [row[i] for row in rows] for i, name in enumerate(wanted)}
-    eager = picked.collect() if isinstance(picked, nw.LazyFrame) else picked
-    return {name: eager[name].to_list() for name in wanted}
+    return python_columns(frame.select(*wanted))
 
 
 def frames_like(data: object) -> Callable[[Mapping[str, Any]], Any] | None:
@@ -131,7 +126,7 @@ def frames_like(data: object) -> Callable[[Mapping[str, Any]], Any] | None:
     frame: Any = nw.from_native(data, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return None
-    return lambda columns: nw.to_native(literal_frame(data, columns, frame.implementation))
+    return lambda columns: nw.to_native(literal_frame(data, columns))
 
 
 def _listed(column: object) -> Any:

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine.kit import LOWER, Column
+from onesided.engine.kit import LOWER, Column, with_column
 from onesided.noise import IntArray
 
 Found = Mapping[str, Column]
@@ -24,8 +24,8 @@ def taken(column: Column, places: IntArray) -> Column:
 
 def published(found: Any, names: Sequence[str], told: IntArray) -> Found:
     """The keys whose noisy count is told, with it: largest first, then by key."""
-    lower = nw.new_series(LOWER, told, backend=found.implementation)
-    return ordered(found.select(*names).with_columns(lower).filter(nw.col(LOWER) > 0), names)
+    kept = with_column(found.select(*names), LOWER, told).filter(nw.col(LOWER) > 0)
+    return ordered(kept, names)
 
 
 def ordered(kept: nw.DataFrame[Any], names: Sequence[str]) -> Found:
