@@ -172,6 +172,10 @@ def questions(rng, policy):
     yield s.Mean("v", bounds=bounds, **by)
     yield s.Mean("v", bounds=bounds, **alone)
     yield s.Variance("v", bounds=bounds, **alone)
+    rows = {"bounds": bounds, "of": "rows", "max_rows": rng.randint(1, 3)}
+    yield s.Mean("v", **rows, missing=rng.choice(("drop", "refuse")), **alone)
+    yield s.Mean("v", **rows, **by)
+    yield s.Variance("v", **rows, **alone)
     if "keep" not in policy.excess_modes:  # presence hides groups that are counted: here values
         yield s.Histogram("v", bins=[-2, 0, 2, 6], missing="drop", epsilon=1, where=where)
         yield s.Quantile("v", "1/2", candidates=[-2, 0, 1, 5], method="cumulative", **alone)

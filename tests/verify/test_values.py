@@ -252,6 +252,12 @@ CASES = (
     ("presence", Mean("value", bounds=(1, 2), epsilon=6), (1, 2)),
     ("presence two", Mean("value", bounds=(0, 9), epsilon=6), (0, 9)),
     ("both", Mean("value", bounds=(0, 5), epsilon=6), (1, 5)),
+    # Rows that are kept change with those that go, and their number with them.
+    ("presence", Mean("value", bounds=(0, 5), of="rows", max_rows=1, epsilon=6), (0, 5)),
+    ("presence two", Mean("value", bounds=(1, 5), of="rows", max_rows=2, epsilon=6), (1, 5)),
+    ("both", Variance("value", bounds=(-2, 2), of="rows", max_rows=2, epsilon=6), (-2, 2)),
+    ("bounded", Mean("value", bounds=(-1, 3), of="rows", max_rows=2, epsilon=6), (-1, 3)),
+    ("unbounded", Mean("value", bounds=(2, 3), of="rows", max_rows=2, epsilon=6), (2, 3)),
 )
 
 
@@ -354,6 +360,17 @@ def test_presence_in_more_places_than_are_counted(excess):
         made = question("value", bounds=(-2, 1), missing="drop", epsilon=6, **groups)
         asked = Asked(made, POLICIES["presence"])
         assert worst(asked, "presence", POOL, groups=BY_PLACE)
+
+
+def test_rows_priced_as_one_value_of_a_unit_would_be_seen(monkeypatch):
+    whole = Mean._parts
+    monkeypatch.setattr(Mean, "_parts", lambda *given: whole(*given[:-1], 1))
+    for name in ("bounded", "unbounded", "presence two"):
+        asked = Asked(
+            Mean("value", bounds=(1, 3), of="rows", max_rows=2, epsilon=6), POLICIES[name]
+        )
+        with pytest.raises(AssertionError):
+            worst(asked, name, records((1, 3)), groups=ALL)
 
 
 def test_a_charge_for_falls_alone_would_be_seen():

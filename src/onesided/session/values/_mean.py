@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up
+from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up, whole
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval, Sums
 from onesided.mechanism.kit import shared
@@ -24,6 +24,9 @@ from onesided.session.values._moments import Moments, moments
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum import Valued
 from onesided.session.values._value import Value
+
+Of = Literal["units", "rows"]
+_MOST_ROWS: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,9 @@ class Mean(Valued):
     up as whole numbers of steps and divided by how many they are, rounded down. So everybody
     counts once, whoever has many rows no more than others; where each row is a unit it is the
     mean of rows.
+    With ``of="rows"`` it is the mean of rows, of which a unit has ``max_rows`` in a group at most.
+    A hash of the unit and the row decides which, so that no row is likelier than another. A move
+    may change all of them, and how many they are: noise grows with ``max_rows``.
     A noisy sum about a public centre over a noisy count. A group without units has no mean: what
     is told of it is noise within the bounds.
     Direction: dropping a row may lower or raise somebody's mean (drop the 1 of 5 and 1), so that
@@ -88,13 +94,17 @@ class Mean(Valued):
     True
     """
 
-    squared = False
+    of: Of = field(default="units", kw_only=True)
+    max_rows: int | None = field(default=None, kw_only=True)
+
+    squared: ClassVar[bool] = False
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Estimates]:
         """Check and price the question. Looks at no row."""
         groups, value = self.groups(context), self.value(context)
-        parts = self._parts(context, groups, value)
-        plan = _plan(context, groups, value, parts)
+        most = self._most_rows(context)
+        parts = self._parts(context, groups, value, most or 1)
+        plan = _plan(context, groups, value, parts, most)
         self.share(groups)
         name = "variance" if parts.squares else "mean"
 
@@ -103,7 +113,7 @@ class Mean(Valued):
 
         return PreparedQuery(
             label=f"{name} of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
-            detail={**groups.detail, **value.detail},
+            detail={**groups.detail, **value.detail, **({"max_rows": most} if most else {})},
             plan=plan,
             read=lambda: moments(
                 context,
@@ -112,18 +122,50 @@ class Mean(Valued):
                 centre=parts.centre,
                 squares=parts.squares is not None,
                 own_mean=True,
+                max_rows=most,
             ),
             draw=parts.release,
             result=result,
         )
 
-    def _parts(self, context: QueryContext, groups: Groups, value: Value) -> Parts:
-        """The parts of least noise: about the middle of the bounds, or about 0."""
+    def _most_rows(self, context: QueryContext) -> int | None:
+        """How many rows of a unit count at most; None for its own mean. Errors: ParameterError."""
+        if self.of not in get_args(Of):
+            raise ParameterError(
+                f"of={self.of!r} is unknown.",
+                hint='Use "units" for the mean of units\' own means, or "rows".',
+                value=self.of,
+            )
+        if self.of == "rows" and context.unit is not None:
+            if self.max_rows is None:
+                raise ParameterError(
+                    f"How many rows of one {context.unit!r} may count?",
+                    hint='Pass max_rows=, or leave of="rows" out for each unit\'s own mean.',
+                )
+            return whole(self.max_rows, name="max_rows", least=1, most=_MOST_ROWS)
+        if self.max_rows is not None:
+            raise ParameterError(
+                f"max_rows={self.max_rows!r} has no meaning here: each unit has one value.",
+                hint='Pass of="rows" as well, in a session with unit=, or leave it out.',
+                value=self.max_rows,
+            )
+        return None
+
+    def _parts(self, context: QueryContext, groups: Groups, value: Value, most: int) -> Parts:
+        """The parts of least noise: about the middle of the bounds, or about 0.
+
+        most: values of one unit in a group; they add up to no more than so often the farthest.
+        """
         epsilon, optional = positive(self.epsilon, name="epsilon"), self.optional(groups)
 
         def moved(low: int, high: int, *, monotone: bool) -> dict[Edge, tuple[Shift, ...]]:
             shifts = value_shifts(
-                context.policy, groups, low=low, high=high, optional=optional, monotone=monotone
+                context.policy,
+                groups,
+                low=min(low, most * low),
+                high=max(high, most * high),
+                optional=optional,
+                monotone=monotone,
             )
             return dict(shifts)
 
@@ -139,9 +181,9 @@ class Mean(Valued):
 
         def about(centre: int) -> Parts:
             low, high = value.low - centre, value.high - centre
-            most = max(low * low, high * high)
+            far = max(low * low, high * high)
             least = 0 if low <= 0 <= high else min(low * low, high * high)
-            squares = part(least, _roomy(most)) if self.squared else None
+            squares = part(least, _roomy(far)) if self.squared else None
             return Parts(centre, count, part(low, high), squares)
 
         tried = [about(centre) for centre in ((value.low + value.high) // 2, 0)]
@@ -197,7 +239,7 @@ class Variance(Mean):
     True
     """
 
-    squared = True
+    squared: ClassVar[bool] = True
 
 
 def _still(shifts: dict[Edge, tuple[Shift, ...]]) -> bool:
@@ -216,13 +258,17 @@ def _roomy(square: int) -> int:
     return square
 
 
-def _plan(context: QueryContext, groups: Groups, value: Value, parts: Parts) -> Plan:
+def _plan(
+    context: QueryContext, groups: Groups, value: Value, parts: Parts, most: int | None
+) -> Plan:
     """Charge each edge the sum of what the parts lose along it."""
     losses = [priced(context, part.mechanism, part.shifts).charge for part in parts.all.values()]
     charge: dict[str, Loss] = {
         edge: sum((loss[edge] for loss in losses), Fraction(0)) for edge in losses[0]
     }
-    own = "" if context.unit is None else f" Each {context.unit!r} counts once, with its own mean."
+    each = f" Each {context.unit!r} counts once, with its own mean."
+    some = f" Each {context.unit!r} counts with at most {most} of its rows in a group, by a hash."
+    own = "" if context.unit is None else each if most is None else some
     about = f"{groups.sentence} {value.sentence}{own}"
     scope = "the values as rounded and clipped"
     return Plan(

@@ -18,6 +18,9 @@ from onesided.session._groups import Groups
 from onesided.session.values._value import VALUE, Value, require_room
 
 _SQUARE: Final = "onesided_square"
+_COPY: Final = "onesided_copy"
+_HASHED: Final = "onesided_row_hash"
+_RANK: Final = "onesided_row_rank"
 _NAMES: Final = (LENGTH, VALUE, _SQUARE)
 
 
@@ -41,11 +44,13 @@ def moments(
     centre: int = 0,
     squares: bool = False,
     own_mean: bool = False,
+    max_rows: int | None = None,
 ) -> Moments:
     """The moments in steps, in the order of the keys. Secret.
 
     A unit's value in a group is the sum over its rows there, clipped to the bounds once more; with
-    ``own_mean`` their mean, rounded down to whole steps.
+    ``own_mean`` their mean, rounded down to whole steps. With ``max_rows`` each row is a value of
+    its own, of which a unit has so many in a group at most, and all of them are counted.
     Errors: DataError for rows of nobody, rows without a value, or sums past 2^62;
     ContributionError if ``on_excess="error"``.
     """
@@ -54,8 +59,14 @@ def moments(
     require_room(context.table.height(), furthest * furthest if squares else furthest)
     rows = _checked_rows(context, groups, value)
     with _adding(value):
-        parts = _per_unit(rows, context, groups, value, own_mean=own_mean)
-        return _added(parts, context, groups, centre, squares=squares)
+        if max_rows is None or context.unit is None:
+            values = _per_unit(rows, context, groups, value, own_mean=own_mean)
+            parts = _powers(values, centre, squares=squares)
+        else:
+            kept = _first_rows(rows, context, groups, value, most=max_rows)
+            units = _powers(kept, centre, squares=squares).group_by(*_kept(context, groups))
+            parts = units.agg(*(nw.col(name).sum() for name in _NAMES))
+        return _added(parts, context, groups)
 
 
 def own_means(context: QueryContext, groups: Groups, value: Value) -> list[tuple[IntArray, ...]]:
@@ -120,14 +131,37 @@ def _paired(parts: Lazy, context: QueryContext, groups: Groups) -> Lazy:
     return pairs
 
 
-def _added(
-    parts: Lazy, context: QueryContext, groups: Groups, centre: int, *, squares: bool
-) -> Moments:
-    """The moments of what each unit adds, in the order of the keys."""
+def _powers(values: Lazy, centre: int, *, squares: bool) -> Lazy:
+    """Each value's 0th, 1st and 2nd power about ``centre``."""
     moved = nw.col(VALUE) - centre
     again = moved * moved if squares else moved
-    parts = parts.with_columns(moved.alias(VALUE), again.alias(_SQUARE))
-    adds = (nw.len().alias(LENGTH), nw.col(VALUE).sum(), nw.col(_SQUARE).sum())
+    one = nw.lit(1).alias(LENGTH)
+    return values.with_columns(moved.alias(VALUE), again.alias(_SQUARE), one)
+
+
+def _first_rows(
+    rows: Lazy, context: QueryContext, groups: Groups, value: Value, *, most: int
+) -> Lazy:
+    """At most ``most`` rows of each unit in each group, by a hash of the unit and the row.
+
+    A row is its value, and which of the unit's rows of that value in the group it is: so rows
+    are alike but for their hash, and dropping d of them takes at most d from those kept and lets at
+    most d others in. Rows of equal hash come in the order of their values.
+    """
+    unit = _kept(context, groups)
+    steps = rows.with_columns(_within(value.low, value.high), nw.lit(1).alias(_COPY))
+    numbered = steps.with_columns(nw.col(_COPY).cum_sum().over(*unit, VALUE, order_by=[VALUE]))
+    names = [unit[0], VALUE, _COPY]
+    hashed = context.table.engine.with_hash(numbered, names, _HASHED)
+    ranked = hashed.with_columns(nw.lit(1).alias(_RANK)).with_columns(
+        nw.col(_RANK).cum_sum().over(*unit, order_by=[_HASHED, VALUE, _COPY])
+    )
+    return ranked.filter(nw.col(_RANK) <= most).select(*unit, VALUE)
+
+
+def _added(parts: Lazy, context: QueryContext, groups: Groups) -> Moments:
+    """The moments of what each unit adds, in the order of the keys."""
+    adds = [nw.col(name).sum() for name in _NAMES]
     if not groups.by:
         found = context.table.fetch(parts.select(*adds), _NAMES)
         return Moments(*(np.array([whole_of(part)], dtype=np.int64) for part in found[0]))

@@ -132,7 +132,7 @@ def candidates_of(
         raise ParameterError(
             f"Which candidates for values of {column!r}? Give bounds= and step=, or candidates=, "
             "and not both.",
-            hint="They come from public knowledge: bounds=(0, 110), or candidates=[20, 40, 60]; "
+            hint="Pass bounds=(0, 110), or candidates=[20, 40, 60], from public knowledge; "
             "or declare bounds and a step in a schema.",
             column=column,
         )

@@ -33,6 +33,7 @@ def cases() -> Iterator[Line]:
     yield from _sums_by_place()
     yield from _sums_in_stairs()
     yield from _squares()
+    yield from _rows()
     yield from _cumulative()
     yield from _broken()
     yield from _broken_stairs()
@@ -93,6 +94,60 @@ def _squares() -> Iterator[Line]:
             loose=_SPREAD,
             tail=1e-11,
         )
+
+
+def _rows() -> Iterator[Line]:
+    """How many rows there are and their sum, up to two of each unit, as in a mean of rows."""
+    for policy in (policies.bounded(), policies.addition_only(), policies.presence(max_groups=1)):
+        for low, high in ((0, 2), (1, 3), (-1, 2)):
+            yield _rows_of(policy, low, high, most=2)
+    yield _rows_of(policies.bounded(), 1, 3, most=1, flaw="each row priced as all of a unit's")
+
+
+def _rows_of(policy: Policy, low: int, high: int, *, most: int, flaw: str = "") -> Line:
+    groups, half = _groups(policy, by=False, most=1), Fraction(_EPSILON, 2)
+    counted, summed = (
+        value_shifts(
+            policy, groups, low=min(ends), high=max(ends), optional=False, monotone=monotone
+        )
+        for ends, monotone in (((1, most), True), ((low, high, most * low, most * high), False))
+    )
+    parts = tuple(Sums.for_shifts(shifts, epsilon=half) for shifts in (counted, summed))
+    claims = {
+        edge: sum(
+            (max(part.loss(one) for one in shifts[edge]) for part, shifts in paid),
+            start=Fraction(0),
+        )
+        for paid in [tuple(zip(parts, (counted, summed), strict=True))]
+        for edge in counted
+    }
+    return Line(
+        f"Rows of {low} .. {high} and their number",
+        policy,
+        _Rows(*parts),
+        claims,
+        epsilon=_EPSILON,
+        universe=Universe(units=1, values=_records(policy, low, high, optional=False, most=2)),
+        loose="" if flaw else _SPREAD,
+        flaw=flaw,
+        seen="in means of rows of people who have several" if flaw else "",
+        spends=False,
+        tail=1e-9 if flaw else 1e-12,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """How many rows there are, and their sum, both with noise."""
+
+    count: Sums
+    total: Sums
+
+    def __call__(self, data: Data, noise: Noise) -> tuple[int, int]:
+        rows = [int(held[1:]) for record in data for held in _held(record)]
+        answers = (self.count, [len(rows)]), (self.total, [sum(rows)])
+        count, total = (int(part.release(of, noise=noise)[0]) for part, of in answers)
+        return count, total
 
 
 def _cumulative() -> Iterator[Line]:
