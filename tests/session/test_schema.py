@@ -210,3 +210,17 @@ def test_an_account_protects_units_read_in_one_way(tmp_path):
     other = tmp_path / "typed.db"
     session(None, typed, unit="person", ledger=other).count(by="place", keys=["a"], epsilon=1)
     session(numbers, typed, ledger=other).count(by="place", epsilon=1)
+
+
+@pytest.mark.xdist_group("spark")
+def test_spark_reads_by_a_schema_too(spark):
+    rows = spark.createDataFrame(
+        ROWS.rows(), "person string, place string, age string, day string"
+    ).cache()
+    numbers = od.Schema(unit="person", columns=COLUMNS | {"person": od.column("integer")})
+    made = session(numbers, rows, policy=od.policy.sensitive("age > 110"))
+    ask = {"by": "place", "epsilon": SURE, "max_groups": 2}
+    assert made.inspect(Count(**ask)).unreadable == {"age": 1, "day": 1}
+    late = made.count(where="day >= DATE '2020-01-01'", **ask)
+    assert [row.estimate for row in late.frame.orderBy("place").collect()] == [2, 1, 0]
+    assert [row.person for row in made.sample(epsilon=SURE).frame.collect()] == [1]
