@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from onesided.cli._city import write_city
+from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._publish import Publish, perform
 from onesided.cli._result import say
 from onesided.cli._terminal import Terminal
@@ -31,6 +32,9 @@ _SCHEMA = Schema(
 def demo(
     *,
     out: Annotated[Path, typer.Option(help="Folder to make for the results.")] = Path("demo-out"),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    config: Config = None,  # noqa: ARG001 - it fills the others
 ) -> None:
     """Generate a city with a week of visits, publish which places are safe, write a report.
 
@@ -41,7 +45,7 @@ def demo(
         raise OutputError(
             f"The output folder {str(out)!r} exists already.", hint="Choose a new name."
         )
-    console = Terminal()
+    console = Terminal(quiet=quiet or as_json)
     with scratch() as folder:
         visits, places = write_city(folder)
         schema = folder / "visits.schema.toml"
@@ -60,11 +64,12 @@ def demo(
                 where="EXTRACT(ISODOW FROM time) = 3",
                 ledger=str(folder / "ledger.db"),
                 title="Places with at most 5 infected visitors (made-up city)",
+                quiet=quiet,
             )
         )
         for path in (visits, places, schema, folder / "ledger.db"):
             shutil.move(path, out / path.name)
-    say(replace(result, ledger=f"ledger {out / 'ledger.db'}"), as_json=False, quiet=False)
+    say(replace(result, ledger=f"ledger {out / 'ledger.db'}"), as_json=as_json, quiet=quiet)
     console.print(
         f"Open {out / 'report.html'} in a browser. The city's data and the ledger are beside it:\n"
         f"  onesided ledger show {out / 'ledger.db'}\n"

@@ -8,8 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
+from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._policies import read_policy
-from onesided.cli._terminal import Terminal, clean
+from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import OutputError, ParameterError
 from onesided.policy import Policy
 from onesided.schema import Schema
@@ -32,20 +33,29 @@ def explain(
         Path | None, typer.Option(help="Draw the kinds and moves into this SVG.")
     ] = None,
     toml: Annotated[bool, typer.Option("--toml", help="Print the policy as TOML instead.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    config: Config = None,  # noqa: ARG001 - it fills the others
 ) -> None:
     """Say what a policy protects, what it does not, and how well; or what a schema declares.
 
     Example: onesided explain presence --max-groups 3
     """
+    if toml and as_json:
+        raise ParameterError("--toml and --json exclude each other.", hint="Choose one.")
+    console = Terminal(quiet=quiet or as_json)
     if _is_schema(policy):
-        _explain_schema(Path(policy), out=out, toml=toml)
+        _explain_schema(Path(policy), console, out=out, toml=toml, as_json=as_json)
         return
     chosen = read_policy(policy, max_groups=max_groups, sensitive=sensitive)
     if toml:
         typer.echo(chosen.to_toml(), nl=False)
         return
     sentences = chosen.explain(epsilon=epsilon).splitlines()
-    console = Terminal()
+    if as_json:
+        edges = [{"name": edge.name, "weight": str(edge.weight)} for edge in chosen.edges]
+        told = {"policy": chosen.name, "identity": chosen.identity, "edges": edges}
+        print_json({**told, "epsilon": epsilon, "sentences": sentences})
     console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold")
     for sentence in sentences:
         console.print(f"• {sentence}")
@@ -64,16 +74,20 @@ def _is_schema(name: str) -> bool:
     return b"onesided_policy" not in text and _SCHEMA.search(text) is not None
 
 
-def _explain_schema(path: Path, *, out: Path | None, toml: bool) -> None:
+def _explain_schema(
+    path: Path, console: Terminal, *, out: Path | None, toml: bool, as_json: bool
+) -> None:
     schema = Schema.read(path)
     if out is not None:
         raise ParameterError("There is no picture of a schema.", hint="Leave out --out.")
     if toml:
         typer.echo(schema.to_toml(), nl=False)
         return
-    console = Terminal()
+    sentences = schema.explain().splitlines()
+    if as_json:
+        print_json({"unit": schema.unit, "identity": schema.identity, "sentences": sentences})
     console.print(f"Schema {clean(str(path))}", style="bold")
-    for sentence in schema.explain().splitlines():
+    for sentence in sentences:
         console.print(f"• {clean(sentence)}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from fractions import Fraction
 from textwrap import shorten
 from typing import Annotated, Final, TypeAlias
@@ -16,7 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from onesided._numbers import round_down, round_up, shown, text
-from onesided.cli._terminal import Terminal, clean
+from onesided.cli._options import AsJson, Config, Quiet
+from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import Balance, Entry, Ledger
 from onesided.policy import Guarantee
@@ -43,7 +45,9 @@ _MOST_LINES: Final = 6
 def show(
     ledger: Location,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every entry as JSON.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    config: Config = None,  # noqa: ARG001 - it fills the others
     as_csv: Annotated[
         bool, typer.Option("--csv", help="Print a line per entry and edge, for a spreadsheet.")
     ] = False,
@@ -64,7 +68,7 @@ def show(
             entries = opened.entries()
             accounts = {account.policy_id: account for account in opened.balances()}
         else:
-            console = Terminal()
+            console = Terminal(quiet=quiet)
             console.print(_page(opened, last=last, width=console.width))
             return
     if as_json:
@@ -78,6 +82,9 @@ def check(
     ledger: Location,
     *,
     head: Annotated[str | None, typer.Option(help="A head hash that you kept elsewhere.")] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    config: Config = None,  # noqa: ARG001 - it fills the others
 ) -> None:
     """Recompute every hash, sum and answer; exit 4 and name the first bad row if one fails.
 
@@ -86,6 +93,9 @@ def check(
     """
     with Ledger.open(ledger, create=False) as opened:
         report = opened.check(head=head)
+    if as_json:
+        print_json({**asdict(report), "kept_head": head is not None})
+        return
     table = Table.grid(padding=(0, 2))
     table.add_row("rows", f"{report.entries:,}")
     table.add_row("charges", f"{report.charges:,}, none over budget")
@@ -101,7 +111,7 @@ def check(
         )
     kept = "not given, so rows cut from the end would not show" if head is None else "in the chain"
     table.add_row("kept head", kept)
-    console = Terminal()
+    console = Terminal(quiet=quiet)
     console.print(Text("Intact: every row, sum and stored answer holds.", style="bold"))
     console.print(_indented(table))
     # On a line of its own, so that 64 digits are copied whole from a narrow window.
@@ -109,7 +119,13 @@ def check(
 
 
 @app.command()
-def create(ledger: Location) -> None:
+def create(
+    ledger: Location,
+    *,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    config: Config = None,  # noqa: ARG001 - it fills the others
+) -> None:
     """Make an empty ledger; otherwise the first charge makes it.
 
     The owner of a database does this once, so that those who charge need no
@@ -117,17 +133,36 @@ def create(ledger: Location) -> None:
     """
     with Ledger.open(ledger) as opened:
         opened.make()
-        typer.echo(f"{clean(opened.name)} is there. It has no account and no budget yet.")
+        _tell(
+            {"ledger": opened.name},
+            f"{clean(opened.name)} is there. It has no account and no budget yet.",
+            as_json=as_json,
+            quiet=quiet,
+        )
 
 
 @app.command()
-def head(ledger: Location) -> None:
+def head(
+    ledger: Location,
+    *,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    config: Config = None,  # noqa: ARG001 - it fills the others
+) -> None:
     """Print the head hash. Keep it elsewhere: it shows later whether rows were removed.
 
     Later: onesided ledger check LEDGER --head HASH
     """
     with Ledger.open(ledger, create=False) as opened:
-        typer.echo(opened.head())
+        found = opened.head()
+    _tell({"head": found}, found, as_json=as_json, quiet=quiet)
+
+
+def _tell(document: Mapping[str, str], words: str, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        print_json(document)
+    elif not quiet:
+        typer.echo(words)
 
 
 def _write(words: str, end: str = "\n") -> None:

@@ -16,11 +16,12 @@ import typer
 from rich.text import Text
 
 from onesided.cli._batches import BatchFile, BatchTime, Layout, Places, read_places
+from onesided.cli._options import Config, Quiet
 from onesided.cli._policies import read_policy
 from onesided.cli._result import ledger_line, unread
 from onesided.cli._schema import read_schema
 from onesided.cli._tables import SUFFIXES
-from onesided.cli._terminal import Terminal, clean
+from onesided.cli._terminal import Terminal, clean, print_line
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor.kit import Folder, Look, duration, open_ledger, read_window
@@ -45,6 +46,8 @@ class Job:
     layout: Layout
     look: Look
     new: bool
+    quiet: bool = False
+    as_json: bool = False
 
 
 def monitor(
@@ -89,6 +92,11 @@ def monitor(
     ahead: Annotated[str, typer.Option(help="How far a batch may be ahead of the clock.")] = "5m",
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Monitor",
     once: Annotated[bool, typer.Option("--once", help="Take in what is there, and stop.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a line of JSON for each step.")
+    ] = False,
+    quiet: Quiet = False,
+    config: Config = None,  # noqa: ARG001 - it fills the others
 ) -> None:
     """Follow a folder: certify which places had at most so many people, and never wrongly.
 
@@ -131,7 +139,17 @@ def monitor(
     )
     look = _look(places, layout, title=title, window=window)
     with book, opened:
-        job = Job(input=input, out=out, every=wait, once=once, layout=layout, look=look, new=new)
+        job = Job(
+            input=input,
+            out=out,
+            every=wait,
+            once=once,
+            layout=layout,
+            look=look,
+            new=new,
+            quiet=quiet,
+            as_json=as_json,
+        )
         raise typer.Exit(Follower(job, opened).run())
 
 
@@ -145,6 +163,21 @@ def _look(places: Places, layout: Layout, *, title: str, window: str) -> Look:
         latitude=places.latitude,
         longitude=places.longitude,
     )
+
+
+def _told(release: MonitorRelease) -> dict[str, object]:
+    """A step in numbers, for programs."""
+    answer = release.answer
+    certified, unknown = int(answer.certified.sum()), int(answer.positions.size)
+    return {
+        "step": release.number,
+        "batch": release.batch,
+        "time": release.time,
+        "certified": certified,
+        "unknown": unknown,
+        "resting": int(answer.certified.size) - certified - unknown,
+        "head": release.head,
+    }
 
 
 def _refuse_no_folder(path: Path) -> None:
@@ -161,12 +194,13 @@ class Follower:
     _folder: Folder = field(init=False)
     _done: dict[str, tuple[int, int]] = field(default_factory=dict)
     _complained: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _console: Terminal = field(default_factory=Terminal)
+    _console: Terminal = field(init=False)
     _notices: Terminal = field(default_factory=lambda: Terminal(stderr=True))
 
     def run(self) -> int:
         """Follow until told to stop; returns the exit code: of the signal, or 2 for refusals."""
         monitor = self.monitor
+        self._console = Terminal(quiet=self.job.quiet or self.job.as_json)
         self._folder = Folder(
             path=self.job.out, look=self.job.look, guarantees=monitor.guarantees()
         )
@@ -219,6 +253,8 @@ class Follower:
             if release is not None:
                 releases.append(release)
                 self._console.print(release.title)
+                if self.job.as_json:
+                    print_line(_told(release))
         if releases:
             self._folder.add(releases)
             self._publish(releases[-1])

@@ -46,33 +46,70 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
         return None
     try:
         with path.open("rb") as file:
-            table = tomllib.loads(file.read(_LONGEST).decode()).get(context.command.name or "", {})
+            document = tomllib.loads(file.read(_LONGEST).decode())
     except (OSError, ValueError, RecursionError) as error:
         raise ParameterError(
             f"Cannot read --config {str(path)!r}: {error}.",
-            hint="Name a TOML file of at most 1 MB, with a table such as [publish].",
+            hint="Name a TOML file of at most 1 MB: options that every command may use, then "
+            "tables such as [publish].",
         ) from error
-    context.default_map = _defaults(table, context, path)
+    context.default_map = _defaults(document, context, path)
     return path
 
 
-def _defaults(table: object, context: typer.Context, path: Path) -> dict[str, Any]:
-    known = {param.name: param for param in context.command.params if param.name != "config"}
-    if not isinstance(table, Mapping):
-        raise ParameterError(f"[{context.command.name}] in {str(path)!r} is not a table.")
-    found = {}
-    for name, value in table.items():
-        option = name.replace("-", "_")
-        if option not in known:
+def _defaults(document: Mapping[str, Any], context: typer.Context, path: Path) -> dict[str, Any]:
+    """What stands before any table is for every command that has such an option."""
+    name = _table_of(context)
+    own = document.get(name, {})
+    if not isinstance(own, Mapping):
+        raise ParameterError(f"[{name}] in {str(path)!r} is not a table.")
+    everywhere = {key: value for key, value in document.items() if not isinstance(value, Mapping)}
+    known = _known(context.command)
+    _refuse_unknown(own, known, f"[{name}]", path)
+    _refuse_unknown(everywhere, _known_anywhere(context.find_root().command), "any table", path)
+    chosen = {key: value for key, value in everywhere.items() if _option(key) in known}
+    return {
+        _option(key): _placed(value, path) if _names_a_file(_option(key), value) else value
+        for key, value in {**chosen, **own}.items()
+    }
+
+
+def _table_of(context: typer.Context) -> str:
+    """The table of a command: "publish", or "ledger-show" for one in a group."""
+    names = []
+    here: Any = context
+    while here.parent is not None:
+        names.append(here.command.name or "")
+        here = here.parent
+    return "-".join(reversed(names))
+
+
+def _option(key: str) -> str:
+    return {"json": "as_json", "csv": "as_csv"}.get(key, key.replace("-", "_"))
+
+
+def _known(command: Any) -> frozenset[str]:
+    names = (str(param.name) for param in command.params)
+    return frozenset(names) - {"config", "help"}
+
+
+def _known_anywhere(root: Any) -> frozenset[str]:
+    inner = getattr(root, "commands", {}).values()
+    return frozenset[str]().union(_known(root), *map(_known_anywhere, inner))
+
+
+def _refuse_unknown(
+    table: Mapping[str, Any], known: frozenset[str], where: str, path: Path
+) -> None:
+    for key in table:
+        if _option(key) not in known:
             raise ParameterError(
-                f"{str(path)!r} has an unknown option {name!r} in [{context.command.name}].",
-                hint=f"Known: {', '.join(sorted(map(str, known)))}.",
+                f"{str(path)!r} has an unknown option {key!r} in {where}.",
+                hint=f"Known: {', '.join(sorted(known))}.",
             )
-        found[option] = _placed(value, path) if _names_a_file(option, value) else value
-    return found
 
 
-_FILES = frozenset({"data", "input", "keys", "out", "ledger", "schema"})
+_FILES = frozenset({"data", "input", "keys", "out", "ledger", "schema", "state"})
 
 
 def _names_a_file(option: str, value: object) -> bool:
@@ -85,6 +122,8 @@ def _placed(value: str, path: Path) -> str:
     return str(path.resolve().parent / value)
 
 
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 Config: TypeAlias = Annotated[
     Path | None,
     typer.Option(is_eager=True, callback=_read_config, help="TOML file with these options."),

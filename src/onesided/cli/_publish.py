@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from onesided._numbers import positive, whole
 from onesided.cli._batches import fetched, position_columns
-from onesided.cli._options import Config
+from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._policies import read_policy
 from onesided.cli._result import CuratorNotes, Result, say, say_to_curator
 from onesided.cli._schema import as_declared, file_of_keys, read_schema
@@ -92,8 +92,8 @@ class Publish:
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what it would cost and give, and stop.")
     ] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False
+    as_json: AsJson = False
+    quiet: Quiet = False
     config: Config = None
 
     @property

@@ -54,10 +54,9 @@ def ledger_line(name: str, *, new: bool, left: Mapping[str, Fraction]) -> str:
 
 def say(result: Result, *, as_json: bool, quiet: bool) -> None:
     """Print the result: first its ledger, then what else must be known first, then the rest."""
-    if quiet:
-        return
     if as_json:
         print_json(result.document)
+    if as_json or quiet:
         return
     terminal, publication = Terminal(), result.publication
     first = publication.first

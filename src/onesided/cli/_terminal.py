@@ -35,3 +35,8 @@ def clean(word: str) -> str:
 def print_json(document: object) -> None:
     """A document for programs; in ASCII, so that no name in it can steer a terminal."""
     typer.echo(json.dumps(document, indent=2))
+
+
+def print_line(document: object) -> None:
+    """A document for programs that read line by line."""
+    typer.echo(json.dumps(document))
