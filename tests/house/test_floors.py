@@ -439,6 +439,12 @@ PUBLIC = {
         "TopKRelease",
         "Total",
         "Variance",
+        "WrittenRelease",
+        "question_from_json",
+        "question_to_json",
+        "questions_schema",
+        "release_from_json",
+        "release_to_json",
         "total_guarantee",
     ],
     "onesided.monitor": [

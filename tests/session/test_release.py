@@ -65,6 +65,8 @@ def answers():
     yield "own", session(PRESENCE).release(Plus(), **own)
     two = [od.Count(**PLACE, epsilon=60), od.Count(epsilon=60)]
     yield "several", session(PRESENCE).ask_all(two)
+    told = od.session.release_to_json(session(PRESENCE).count(**PLACE, epsilon=60))
+    yield "written", od.session.release_from_json(told)
     monitor = od.Monitor(["a", "b"], at_most=1, window=9, epsilon=60, policy=ADDED)
     yield "monitor", monitor.step(ROWS.head(3), id="monday", time=1)
     rows = od.Session(ROWS, policy=ADDED, budget=1000)

@@ -27,6 +27,16 @@ from onesided.session.values._sum import Sum
 from onesided.session.workloads._assurance import Assurance
 from onesided.session.workloads._linear import LinearQuery, LinearRelease
 from onesided.session.workloads._ranges import RangeQuery
+from onesided.session.written._questions import (
+    question_from_json,
+    question_to_json,
+    questions_schema,
+)
+from onesided.session.written._releases import (
+    WrittenRelease,
+    release_from_json,
+    release_to_json,
+)
 
 __all__ = [
     "Above",
@@ -68,5 +78,11 @@ __all__ = [
     "TopKRelease",
     "Total",
     "Variance",
+    "WrittenRelease",
+    "question_from_json",
+    "question_to_json",
+    "questions_schema",
+    "release_from_json",
+    "release_to_json",
     "total_guarantee",
 ]

@@ -199,12 +199,6 @@ class _Questions:
                 f"Write COUNT(DISTINCT {self._unit}).",
             )
         kind, *place = self._kind(one)
-        if kind is Quantile and one.bounds is not None:
-            raise self._select.query.error(
-                "A quantile has candidates, not bounds.",
-                one.place,
-                "Pass candidates=, or give the column bounds and a step in the schema.",
-            )
         return (kind, one.column, *place), {**shared, **bounds}
 
     def _kind(self, one: Aggregate) -> tuple[Any, ...]:

@@ -1,0 +1,41 @@
+"""The outermost object: its version, and nothing that is not known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from onesided.errors import ParameterError
+from onesided.store import read_json
+
+VERSION: Final = 1
+_LONGEST: Final = 2**26
+
+
+def document(parts: dict[str, Any]) -> str:
+    """The parts as text, under today's version."""
+    told = {"version": VERSION, **parts}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def opened(text: object, names: set[str]) -> dict[str, Any]:
+    """The object in a text, of these names and the version alone. Errors: ParameterError."""
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise ParameterError("This is no text of at most 64 MB.", hint="See docs/json.md.")
+    try:
+        found = read_json(text)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"This is no JSON: {error}.", hint="See docs/json.md.") from error
+    if not isinstance(found, dict) or set(found) != {"version", *names}:
+        keys = sorted(map(str, found)) if isinstance(found, dict) else found
+        raise ParameterError(
+            f"An object of {', '.join(sorted({'version', *names}))} is expected, got {keys!r}.",
+            hint="Unknown names are refused; see docs/json.md.",
+        )
+    if found["version"] != VERSION or isinstance(found["version"], bool):
+        raise ParameterError(
+            f"This is of version {found['version']!r}; version {VERSION} is read.",
+            hint="A newer release of onesided may read it.",
+            version=found["version"],
+        )
+    return found

@@ -1,0 +1,129 @@
+"""Releases as JSON, and back: the public columns, what they promise, and where they stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from onesided._numbers import INFINITE, exact, text
+from onesided.errors import ParameterError
+from onesided.mechanism import Interval
+from onesided.policy import Guarantee
+from onesided.session._release import Release
+from onesided.session.several._answers import Answers
+from onesided.session.written._document import document, opened
+from onesided.session.written._values import value_of, written
+
+_FACTS: Final = ("entry", "told_again", "drawn", "cut")
+_PROMISE: Final = {"policy", "epsilon", "delta", "about", "scope"}
+_NUMBERS: Final = ("estimate", "lower", "upper", "lower_certain", "upper_certain", "certified")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class WrittenRelease(Release):
+    """A release as it was written: its columns, title and guarantee, and no mechanism.
+
+    kind: the class that it was. told: the columns.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"place": ["a", "b", "b"]})
+    >>> session = od.Session(people, policy=od.policy.addition_only(), budget=99)
+    >>> release = session.count(by="place", keys=["a", "b"], epsilon=90)
+    >>> read = release_from_json(release_to_json(release))
+    >>> read.at_most(1)
+    ['a']
+    """
+
+    kind: str
+    name: str
+    told: dict[str, list[Any]]
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return self.name
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns that were written."""
+        return {name: list(values) for name, values in self.told.items()}
+
+    @property
+    def interval(self) -> Interval:
+        """The bounds. Errors: ParameterError where there are none."""
+        if "upper" not in self.told and "lower" not in self.told:
+            return Release.interval.fget(self)  # type: ignore[attr-defined,no-any-return] # refuses
+        size = len(next(iter(self.told.values())))
+        low = np.array(self.told.get("lower", [0] * size))
+        high = np.array(self.told.get("upper", [np.inf] * size))
+        sure = {side: self._sure(side) for side in ("lower", "upper")}
+        return Interval(low, high, sure["lower"], sure["upper"])
+
+    def _sure(self, side: str) -> bool:
+        return side in self.told and all(self.told.get(f"{side}_certain", [False]))
+
+    @property
+    def labels(self) -> list[Any]:
+        """The groups."""
+        keys = [values for name, values in self.told.items() if name not in _NUMBERS]
+        return list(keys[0]) if len(keys) == 1 else list(zip(*keys, strict=True))
+
+
+def release_to_json(release: Release) -> str:
+    """What a release tells, as JSON: reading it back tells the same.
+
+    Errors: ParameterError for several answers (write each), and values without a form there.
+    """
+    if not isinstance(release, Release) or isinstance(release, Answers):
+        raise ParameterError(
+            f"A {type(release).__name__} is not one release.", hint="Write each of the answers."
+        )
+    kind = release.kind if isinstance(release, WrittenRelease) else type(release).__name__
+    promise = release.guarantee
+    return document(
+        {
+            "release": kind,
+            "title": release.title,
+            "columns": [[name, written(list(v))] for name, v in release.columns().items()],
+            "guarantee": {
+                "policy": promise.policy,
+                "epsilon": {edge: text(loss) for edge, loss in promise.epsilon.items()},
+                "delta": {edge: text(loss) for edge, loss in promise.delta.items()},
+                "about": promise.about,
+                "scope": promise.scope,
+            },
+            **{name: getattr(release, name) for name in _FACTS},
+        }
+    )
+
+
+def release_from_json(given: str) -> WrittenRelease:
+    """The release that was written. Errors: ParameterError for anything else."""
+    found = opened(given, {"release", "title", "columns", "guarantee", *_FACTS})
+    promise = found["guarantee"]
+    if not isinstance(promise, dict) or set(promise) != _PROMISE:
+        raise ParameterError(
+            f"Its guarantee is {promise!r}.", hint=f"It has {', '.join(sorted(_PROMISE))}."
+        )
+    try:
+        return WrittenRelease(
+            kind=found["release"],
+            name=found["title"],
+            told={name: value_of(values) for name, values in found["columns"]},
+            guarantee=Guarantee(
+                promise["policy"],
+                {edge: _loss(loss) for edge, loss in promise["epsilon"].items()},
+                {edge: Fraction(loss) for edge, loss in promise["delta"].items()},
+                promise["about"],
+                promise["scope"],
+            ),
+            **{name: found[name] for name in _FACTS},
+        )
+    except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise ParameterError(f"This is no release: {error}.", hint="See docs/json.md.") from error
+
+
+def _loss(given: str) -> Any:
+    return INFINITE if given == text(INFINITE) else exact(given, name="epsilon")
