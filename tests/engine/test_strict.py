@@ -103,6 +103,21 @@ def test_hostile_text_is_read_alike_in_spark(spark):
         values(rows, "time")
 
 
+@pytest.mark.parametrize("kind", ["date", "datetime", "datetime with zone", "time"])
+def test_a_callers_zone_and_calendar_change_nothing(kind):
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'Asia/Tokyo'")
+    connection.execute("SET Calendar = 'japanese'")
+    columns = {"i": list(range(len(TEXTS))), "x": TEXTS}
+    data = connection.from_arrow(pa.table(columns))
+    table = Table(data, declared=od.Schema(columns={"x": od.column(kind)}))
+    native = nw.to_native(table.frame)
+    if kind == "datetime with zone":  # past the last day Python has no local time
+        native = native.project("i, epoch_us(x) AS x")
+    found = native.arrow().read_all().sort_by("i")["x"].to_pylist()
+    assert same([value_of(value) for value in found], wanted(TEXTS, kind)[0])
+
+
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(MADE, st.sampled_from(TYPES))
 def test_made_up_text_is_read_alike(texts, kind):
