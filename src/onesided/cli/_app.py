@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from onesided.cli import _demo, _explain, _ledger, _monitor, _publish, _verify
+from onesided.cli import _ask, _demo, _explain, _ledger, _monitor, _publish, _verify
 from onesided.cli._exits import FAILED, MISTAKE, exit_code, told
 from onesided.cli._options import command
 from onesided.cli._plugins import Commands
@@ -37,6 +37,7 @@ app = typer.Typer(
 )
 app.command("demo", epilog=_EPILOG)(_demo.demo)
 app.command("publish", epilog=_EPILOG)(command(_publish.Publish, _publish.publish))
+app.command("ask", epilog=_EPILOG)(command(_ask.Ask, _ask.ask))
 app.command("explain", epilog=_EPILOG)(_explain.explain)
 app.command("verify", epilog=_EPILOG)(_verify.verify)
 app.command("monitor", epilog=_EPILOG)(_monitor.monitor)

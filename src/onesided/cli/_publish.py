@@ -277,9 +277,16 @@ def _session(
 
 def _planned(asked: Publish) -> Plan:
     """What the publication would cost and give. Looks at no row; writes and records nothing."""
+    with session_of(asked) as (session, keys):
+        return session.plan(asked.question(keys))
+
+
+@contextmanager
+def session_of(asked: Publish) -> Iterator[tuple[Session, Any]]:
+    """The session over these data and this ledger, and the keys if a file has them."""
     policy, files, (asked, schema) = _policy(asked), asked.files, _declared(asked)
     with _tables(asked, files, schema) as (data, keys), _ledger_of(asked, files) as ledger:
-        return _session(asked, data, policy, ledger, schema).plan(asked.question(keys))
+        yield _session(asked, data, policy, ledger, schema), keys
 
 
 Positions = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]

@@ -1,0 +1,66 @@
+"""``onesided ask``: SQL from the shell, priced, answered and told to programs."""
+
+import json
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import onesided as od
+from onesided.cli._app import app
+from onesided.ledger import Ledger
+
+QUERY = "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    visits = {"person": [1, 1, 2], "place": ["gym", "bar", "bar"], "age": [20, 20, 30]}
+    pl.DataFrame(visits).write_parquet(tmp_path / "visits.parquet")
+    pl.DataFrame({"place": ["gym", "bar"]}).write_parquet(tmp_path / "places.parquet")
+    return tmp_path
+
+
+def run(folder, *words, config=""):
+    given = ["--data", folder / "visits.parquet", "--unit", "person", "--policy", "presence"]
+    given += ["--max-groups", "2", "--keys", folder / "places.parquet"]
+    given += ["--ledger", folder / "own.db", *([] if config else ["--epsilon", "90"])]
+    return CliRunner().invoke(app, ["ask", *map(str, [*words, *given])])
+
+
+def test_a_query_is_answered_and_charged(folder):
+    found = run(folder, QUERY, "--id", "monday", "--budget", "200")
+    assert found.exit_code == 0, found.output
+    assert "Counts of 2 groups" in found.output
+    with Ledger.open(folder / "own.db") as ledger:
+        assert len(ledger.entries(kind="spend")) == 1
+    again = run(folder, QUERY, "--id", "monday", "--again", "--budget", "200")
+    assert "Told again" in again.output
+    assert run(folder, QUERY, "--id", "monday", "--budget", "200").exit_code != 0
+
+
+def test_a_plan_costs_nothing(folder):
+    found = run(folder, QUERY, "--plan")
+    assert "Charge" in found.output
+    found = run(folder, "EXPLAIN " + QUERY, "--json")
+    told = json.loads(found.output)
+    assert told["charge"] == {"present -> not present": "90"}
+    assert told["affordable"] is True
+    assert not (folder / "own.db").exists()
+
+
+def test_answers_for_programs(folder):
+    found = run(folder, QUERY, "--json", "--budget", "900")
+    release = od.session.release_from_json(found.output)
+    assert release.labels == ["gym", "bar"]
+    both = "SELECT COUNT(DISTINCT person), COUNT(DISTINCT person) FROM visits WHERE age > 3"
+    told = json.loads(run(folder, both, "--json", "--budget", "900").output)
+    assert [one["release"] for one in told["answers"]] == ["CountRelease", "CountRelease"]
+
+
+def test_mistakes_are_shown_at_their_place(folder):
+    found = run(folder, "SELECT place, COUNT(*) FROM visits GROUP BY place")
+    assert found.exit_code != 0
+    assert not (folder / "own.db").exists()
+    missing = run(folder, QUERY, config="none")
+    assert missing.exit_code != 0
