@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -121,7 +122,13 @@ def _by_duckdb(path: Path, name: str) -> Any:
         _require(name, table.columns, path)
         ((rows,),) = table.aggregate("count(*)").fetchall()
         _require_few(int(rows), path)
-        return [row[0] for row in table.project(quoted(name)).fetchall()]
+        kind = str(table.types[table.columns.index(name)])
+        if kind != "TIMESTAMP WITH TIME ZONE":
+            return [row[0] for row in table.project(quoted(name)).fetchall()]
+        # Instants as such would need a library of zones.
+        ticks = table.project(f"epoch_us({quoted(name)})").fetchall()
+        start = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+        return [None if t is None else start + dt.timedelta(microseconds=t) for (t,) in ticks]
 
 
 _READERS: Final = {"polars": _by_polars, "pyarrow": _by_pyarrow, "duckdb": _by_duckdb}
