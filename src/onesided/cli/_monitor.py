@@ -111,15 +111,8 @@ def monitor(
     length = int(window) if window.isdecimal() else window
     declared = read_schema(schema) or Schema()
     places = read_places(keys, place, declared)
-    layout = Layout(
-        person=declared.unit_of(person) or "person",
-        place=place,
-        time=time or "time",
-        time_required=time is not None,
-        source=batch_time,
-        scale=read_window(length)[0],
-        schema=declared,
-    )
+    names = (declared.unit_of(person) or "person", place, time)
+    layout = _layout(names, declared, batch_time, window=length)
     book = open_ledger(ledger, state)
     new = next(iter(book.accounts()), None) is None
     opened = Monitor(
@@ -151,6 +144,22 @@ def monitor(
             as_json=as_json,
         )
         raise typer.Exit(Follower(job, opened).run())
+
+
+def _layout(
+    names: tuple[str, str, str | None], schema: Schema, source: BatchTime, *, window: int | str
+) -> Layout:
+    """Which columns are the person, the place and, if it is named, the time."""
+    person, place, time = names
+    return Layout(
+        person=person,
+        place=place,
+        time=time or "time",
+        time_required=time is not None,
+        source=source,
+        scale=read_window(window)[0],
+        schema=schema,
+    )
 
 
 def _look(places: Places, layout: Layout, *, title: str, window: str) -> Look:
