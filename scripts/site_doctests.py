@@ -1,19 +1,22 @@
-"""Examples in docstrings stand as code on the site: each run of ``>>>`` gets a fence."""
+"""Docstrings as Markdown: each run of ``>>>`` gets a fence, and roles lose their names."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import griffe
 
+_ROLE = re.compile(r":(?:meth|func|class|mod|attr|data|exc):(?=`)")
+
 
 class Doctests(griffe.Extension):
-    """Fence the doctests of every docstring."""
+    """Rewrite every docstring."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Rewrite the docstring of one object."""
         if obj.docstring is not None:
-            obj.docstring.value = fenced(obj.docstring.value)
+            obj.docstring.value = _ROLE.sub("", fenced(obj.docstring.value))
 
 
 def fenced(text: str) -> str:

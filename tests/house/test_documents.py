@@ -1,5 +1,7 @@
 """The README's example runs as it stands, and documents point at files that exist."""
 
+import configparser
+import os
 import re
 import subprocess
 import sys
@@ -62,6 +64,7 @@ def test_the_python_example_runs(tmp_path):
 
 # Whole programs; what other pages show is a part of one, or is run by tests of its own.
 EXAMPLES = [
+    "choosing",
     "histograms",
     "histograms-more",
     "linear",
@@ -78,7 +81,7 @@ EXAMPLES = [
     *(f"tutorials/{page.stem}" for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))),
 ]
 # What these pages show of their output does not depend on chance.
-SHOWN = ["tutorials/choosing-epsilon"]
+SHOWN = ["choosing", "tutorials/choosing-epsilon"]
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
@@ -96,6 +99,57 @@ def test_the_examples_of_a_page_run(page, tmp_path):
     if page in SHOWN:
         for shown in re.findall(r"```text\n(.*?)```", text, re.DOTALL):
             assert shown in done.stdout
+
+
+def test_the_pictures_are_those_of_the_code(tmp_path):
+    command = [sys.executable, ROOT / "scripts" / "pictures.py", tmp_path]
+    subprocess.run(command, check=True)
+    for drawn in tmp_path.iterdir():
+        kept = ROOT / "docs" / "choosing" / drawn.name
+        assert kept.read_text() == drawn.read_text(), "python scripts/pictures.py docs/choosing"
+
+
+def test_the_commands_of_daily_publication_run(tmp_path):
+    for module in ("polars", "typer", "duckdb", "plotly", "jinja2"):
+        pytest.importorskip(module)
+    text = (ROOT / "docs" / "daily-publication.md").read_text()
+    for name, content in re.findall(r'```\w+ title="([\w.-]+)"\n(.*?)```', text, re.DOTALL):
+        (tmp_path / name).write_text(content)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, words in (("python", ""), ("onesided", "-m onesided")):
+        (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+        (tools / name).chmod(0o755)
+    commands = "".join(re.findall(r"```bash\n(.*?)```", text, re.DOTALL))
+    done = subprocess.run(
+        ["/bin/bash", "-euo", "pipefail", "-c", commands],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2025-11-01 is published already" in done.stdout
+    (shown,) = re.findall(r"```text\n(Error.*?)```", text, re.DOTALL)
+    refused, code = shown.splitlines()
+    assert refused in done.stderr
+    assert code in done.stdout
+    assert max(day.name for day in (tmp_path / "public").iterdir()) == "2025-11-15"
+    for unit in ("service", "timer"):
+        read = configparser.ConfigParser(interpolation=None)
+        read.optionxform = str
+        read.read(tmp_path / f"onesided-daily.{unit}")
+        assert read.sections()[:1] == ["Unit"]
+
+
+def test_the_exit_codes_of_daily_publication_are_those_there_are():
+    pytest.importorskip("typer")
+    from onesided.cli._exits import EXITS
+
+    text = (ROOT / "docs" / "daily-publication.md").read_text()
+    told = re.findall(r"^\| ([\d, ]+) \|", text, re.MULTILINE)
+    assert {int(code) for row in told for code in row.split(",")} == set(EXITS)
 
 
 def test_tutorials_are_short():
