@@ -159,3 +159,11 @@ def test_reading_leaves_nothing_and_removes_what_killed_commands_left(tmp_path, 
         assert made.stat().st_mode & 0o777 == 0o700
         assert rows(tmp_path / "v.csv") == table.fetchall()  # another's folder is left alone
     assert [path.name for path in tmp_path.iterdir()] == ["v.csv"]
+
+
+def test_nothing_is_drawn_among_the_results(tmp_path):
+    """DuckDB draws a bar on the standard output, where programs read JSON."""
+    (tmp_path / "a.csv").write_text("person,place\n1,a\n")
+    with reading([tmp_path / "a.csv"]) as (table,):
+        told = table.query("t", "SELECT current_setting('enable_progress_bar')").fetchall()
+    assert told == [(False,)]

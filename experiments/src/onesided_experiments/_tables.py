@@ -18,6 +18,7 @@ def query(sql: str, *parameters: object) -> dict[str, NDArray[Any]]:
     """The columns that an SQL query gives. Errors: DataError for a file that cannot be read."""
     duckdb = load("duckdb")
     with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
         try:
             found: dict[str, NDArray[Any]] = connection.execute(sql, list(parameters)).fetchnumpy()
         except duckdb.Error as error:

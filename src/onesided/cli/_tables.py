@@ -101,6 +101,8 @@ def _engine(folder: Path, files: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConn
         connection.execute(f"SET allowed_paths = [{known}]")
         connection.execute(f"SET allowed_directories = [{inside}]")
         connection.execute("SET enable_external_access = false")
+        # Drawn on the standard output, even of a program that reads JSON from it.
+        connection.execute("SET enable_progress_bar = false")
         connection.execute("SET lock_configuration = true")
         yield connection
 

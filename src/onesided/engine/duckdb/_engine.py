@@ -70,6 +70,7 @@ def _on_our_own(table: Any, refused: Mapping[str, str], caller: Caller) -> DuckD
             hint="pip install 'onesided[pandas]' or 'onesided[pyarrow]'.",
         ) from None
     connection = duckdb.connect(config=dict(_CLOSED))
+    connection.execute("SET enable_progress_bar = false")  # it is drawn among the answers
     native = connection.from_arrow(table)
     return DuckDBEngine(native, caller=caller, connection=connection, refused=refused)
 
