@@ -431,6 +431,7 @@ PUBLIC = {
         "SampleRelease",
         "Session",
         "Several",
+        "Suggestion",
         "Sum",
         "Above",
         "AtMost",

@@ -20,6 +20,7 @@ from onesided.session.histograms._histogram import Histogram
 from onesided.session.histograms._histogram_release import HistogramRelease
 from onesided.session.several._answers import Answers, PlanOfSeveral
 from onesided.session.several._several import Several
+from onesided.session.suggestions._suggest import Suggestion
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._noisy_max import QuantileEstimates
 from onesided.session.values._quantile import Quantile, QuantileRelease
@@ -73,6 +74,7 @@ __all__ = [
     "SampleRelease",
     "Session",
     "Several",
+    "Suggestion",
     "Sum",
     "TopK",
     "TopKRelease",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import whole
+from onesided._numbers import Infinite, whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import AdaptiveSparseVector, Interval, SparseAnswers, SparseVector
@@ -56,6 +57,7 @@ class Above(Grouped):
             max_answers=self.max_answers,
         )
         plan = groups.plan(context, mechanism, certain=("upper",))
+        plan = replace(plan, certifies=certified_shares(mechanism))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return mechanism.release(counts, noise=noise)._asdict()
@@ -187,6 +189,22 @@ class AboveRelease(Release):
 
     def _named(self, places: IntArray) -> list[Any]:
         return self.keys.part(places).labels()
+
+
+def certified_shares(mechanism: object) -> tuple[tuple[int, float], ...]:
+    """By true count, how often a group is certified, where one threshold is for all groups.
+
+    A count f <= t is certified with probability 1 - exp(-a (t + 1 - f)): its noise is at most
+    t - f. Told of the last thousand counts up to the threshold.
+    """
+    if type(mechanism) is not SparseVector or mechanism.max_answers is not None:
+        return ()
+    limit, rate = mechanism.thresholds, mechanism.upper_rate
+    if not isinstance(limit, int):
+        return ()
+    slope = math.inf if isinstance(rate, Infinite) else float(rate)
+    counts = range(max(0, limit - 999), limit + 1)
+    return tuple((count, -math.expm1(-slope * (limit + 1 - count))) for count in counts)
 
 
 def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:

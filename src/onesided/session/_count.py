@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -78,11 +81,12 @@ class Count(Grouped):
         return groups.prepared(context, plan, draw=draw, result=result)
 
     def _others(self, context: QueryContext, groups: Groups) -> tuple[PlanOption, ...]:
-        """The same counts if everybody's every fact were hidden."""
+        """The same counts if everybody's every fact were hidden, and otherwise corrected."""
         most = groups.query.max_groups or context.policy.covers
+        ways = self._corrections(context, groups)
         even = all(edge.weight == 1 for edge in context.policy.edges)
         if context.policy.name == "bounded" or not even or most is None:
-            return ()
+            return ways
         two_sided = Counts.for_policy(bounded(), epsilon=self.epsilon, max_groups=most)
         return (
             PlanOption(
@@ -90,7 +94,32 @@ class Count(Grouped):
                 error=deviation(two_sided),
                 note="hides everything about everybody",
             ),
+            *ways,
         )
+
+    def _corrections(self, context: QueryContext, groups: Groups) -> tuple[PlanOption, ...]:
+        """The same noise with another part of it taken out, where that makes a difference."""
+        mechanism = groups.for_policy(Counts, context, epsilon=self.epsilon)
+        spread, certain = deviation(mechanism), certain_sides(mechanism)
+        if not residual_bias(mechanism, "none"):
+            return ()
+        return tuple(
+            PlanOption(
+                name=f'Counts, correction="{name}"',
+                error=math.hypot(spread, residual_bias(mechanism, name)),
+                certain=certain,
+                note=_NOTES[name],
+            )
+            for name in _NOTES
+            if name != self.correction
+        )
+
+
+_NOTES: Final[Mapping[Correction, str]] = {
+    "mean": "unbiased: the least mean square error, before anything is kept at 0",
+    "median": "the least mean absolute error",
+    "none": "never below the truth, or never above, as the noise lies",
+}
 
 
 def deviation(mechanism: Counts | Sums | StairSums | Cumulative) -> float:

@@ -24,6 +24,7 @@ IN_THE_CLEAR: Final = (
 )
 EPSILONS: Final = ("1/100", "3/100", "1/10", "3/10", 1, 3, 10)
 MUCH: Final = 10
+_SHOWN_COUNTS: Final = 8
 MUCH_DELTA: Final = Fraction(1, 100_000)
 EACH_ROW: Final = "Each row is protected on its own, not a person who has several."
 
@@ -41,8 +42,12 @@ class PlanOption:
     >>> policy = od.policy.presence(max_groups=2)
     >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
     >>> question = od.Count(by="place", keys=["a", "b"], epsilon=1)
-    >>> [option.name for option in session.plan(question).options]
-    ['Counts', 'Counts under bounded differential privacy']
+    >>> for option in session.plan(question).ranked:
+    ...     print(f"{option.error:.2f} {option.name}")
+    1.92 Counts, correction="mean"
+    1.95 Counts
+    2.71 Counts under bounded differential privacy
+    2.46 Counts, correction="none"
     """
 
     name: str
@@ -68,6 +73,7 @@ class Plan:
     too large on average, such as for noise on one side with its median taken out. why: the reason
     for the mechanism. others: what else could answer at the same ε, and how well. noise: what the
     ledger keeps of the noise, for tight totals (:func:`onesided.accounting.noise_note`).
+    certifies: by true count, how often a group is certified to be at most the threshold.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
@@ -86,6 +92,7 @@ class Plan:
     bias: float = 0.0
     why: str = ""
     noise: Mapping[str, object] = field(default_factory=dict)
+    certifies: tuple[tuple[int, float], ...] = ()
     account: Account = field(repr=False)
     seen: tuple[Mapping[str, Fraction], Mapping[str, Fraction]] | None = field(
         default=None, repr=False
@@ -197,7 +204,21 @@ class Plan:
         too_much = "" if self.affordable else " More than is left."
         head = ("mechanism", "error (r.m.s.)", "certain side", "")
         ways = _table((head, *(o.row for o in self.options)))
-        return "\n".join([*self.remarks, f"Charge -- {edges}.{too_much}", ways])
+        return "\n".join([*self.remarks, f"Charge -- {edges}.{too_much}", ways, *self._certified()])
+
+    def _certified(self) -> list[str]:
+        """How often groups are certified, for some true counts up to the threshold."""
+        if not self.certifies:
+            return []
+        step = max(1, -(-len(self.certifies) // _SHOWN_COUNTS))
+        some = self.certifies[::-1][::step][::-1]
+        return [_table([("true count", "certified"), *((f"{n:,}", f"{p:.1%}") for n, p in some)])]
+
+    @property
+    def ranked(self) -> tuple[PlanOption, ...]:
+        """All options, the least predicted error first; last those that depend on the data."""
+        known = math.inf
+        return tuple(sorted(self.options, key=lambda o: known if o.error is None else o.error))
 
     def _repr_html_(self) -> str:
         """The ways to answer as a table, and what this one costs of what is left."""

@@ -41,6 +41,7 @@ from onesided.session.discover._unknown import Discover
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Several
 from onesided.session.sql._questions import question_of
+from onesided.session.suggestions._suggest import Suggestion, suggested
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile, QuantileRelease
 from onesided.session.values._sum import Sum
@@ -199,6 +200,22 @@ class Session:
 
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
         return question_of(text, unit=self.unit, columns=self._table.schema, **question)
+
+    def suggest(self, question: Question[Any], **wanted: Any) -> Suggestion:
+        """The question with the least ε for what is wanted, from public facts; asks nothing.
+
+        wanted: one of ``error`` (root mean square), ``relative`` with ``guess``, or ``certified``
+        with ``count``; ``groups_of_units``, a public guess {groups: units}, chooses ``max_groups``.
+        Errors: ParameterError.
+
+        >>> import polars as pl, onesided as od
+        >>> people = pl.DataFrame({"place": ["a", "b", "b"]})
+        >>> session = od.Session(people, policy=od.policy.addition_only(), budget=9)
+        >>> asked = od.session.AtMost(5, by="place", keys=["a", "b"], epsilon=1)
+        >>> float(session.suggest(asked, certified="0.9", count=3).epsilon)
+        0.768
+        """
+        return called(suggested, self.plan, self._completed(question), **wanted)
 
     def plan(self, question: Question[Any]) -> Plan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""

@@ -1,0 +1,1 @@
+"""Parameters for a question, chosen from public facts alone."""
