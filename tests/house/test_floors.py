@@ -211,6 +211,7 @@ PUBLIC = {
         "UnknownKeys",
         "Zeroed",
         "Zeros",
+        "isotonic",
         "local",
         "mean_relative_error",
         "zeros",

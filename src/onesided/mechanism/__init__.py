@@ -10,6 +10,7 @@ from onesided.mechanism._checked import CheckRecord
 from onesided.mechanism._counts import Counts, Interval
 from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._decision import AtMost
+from onesided.mechanism._isotonic import isotonic
 from onesided.mechanism._noisy_max_quantile import NoisyMaxQuantile
 from onesided.mechanism._record_sample import RecordSample
 from onesided.mechanism._sparse_vector import (
@@ -121,6 +122,7 @@ __all__ = [
     "UnknownKeys",
     "Zeroed",
     "Zeros",
+    "isotonic",
     "local",
     "mean_relative_error",
     "zeros",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple
@@ -14,6 +15,7 @@ from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate,
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, Interval, shared
+from onesided.mechanism._isotonic import isotonic
 from onesided.mechanism._once import Once
 from onesided.mechanism._rates import rates_over
 from onesided.mechanism._tails import tail_bound
@@ -183,6 +185,21 @@ class ContinualCount:
         if self.horizon is not None:
             return self.horizon.bit_length()
         return _steps(time).bit_length()
+
+    def rising(self, answers: Sequence[ContinualAnswer]) -> NDArray[np.float64]:
+        """Estimates that never fall and are never below 0: a row per answer, a column per count.
+
+        answers: those of one stream, in order. The nearest such rows, weighed by 1 / variance: no
+        farther from the truth, in these squares, than the unbiased ``estimate`` of each. Earlier
+        rows may change when later answers are there; what was answered does not.
+        """
+        if not answers:
+            return np.zeros((0, self.width))
+        found = np.array([answer.estimate for answer in answers])
+        spread = np.array([answer.variance for answer in answers])
+        weights = 1 / spread if (spread > 0).all() else None
+        columns = np.broadcast_to(weights, found.T.shape) if weights is not None else None
+        return np.maximum(isotonic(found.T, columns).T, 0)
 
     def law(self, time: int) -> TwoSidedGeometric:
         """The noise of the nodes that hold step ``time``."""

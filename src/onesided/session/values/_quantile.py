@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onesided._numbers import Number, exact, text
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
-from onesided.mechanism import Cumulative, Interval
+from onesided.mechanism import Cumulative, Interval, isotonic
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext
@@ -44,7 +44,8 @@ class QuantileRelease(Release):
     """Who is at or below each candidate, and the quantiles that follow. Everything is public.
 
     keys: the groups. q: the share asked for; :meth:`at` gives any other, free of charge.
-    estimates: how many units are at or below each candidate, and in all; a row per group.
+    estimates: how many units are at or below each candidate, and in all; a row per group. They
+        rise: they are the nearest rising row to ``unbiased``, what the runs add up to.
     below, above: bounds on how many are at or below, and above, each candidate (the last column:
     in all, and 0). A group's hold all at once with ``confidence``; certain sides are never wrong.
     one_each: whether nobody has more than one value, so that those are numbers of units.
@@ -62,6 +63,7 @@ class QuantileRelease(Release):
     candidates: tuple[Fraction, ...]
     q: Fraction
     estimates: Floats
+    unbiased: Floats
     below: Interval
     above: Interval
     confidence: Number
@@ -282,12 +284,13 @@ class Quantile(Grouped):
         sure = Confidence(self.confidence, self.simultaneous).of_each(keys.size)
 
         def result(answer: Answer, entry: int | None) -> QuantileRelease:
-            estimates, below, above = _cumulated(mechanism, answer["runs"], sure)
+            unbiased, estimates, below, above = _cumulated(mechanism, answer["runs"], sure)
             return QuantileRelease(
                 keys=keys,
                 candidates=points,
                 q=share,
                 estimates=estimates,
+                unbiased=unbiased,
                 below=below,
                 above=above,
                 confidence=self.confidence,
@@ -374,15 +377,17 @@ def _part(share: Fraction, numbers: NDArray[Any]) -> Floats:
 
 def _cumulated(
     mechanism: Cumulative, runs: IntArray, confidence: Number
-) -> tuple[Floats, Interval, Interval]:
-    """Estimates and bounds of who is at or below, and above, each candidate."""
+) -> tuple[Floats, Floats, Interval, Interval]:
+    """Estimates, the same rising, and bounds of who is at or below, and above, each candidate."""
     runs = np.asarray(runs, dtype=np.int64)
     found, used = mechanism.up_to(runs)
     rest, others = mechanism.beyond(runs)
     below = mechanism.interval(found, used, confidence=confidence)
     above = mechanism.interval(rest, others, confidence=confidence)
-    centred = np.maximum(found - used * float(mechanism.distribution.mean()), 0)
-    return np.maximum.accumulate(centred, axis=1), below, above
+    unbiased = found - used * float(mechanism.distribution.mean())
+    # A count made of more runs varies more.
+    rising = isotonic(unbiased, np.broadcast_to(1 / used, unbiased.shape))
+    return unbiased, np.maximum(rising, 0), below, above
 
 
 def _first(cumulated: NDArray[Any], wanted: NDArray[Any]) -> IntArray:
