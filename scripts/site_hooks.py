@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,6 +27,34 @@ JOINED = {
 }
 _LINK = re.compile(r"(\]\()([^)\s#]+)")
 _ITEM = re.compile(r"^(?:[-*+]|\d+\.) ")
+
+
+# Pages that mkdocs.yml does not place go to the section of their folder.
+SECTIONS = {
+    "proofs": "Proofs",
+    "papers": "Papers",
+    "tutorials": "Tutorials",
+    "reference": "Reference",
+}
+
+
+def on_config(config: Any) -> Any:
+    """Give every page a place, so that a new one is found before anybody has thought of where."""
+    placed = {str(page) for section in config["nav"] for page in _pages(section)}
+    docs = Path(config["docs_dir"])
+    for path in sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md")):
+        if path not in placed and path != "README.md":
+            name = SECTIONS.get(path.split("/")[0], "How-to")
+            next(section[name] for section in config["nav"] if name in section).append(path)
+    return config
+
+
+def _pages(entry: Any) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    else:
+        for part in entry.values() if isinstance(entry, dict) else entry:
+            yield from _pages(part)
 
 
 def on_files(files: Any, *, config: Any) -> Any:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,16 @@ def test_the_exit_codes_of_daily_publication_are_those_there_are():
     assert {int(code) for row in told for code in row.split(",")} == set(EXITS)
 
 
+def test_the_citation_is_of_this_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / "CITATION.cff").read_text().splitlines()
+    told = dict(line.split(": ", 1) for line in lines if re.match(r"[a-z-]+: ", line))
+    assert told["cff-version"] == "1.2.0"
+    assert {"message", "title", "license"} <= set(told)
+    assert "authors:" in lines
+    assert (told["version"], told["license"]) == (project["version"], project["license"])
+
+
 def test_tutorials_are_short():
     for page in (ROOT / "docs" / "tutorials").glob("*.md"):
         assert len(page.read_text().splitlines()) <= 150, page.name
@@ -161,13 +172,6 @@ def test_tutorials_are_short():
 def test_sentences_are_short(page):
     for words in map(str.split, sentences(page.read_text())):
         assert len(words) <= 35, " ".join(words)
-
-
-def test_every_page_has_a_place_on_the_site():
-    docs = ROOT / "docs"
-    placed = set(re.findall(r": ([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
-    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} - {"README.md"}
-    assert not pages - placed
 
 
 def test_every_public_package_has_a_page_of_reference():
