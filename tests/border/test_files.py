@@ -67,6 +67,13 @@ def test_a_quote_after_blanks_never_takes_in_the_rows_below(tmp_path, data):
         pass
 
 
+def test_a_heading_is_one_line(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_bytes(b'"place\nname"\r\n,a\r\nb')
+    with pytest.raises(DataError, match="goes over several lines"), reading([path]):
+        pass
+
+
 def test_blanks_and_quotes_within_a_text_are_its_own(tmp_path):
     path = tmp_path / "v.csv"
     path.write_bytes(b'person,place\n1,"a, ""x"" , "" b"\n2,"  ""x"""\n3,a "b"\n')

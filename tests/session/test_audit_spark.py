@@ -26,11 +26,70 @@ def test_no_unit_becomes_another_on_its_way_into_a_sample(spark, free, secret):
     data = spark.sql(
         f"select {free} as person, 30 as age, {free} as v union all select {secret}, 3, {secret}"
     )
-    # Nested columns ride along in samples; nobody is told apart by one.
-    for unit in (None,) if free.startswith("array") else ("person", None):
+    # Nested columns ride along in samples, and text that is no UTF-8 is unknown: nobody's name.
+    for unit in (None,) if "X'ff'" in free else ("person", None):
         frame = session(data, unit=unit).sample(epsilon=EXACT).frame
         assert read(frame.select("age"))["age"] == [30]
-        assert frame.exceptAll(data.where("age = 30")).isEmpty()
+        known = data.where("age = 30").selectExpr(
+            *["try_validate_utf8(person) as person", "age", "try_validate_utf8(v) as v"]
+            if free.startswith("cast")
+            else ["*"]
+        )
+        assert frame.exceptAll(known).isEmpty()
+
+
+def test_bytes_that_are_no_text_are_unknown_as_on_other_engines(spark):
+    data = spark.sql(
+        "select 1 as person, cast(X'ff' as string) as place union all select 2, 'a' "
+        "union all select 3, cast(X'fe61' as string)"
+    )
+    made = session(data, od.policy.sensitive("place = 'home'"))
+    assert read(made.sample(epsilon=EXACT).frame)["place"] == ["a"]
+    found = session(data, od.policy.sensitive("person > 9")).discover(
+        by="place", epsilon=EXACT, max_groups=1
+    )
+    assert read(found.frame)["place"] == ["a"]
+    with pytest.raises(errors.DataError, match="2 rows have no value"):
+        session(data, od.policy.addition_only(), unit="place").count(epsilon=1)
+
+
+@pytest.mark.parametrize("unit", ["person", None])
+def test_a_cast_that_fails_is_found_before_the_charge(spark, unit):
+    data = spark.sql("select 1 as person, 30 as age, '7' as v union all select 2, 3, 'seven'")
+    data = data.selectExpr("person", "age", "cast(v as int) as v")
+    made = session(data, unit=unit)
+    with pytest.raises(errors.DataError, match="nothing was recorded"):
+        made.sample(epsilon=1)
+    assert not any(made.spent.values())
+
+
+def test_windows_that_go_by_the_order_of_ties_are_refused(spark):
+    data = spark_table(spark, {"person": [1, 2], "age": [30, 30]})
+    for made in (
+        "row_number() over (order by age)",
+        "lag(age) over (order by age)",
+        "sum(age) over (order by age rows between 1 preceding and current row)",
+    ):
+        with pytest.raises(errors.DataError, match="other rows each time"):
+            session(data.selectExpr("*", f"{made} as n"))
+    for made in ("rank() over (order by age)", "sum(age) over (partition by age)"):
+        session(data.selectExpr("*", f"{made} as n"))
+
+
+def test_a_draw_that_fails_leaves_nothing_in_the_executors(spark, monkeypatch):
+    from onesided.engine.spark import _sample
+
+    data = spark_table(spark, {"person": [1, 2, 3], "age": [30, 3, 40]})
+    held = spark.sparkContext._jsc.getPersistentRDDs
+    before = set(held())
+
+    def fails(*_):
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(_sample, "_by_kind", fails)
+    with pytest.raises(errors.DataError, match="charge stands"):
+        session(data).sample(epsilon=EXACT)
+    assert len(set(held()) - before) <= 1  # of the sample, until it is collected
 
 
 def test_text_that_is_no_unicode_is_no_key(spark):

@@ -9,6 +9,7 @@ from typing import Any, Final
 import narwhals as nw
 
 from onesided.engine._protocol import Engine
+from onesided.engine._reading import reading
 from onesided.engine.duckdb._engine import arrow_engine, pandas_engine, relation_engine
 from onesided.engine.polars._engine import PolarsEngine
 from onesided.engine.spark._engine import SparkEngine
@@ -28,8 +29,9 @@ def enter(data: object) -> Engine:
         library = sys.modules.get(module)
         known = () if library is None else tuple(getattr(library, kind) for kind in kinds)
         if isinstance(native, known):
-            _refuse_names(names(native), capitals=module == "polars")
-            return room(native)
+            with reading():
+                _refuse_names(names(native), capitals=module == "polars")
+                return room(native)
     raise DataError(
         f"Cannot read a {_called(native)} as a table.",
         hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, or a table of Spark "

@@ -317,6 +317,11 @@ class Table:
         with reading():
             return self.engine.fetch(frame)
 
+    def lists(self, names: Sequence[str]) -> dict[str, list[Any]]:
+        """Whole columns as Python's values. Secret. Errors: as :meth:`arrays`."""
+        with reading():
+            return self.engine.lists(self._frame.select(*names))
+
 
 def whole_of(value: Any) -> int:
     """A count that an engine may give as None or NaN when there was nothing to count.

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from onesided.engine.kit import literal_frame, python_columns
+from onesided.engine import Table
+from onesided.engine.kit import literal_frame
 from onesided.errors import DataError, ParameterError, UnknownColumnError
 from onesided.monitor._rules import Rules
 from onesided.store import plain_text
@@ -111,14 +112,10 @@ def _columns(data: object, columns: Columns) -> dict[str, Any]:
     if isinstance(data, Mapping):
         names, get = list(data), {key: _listed(value) for key, value in data.items()}.__getitem__
         return {name: get(name) for name in _wanted(names, columns)}
-    frame: Any = nw.from_native(data, pass_through=True)
-    if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
-        raise DataError(
-            f"Cannot read a {type(data).__name__} as a batch.",
-            hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, or a dict of columns.",
-        )
-    wanted = _wanted(frame.collect_schema().names(), columns)
-    return python_columns(frame.select(*wanted))
+    table = Table(data)
+    wanted = _wanted([*table.schema, *table.engine.refused], columns)
+    table.require(*wanted)
+    return table.lists(wanted)
 
 
 def frames_like(data: object) -> Callable[[Mapping[str, Any]], Any] | None:

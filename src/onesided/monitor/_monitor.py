@@ -33,7 +33,7 @@ from onesided.monitor._time import duration, length_text
 from onesided.noise import Noise
 from onesided.policy import Policy
 from onesided.show import Card
-from onesided.store import canonical
+from onesided.store import DatabaseUrl, address, canonical
 
 Clock = Callable[[], object]
 
@@ -87,9 +87,9 @@ class Monitor:
         policy: Policy,
         charges: int = 1,
         max_answers: int | None = None,
-        state: str | Path | None = None,
+        state: str | Path | DatabaseUrl | None = None,
         published: str | Path | None = None,
-        ledger: Ledger | str | Path | None = None,
+        ledger: Ledger | str | Path | DatabaseUrl | None = None,
         budget: Number | None = None,
         person: str = "person",
         place: str = "place",
@@ -100,6 +100,7 @@ class Monitor:
         ahead: object = "5m",
         noise: Noise | None = None,
     ) -> None:
+        state, ledger = address(state), address(ledger)
         self._rules = rules_for(
             keys,
             place=place,

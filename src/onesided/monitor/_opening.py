@@ -19,7 +19,7 @@ def open_state(state: object) -> Journal:
         return MemoryJournal()
     if isinstance(state, MemoryJournal):
         return state
-    if not isinstance(state, str | Path):
+    if not isinstance(state, str | Path | DatabaseUrl):
         raise ParameterError(
             f"state must be a path, a URL or None, got {state!r}.",
             hint='Give a path such as "state.db".',
@@ -27,12 +27,12 @@ def open_state(state: object) -> Journal:
         )
     from onesided.monitor import _sql  # noqa: PLC0415 - SQLAlchemy loads on use
 
-    if isinstance(state, str) and "://" in state:
-        return _sql.open_database(DatabaseUrl(state), timeout=_TIMEOUT)
+    if isinstance(state, DatabaseUrl) or (isinstance(state, str) and "://" in state):
+        return _sql.open_database(DatabaseUrl.of(state), timeout=_TIMEOUT)
     return _sql.open_file(Path(state), timeout=_TIMEOUT)
 
 
-def open_ledger(ledger: Ledger | str | Path | None, state: object) -> Ledger:
+def open_ledger(ledger: Ledger | str | Path | DatabaseUrl | None, state: object) -> Ledger:
     """The ledger that is named; by default one beside the state, or in its database.
 
     >>> open_ledger(None, None).name
@@ -42,7 +42,7 @@ def open_ledger(ledger: Ledger | str | Path | None, state: object) -> Ledger:
         return ledger
     if ledger is not None:
         return Ledger.open(ledger)
-    if isinstance(state, str) and "://" in state:
+    if isinstance(state, DatabaseUrl) or (isinstance(state, str) and "://" in state):
         return Ledger.open(state)
     if isinstance(state, str | Path):
         path = Path(state)

@@ -69,6 +69,8 @@ def _refuse_names(path: Path, names: tuple[str, ...]) -> None:
     for place, name in enumerate(names, start=1):
         if not name.strip() or "\x00" in name:
             raise _unclear(path, f"column {place} has no name")
+        if "\n" in name or "\r" in name:
+            raise _unclear(path, f"the name of column {place} goes over several lines")
         if name.casefold() in seen:
             raise _unclear(path, f"two columns are called {name!r}")
         seen.add(name.casefold())

@@ -48,6 +48,7 @@ from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
 from onesided.show import Card
+from onesided.store import address
 
 
 class Session:
@@ -88,6 +89,7 @@ class Session:
         delta_budget: Number = 0,
         noise: Noise | None = None,
     ) -> None:
+        ledger = address(ledger)
         if not isinstance(policy, Policy):
             raise PolicyError(
                 f"policy must be a Policy, got {policy!r}.",

@@ -6,11 +6,12 @@ Light: SQLAlchemy loads with ``onesided.store.sqlite`` and ``onesided.store.post
 from onesided.store._files import PermissionsWarning, tell_if_open_to_others
 from onesided.store._paths import held, remove_drafts, replace_file, scratch
 from onesided.store._text import canonical, now, plain_text, read_json, read_toml
-from onesided.store._url import DatabaseUrl
+from onesided.store._url import DatabaseUrl, address
 
 __all__ = [
     "DatabaseUrl",
     "PermissionsWarning",
+    "address",
     "canonical",
     "held",
     "now",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 from urllib.parse import parse_qsl
 
 from onesided.errors import ParameterError
@@ -11,6 +11,7 @@ from onesided.errors import ParameterError
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
+Place = TypeVar("Place")
 _POSTGRES: Final = frozenset({"postgresql", "postgres"})
 # libpq's options that neither hold a secret nor change which tables or settings a session sees.
 _PLAIN: Final = frozenset(
@@ -87,7 +88,7 @@ class DatabaseUrl:
     @classmethod
     def is_for(cls, text: str) -> bool:
         """Whether ``text`` names a PostgreSQL database."""
-        return text.partition("://")[0].partition("+")[0] in _POSTGRES
+        return text.partition("://")[0].partition("+")[0].lower() in _POSTGRES
 
     @classmethod
     def of(cls, given: str | Self) -> Self:
@@ -107,6 +108,19 @@ class DatabaseUrl:
     def for_driver(self) -> URL:
         """The URL with its password, for the driver alone."""
         return self._url
+
+
+def address(given: Place) -> Place | DatabaseUrl:
+    """``given``, as a :class:`DatabaseUrl` if it is the text of one: no frame then shows it.
+
+    Errors: as :class:`DatabaseUrl`.
+
+    >>> address("postgresql://ann:secret@host/db")
+    DatabaseUrl('postgresql+psycopg://ann:***@host/db')
+    >>> address("ledger.db")
+    'ledger.db'
+    """
+    return DatabaseUrl(given) if isinstance(given, str) and DatabaseUrl.is_for(given) else given
 
 
 def _parsed(text: str) -> tuple[URL, dict[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import narwhals as nw
@@ -188,6 +189,13 @@ class DuckDBEngine(Engine):
             name: np.ma.filled(column, 0)
             for name, column in native.project(wide).fetchnumpy().items()
         }
+
+    def lists(self, frame: Lazy) -> dict[str, list[Any]]:
+        native: Any = nw.to_native(frame)
+        if find_spec("pyarrow") is not None:
+            return native.to_arrow_table().to_pydict()  # type: ignore[no-any-return]
+        rows = native.fetchall()
+        return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
 
     def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
         return self.caller.answer(nw.to_native(self.cast(columns, types)))

@@ -32,7 +32,8 @@ class PolarsEngine(Engine):
             refuse_unrepeatable(native)
         self.types = native.collect_schema()
         listed = pl.selectors.categorical() | pl.selectors.enum()
-        self.frame = nw.from_native(native.lazy().with_columns(listed.cast(pl.String)))
+        ticks = pl.selectors.duration().to_physical()  # as from Arrow: whole numbers of its unit
+        self.frame = nw.from_native(native.lazy().with_columns(listed.cast(pl.String), ticks))
         # The caller's own values, categories aside, until a schema reads text as something else.
         self._whole = self.frame
         schema = self.frame.collect_schema()

@@ -58,7 +58,10 @@ class PolarsRows(Rows):
         empty = self.native.limit(0).collect()
         made = _anew(pl.concat([empty, *parts], rechunk=True))
         listed = [n for n, kind in self._callers.items() if kind in (pl.Categorical, pl.Enum)]
-        made = made.with_columns(pl.col(listed).cast(pl.Categorical))
+        spans = [(n, kind) for n, kind in self._callers.items() if kind == pl.Duration]
+        made = made.with_columns(
+            pl.col(listed).cast(pl.Categorical), *(pl.col(n).cast(kind) for n, kind in spans)
+        )
         return made.lazy() if self._lazy else made
 
 

@@ -27,7 +27,7 @@ class SparkEngine(Engine):
     def __init__(self, native: Any) -> None:
         refuse_unreadable(native)
         self.native = native
-        self.frame = nw.from_native(native)
+        self.frame = nw.from_native(_readable(native))
         schema = self.frame.collect_schema()
         self.refused = {
             name: native.schema[name].dataType.simpleString()
@@ -96,6 +96,17 @@ class SparkEngine(Engine):
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         return sampler(subject, samples)
+
+
+def _readable(native: Any) -> Any:
+    """The table, in which bytes that are no UTF-8 are unknown: told, they would all look alike."""
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
+    from pyspark.sql.types import StringType  # noqa: PLC0415
+
+    texts = [field.name for field in native.schema if type(field.dataType) is StringType]
+    if not texts:
+        return native
+    return native.withColumns({name: sql.try_validate_utf8(native[name]) for name in texts})
 
 
 def _plain(value: Any) -> Any:

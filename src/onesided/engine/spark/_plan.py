@@ -46,7 +46,7 @@ _EXPRESSIONS: Final = frozenset(
     Explode PosExplode Inline MapKeys MapValues StructsToJson JsonToStructs GetJsonObject
     InSubquery ListQuery Exists ScalarSubquery BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
     ShiftLeft ShiftRight WindowExpression WindowSpecDefinition SpecifiedWindowFrame CurrentRow
-    UnboundedPreceding UnboundedFollowing Lag Lead RowNumber Rank DenseRank
+    UnboundedPreceding UnboundedFollowing Rank DenseRank
     AggregateExpression Count Sum Min Max Average StddevSamp StddevPop VarianceSamp
     VariancePop BoolAnd BoolOr Percentile PivotFirst Collate ResolvedCollation ToVariantObject
     VariantGet
@@ -54,6 +54,7 @@ _EXPRESSIONS: Final = frozenset(
     )
 )
 _PICKING: Final = frozenset(["GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"])
+_WHOLE: Final = ("UnboundedPreceding", "UnboundedFollowing")
 # What a plan of Spark's prints for text that is not compared byte by byte.
 _COLLATED: Final = " collate "
 
@@ -104,15 +105,39 @@ def _instability(native: Any) -> str | None:
                 return "dropDuplicates() on some columns"
         elif name not in _STEPS:
             return "limit(), sample() or offset()" if name in _PICKING else name
-        inner = list(_parts(node.expressions()))
-        while inner:
-            part = inner.pop()
-            kind: str = part.getClass().getSimpleName().rstrip("$")
-            if kind not in _EXPRESSIONS:
-                return kind
-            inner.extend(_parts(part.children()))
+        odd = _odd_expression(node)
+        if odd:
+            return odd
         left.extend(_parts(node.children()))
     return None
+
+
+def _odd_expression(node: Any) -> str | None:
+    """An expression of a step that is not of the list."""
+    left = list(_parts(node.expressions()))
+    while left:
+        part = left.pop()
+        kind = _class(part)
+        if kind not in _EXPRESSIONS:
+            return kind
+        if kind == "WindowExpression" and _goes_by_order(part):
+            return "a window over rows in an order"
+        left.extend(_parts(part.children()))
+    return None
+
+
+def _goes_by_order(window: Any) -> bool:
+    """Whether it adds up some rows before or after each, which tie as they arrive."""
+    if _class(window.windowFunction()) != "AggregateExpression":
+        return False
+    frame = window.windowSpec().frameSpecification()
+    whole = (_class(frame.lower()), _class(frame.upper())) == _WHOLE
+    return _class(frame.frameType()) == "RowFrame" and not whole
+
+
+def _class(part: Any) -> str:
+    name: str = part.getClass().getSimpleName()
+    return name.rstrip("$")
 
 
 def _parts(sequence: Any) -> Iterator[Any]:

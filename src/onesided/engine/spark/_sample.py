@@ -51,6 +51,7 @@ Numbers = NDArray[Any]
 def sampler(subject: Subject, samples: Samples) -> Draw:
     """As :func:`onesided.engine._sampling.look`; the coins are flipped by the executors."""
     check(subject)
+    _try_rows(subject, samples)
 
     def draw(noise: Noise | None) -> Cut:
         with reading(AFTER):
@@ -75,6 +76,22 @@ def check(subject: Subject) -> None:
             "recorded.",
         ) from error
     _probe(native.sparkSession)
+
+
+def _try_rows(subject: Subject, samples: Samples) -> None:
+    """Compute every column and condition on every row once: what fails then fails now.
+
+    Errors: DataError, before anything is charged.
+    """
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - the caller's frame has loaded it
+
+    unit, native = subject.unit, nw.to_native(subject.table.frame)
+    with reading():
+        found = (
+            _open_rows(subject, samples) if unit is None else _open_units(subject, unit, samples)
+        )
+        for rows in (native, found):
+            rows.agg(sql.max(sql.xxhash64(*rows.columns))).collect()
 
 
 def _probe(session: Any) -> None:
@@ -102,12 +119,12 @@ def cut(subject: Subject, samples: Samples, noise: Noise | None) -> tuple[Any, d
         kept = _flipped(_open_rows(subject, samples), names, samples, noise)
         return kept.select(*names), _by_kind(kept, samples)
     chosen = _flipped(_open_units(subject, subject.unit, samples), [subject.unit], samples, noise)
-    rows = native.join(chosen.select(subject.unit), subject.unit, "left_semi").select(*names)
-    kept = _stored(_dealt(rows, names)).select(*names)
-    many = _by_kind(chosen, samples)
-    # The executors hold the published rows alone: who was chosen is needed no more.
-    chosen._jdf.queryExecution().analyzed().rdd().unpersist(False)  # noqa: FBT003, SLF001 - no public way
-    return kept, many
+    try:
+        rows = native.join(chosen.select(subject.unit), subject.unit, "left_semi").select(*names)
+        return _stored(_dealt(rows, names)).select(*names), _by_kind(chosen, samples)
+    finally:
+        # The executors hold the published rows alone: who was chosen is needed no more.
+        chosen._jdf.queryExecution().analyzed().rdd().unpersist(False)  # noqa: FBT003, SLF001 - no public way
 
 
 def _open_units(subject: Subject, unit: str, samples: Samples) -> Any:
