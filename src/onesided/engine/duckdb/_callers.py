@@ -31,6 +31,10 @@ class Caller(ABC):
     def sample(self, table: pa.Table) -> Any:
         """Rows of the caller's own table, as DuckDB gave them back, in the caller's form."""
 
+    def takes(self, table: pa.Table) -> bool:  # noqa: ARG002
+        """Whether a sample goes back as it is, tried with a table of one's own."""
+        return True
+
 
 class RelationCaller(Caller):
     """A DuckDB relation. An ENUM becomes text: its list would name values of suppressed rows."""
@@ -52,6 +56,9 @@ class RelationCaller(Caller):
             for c, kind in columns
         )
         return handed_over(self._native, table).project(wanted)
+
+    def takes(self, table: pa.Table) -> bool:
+        return bool(handed_over(self._native, table).to_arrow_table() == table)
 
 
 class ArrowCaller(Caller):
