@@ -10,21 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def python_columns(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, list[Any]]:
-    """A table's columns as Python values.
-
-    >>> import polars as pl
-    >>> python_columns(nw.from_native(pl.DataFrame({"place": ["gym", "bar"]})))
-    {'place': ['gym', 'bar']}
-    """
-    names = frame.collect_schema().names()
-    if frame.implementation.is_duckdb():
-        rows = nw.to_native(frame).fetchall()
-        return {name: [row[place] for row in rows] for place, name in enumerate(names)}
-    eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    return {name: eager[name].to_list() for name in names}
-
-
 def with_column(frame: nw.DataFrame[Any], name: str, values: NDArray[Any]) -> nw.DataFrame[Any]:
     """A table in memory with one more column.
 

@@ -5,7 +5,7 @@ from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
 from onesided.engine._key_types import check_types
 from onesided.engine._keys import Key
-from onesided.engine._literal_frame import literal_frame, python_columns, with_column
+from onesided.engine._literal_frame import literal_frame, with_column
 from onesided.engine._protocol import LENGTH, Column, Lazy, missing
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, ORDER, whole_of
@@ -29,7 +29,6 @@ __all__ = [
     "literal_frame",
     "look",
     "missing",
-    "python_columns",
     "quoted",
     "whole_of",
     "with_column",
