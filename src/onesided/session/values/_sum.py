@@ -30,7 +30,7 @@ from onesided.session.values._value import Missing, Value, value_of
 class Valued(Grouped):
     """A question about a column of numbers, within declared bounds and in steps of a grid.
 
-    column: the numbers. A unit's value in a group is the sum over its rows there.
+    column: the numbers. What of a unit's rows counts, the question says.
     bounds: ``(lowest, highest)``, public. Each row's value, and then each unit's, is clipped to
         them. None: those of the session's schema.
     step: the grid that values are rounded to; the bounds must lie on it. None: the schema's, or 1.
@@ -85,6 +85,7 @@ class Valued(Grouped):
 class Sum(Valued):
     """What do the units' values in a column add up to, per group?
 
+    A unit's value in a group is the sum over its rows there, clipped once per unit.
     Where noise on one side is enough it falls in stairs if these vary less, at the same loss.
     Certain bounds are about the values as rounded and clipped.
     others: True adds one group for all keys that are not listed; its own key is null.
@@ -154,11 +155,13 @@ class Sum(Valued):
         )
         mechanism, certain = chosen.mechanism, certain_sides(chosen.mechanism)
         self.share(groups)
+        each = f" Each {context.unit!r} adds up its rows, and the sum is clipped once more."
+        own = "" if context.unit is None else each
         return chosen, priced(
             context,
             mechanism,
             shifts,
-            about=f"{groups.sentence} {value.sentence}",
+            about=f"{groups.sentence} {value.sentence}{own}",
             scope="the values as rounded and clipped",
             certain=certain,
             standard_deviation=float(value.step) * deviation(mechanism),
