@@ -66,6 +66,7 @@ def test_the_python_example_runs(tmp_path):
 # Whole programs; what other pages show is a part of one, or is run by tests of its own.
 EXAMPLES = [
     "choosing",
+    "coming-from",
     "histograms",
     "histograms-more",
     "linear",
