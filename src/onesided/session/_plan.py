@@ -44,10 +44,10 @@ class PlanOption:
     >>> question = od.Count(by="place", keys=["a", "b"], epsilon=1)
     >>> for option in session.plan(question).ranked:
     ...     print(f"{option.error:.2f} {option.name}")
-    1.92 Counts, correction="mean"
-    1.95 Counts
-    2.71 Counts under bounded differential privacy
-    2.46 Counts, correction="none"
+    1.98 Counts, correction="mean"
+    2.05 Counts
+    2.51 Counts, correction="none"
+    5.64 Counts under bounded differential privacy
     """
 
     name: str
