@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import narwhals as nw
 
-from onesided.conditions import Both, Condition, Node, Translator
+from onesided.conditions import Both, Condition, Node
+from onesided.engine._words import Words
 from onesided.errors import DataError, UnknownColumnError
 from onesided.policy import Predicate, Rule
 from onesided.schema import Type
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
-_NOTHING: Final[Mapping[str, str]] = {}
 
 
 class Conditions:
     """Conditions on the rows of one table, in the words of its engine.
 
-    refused: columns that may not be used, with what they hold.
+    words: of the table in its engine. refused: columns that may not be used, with what they hold.
     Errors of all: UnknownColumnError; DataError for a column of a type that conditions cannot look
     at; ConditionError for mixtures of types.
     """
 
-    def __init__(self, frame: Lazy, refused: Mapping[str, str] = _NOTHING) -> None:
-        native = nw.to_native(frame)
-        if frame.implementation.is_polars():
-            words = _polars_words(native)
-        elif frame.implementation.is_pyspark():
-            words = _spark_words(native)
-        else:
-            words = _duckdb_words(native)
+    def __init__(self, words: Words, refused: Mapping[str, str]) -> None:
         self._words, self._refused = words, refused
 
     def with_values(self, predicate: Predicate, name: str) -> Lazy:
@@ -75,18 +67,6 @@ class Conditions:
         return nw.from_native(self._words.keep(made))  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Words:
-    """What one engine says of a table, and how it takes what a translator wrote."""
-
-    held: Mapping[str, str]
-    types: Mapping[str, Type | None]
-    translator: Translator[Any]
-    add: Callable[[Any, str], Any]
-    keep: Callable[[Any], Any]
-    check: Callable[[Collection[str]], None] = lambda _: None
-
-
 def _typed(
     condition: Condition, natives: Mapping[str, str], types: Mapping[str, Type | None]
 ) -> Node:
@@ -108,48 +88,3 @@ def _typed(
             )
     own = {n: kind for n, kind in types.items() if kind and not n.startswith("onesided_")}
     return condition.bind(own).tree
-
-
-def _polars_words(native: Any) -> _Words:
-    from onesided.engine.polars._condition import PolarsTerms, column_type  # noqa: PLC0415
-
-    schema = native.collect_schema()
-    return _Words(
-        held={column: str(dtype) for column, dtype in schema.items()},
-        types={column: column_type(dtype) for column, dtype in schema.items()},
-        translator=Translator(PolarsTerms(schema)),
-        add=lambda made, name: native.with_columns(made.alias(name)),
-        keep=native.filter,
-    )
-
-
-def _duckdb_words(native: Any) -> _Words:
-    import duckdb  # noqa: PLC0415 - the caller's table came by it
-
-    from onesided.engine.duckdb._condition import DuckDBTerms, column_type  # noqa: PLC0415
-    from onesided.engine.duckdb._text import refuse_collated  # noqa: PLC0415
-
-    held = dict(zip(native.columns, map(str, native.types), strict=True))
-    return _Words(
-        held=held,
-        types={column: column_type(kind) for column, kind in held.items()},
-        translator=Translator(DuckDBTerms(held)),
-        add=lambda made, name: native.select(
-            duckdb.StarExpression(), duckdb.SQLExpression(made).alias(name)
-        ),
-        keep=lambda made: native.filter(duckdb.SQLExpression(made)),
-        check=lambda columns: refuse_collated(native, tuple(columns)),
-    )
-
-
-def _spark_words(native: Any) -> _Words:
-    from onesided.engine.spark._condition import SparkTerms, column_type  # noqa: PLC0415
-
-    held = {field.name: field.dataType.simpleString() for field in native.schema}
-    return _Words(
-        held=held,
-        types={column: column_type(kind) for column, kind in held.items()},
-        translator=Translator(SparkTerms(held)),
-        add=lambda made, name: native.select("*", made.alias(name)),
-        keep=native.filter,
-    )

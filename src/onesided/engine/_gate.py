@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
 
 import narwhals as nw
 
 from onesided.engine._protocol import Engine
 from onesided.engine._reading import reading
-from onesided.engine.duckdb._engine import arrow_engine, pandas_engine, relation_engine
-from onesided.engine.polars._engine import PolarsEngine
-from onesided.engine.spark._engine import SparkEngine
+from onesided.engine._room import Room
 from onesided.errors import DataError
 
 OURS = "onesided_"
@@ -25,13 +27,13 @@ def enter(data: object) -> Engine:
     it is read again, and for columns that are named like ours or like each other.
     """
     native: Any = nw.to_native(data, pass_through=True)
-    for module, kinds, room, names in _ROOMS:
-        library = sys.modules.get(module)
-        known = () if library is None else tuple(getattr(library, kind) for kind in kinds)
+    for room in _rooms():
+        library = sys.modules.get(room.library)
+        known = () if library is None else tuple(getattr(library, name) for name in room.tables)
         if isinstance(native, known):
             with reading():
-                _refuse_names(names(native), capitals=module == "polars")
-                return room(native)
+                _refuse_names(room.names(native), capitals=room.capitals)
+                return room.open(native)
     raise DataError(
         f"Cannot read a {_called(native)} as a table.",
         hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, or a table of Spark "
@@ -39,14 +41,12 @@ def enter(data: object) -> Engine:
     )
 
 
-# Module, its tables, the room and how to read names. What is not loaded has no table here.
-_ROOMS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Any], Engine], Any], ...]] = (
-    ("polars", ("DataFrame", "LazyFrame"), PolarsEngine, lambda t: t.collect_schema().names()),
-    ("duckdb", ("DuckDBPyRelation",), relation_engine, lambda t: t.columns),
-    ("pandas", ("DataFrame",), pandas_engine, lambda t: list(t.columns)),
-    ("pyarrow", ("Table",), arrow_engine, lambda t: t.column_names),
-    ("pyspark.sql.classic.dataframe", ("DataFrame",), SparkEngine, lambda t: t.columns),
-)
+@cache
+def _rooms() -> tuple[Room, ...]:
+    """Every room is a folder beside this file, with what it takes in its ``_room.py``."""
+    folders = [found.name for found in iter_modules([str(Path(__file__).parent)]) if found.ispkg]
+    rooms = (import_module(f"onesided.engine.{name}._room").ROOMS for name in folders)
+    return tuple(room for several in rooms for room in several)
 
 
 def _called(native: object) -> str:

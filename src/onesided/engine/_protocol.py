@@ -17,6 +17,7 @@ from onesided.engine._reading import reading
 if TYPE_CHECKING:
     from onesided.engine._sampling import Draw, Samples
     from onesided.engine._subject import Subject
+    from onesided.engine._words import Words
     from onesided.noise import IntArray
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
@@ -133,6 +134,10 @@ class Engine(ABC):
         """Units' first groups by number, counted a faster way; None where there is none."""
         del rows, unit, code, bits, most
         return None
+
+    @abstractmethod
+    def words(self, native: Any) -> Words:
+        """How conditions are asked of a table of this engine."""
 
     @abstractmethod
     def sampler(self, subject: Subject, samples: Samples) -> Draw:

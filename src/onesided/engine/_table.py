@@ -209,7 +209,7 @@ class Table:
         return joined.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
 
     def _conditions(self, frame: Lazy) -> Conditions:
-        return Conditions(frame, self.engine.refused)
+        return Conditions(self.engine.words(nw.to_native(frame)), self.engine.refused)
 
     def total(self, rows: Lazy, *, unit: str | None) -> int:
         """The number of distinct units (of rows if ``unit`` is None)."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from onesided.engine._protocol import LENGTH, ORDER, Column, Engine, KeyTypes, Lazy
 from onesided.engine._sampling import Draw, Samples, sampler
+from onesided.engine._words import Words
 from onesided.engine.duckdb._arrow import mapped
 from onesided.engine.duckdb._callers import ArrowCaller, Caller, PandasCaller, RelationCaller
 from onesided.engine.duckdb._pandas import as_arrow
@@ -20,6 +21,7 @@ from onesided.engine.duckdb._plan import refuse_unrepeatable
 from onesided.engine.duckdb._rows import DuckDBRows
 from onesided.engine.duckdb._strict import strict
 from onesided.engine.duckdb._text import finds_python, handed_over, quoted, refuse_collated, spelt
+from onesided.engine.duckdb._words import words
 from onesided.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -217,6 +219,9 @@ class DuckDBEngine(Engine):
             f"WHERE onesided_before IS DISTINCT FROM {own}"
         )
         return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
+
+    def words(self, native: Any) -> Words:
+        return words(native)
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         rows = DuckDBRows(subject, caller=self.caller, beside=self.relation, refused=self.refused)

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from onesided.engine._protocol import Column, Engine, Lazy
 from onesided.engine._sampling import Draw, Samples, sampler
+from onesided.engine._words import Words
 from onesided.engine.polars._packed import packed_counts
 from onesided.engine.polars._plan import refuse_unrepeatable
 from onesided.engine.polars._rows import PolarsRows
+from onesided.engine.polars._words import words
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
@@ -93,6 +95,9 @@ class PolarsEngine(Engine):
         self, rows: Lazy, unit: str, code: str, *, bits: int, most: int
     ) -> tuple[IntArray, IntArray]:
         return packed_counts(nw.to_native(rows), unit, code, bits=bits, most=most)
+
+    def words(self, native: Any) -> Words:
+        return words(native)
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         return sampler(PolarsRows(subject, callers=self.types, lazy=self.lazy), samples)

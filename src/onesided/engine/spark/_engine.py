@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from onesided.engine._protocol import Column, Engine, Lazy
 from onesided.engine._sampling import Draw, Samples
+from onesided.engine._words import Words
 from onesided.engine.spark._plan import refuse_unreadable
 from onesided.engine.spark._sample import sampler
+from onesided.engine.spark._words import words
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
@@ -93,6 +95,9 @@ class SparkEngine(Engine):
 
         native = nw.to_native(frame).withColumn(hashed, sql.xxhash64(*names))
         return nw.from_native(native)  # type: ignore[no-any-return]
+
+    def words(self, native: Any) -> Words:
+        return words(native)
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         return sampler(subject, samples)
