@@ -259,6 +259,7 @@ PUBLIC = {
         "Ahp",
         "Dawa",
         "Hierarchical",
+        "Look",
         "Marginals",
         "OpenShape",
         "OpenShapeCounts",

@@ -2,7 +2,7 @@
 
 from onesided.mechanism.histograms._agrid import AGrid, UniformGrid
 from onesided.mechanism.histograms._ahp import Ahp
-from onesided.mechanism.histograms._dawa import Dawa
+from onesided.mechanism.histograms._dawa import Dawa, Look
 from onesided.mechanism.histograms._hierarchical import Hierarchical
 from onesided.mechanism.histograms._marginals import Marginals
 from onesided.mechanism.histograms._open_shape import OpenShape, OpenShapeCounts
@@ -16,6 +16,7 @@ __all__ = [
     "Ahp",
     "Dawa",
     "Hierarchical",
+    "Look",
     "Marginals",
     "OpenShape",
     "OpenShapeCounts",

@@ -15,7 +15,7 @@ from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_sha
 from onesided.errors import DataError, NoiseError, ParameterError
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
-from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead
+from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead, least
 from onesided.mechanism.histograms._hierarchical import TreeTotals, edges_of, tree_rate
 from onesided.mechanism.histograms._interval_costs import deviations
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
@@ -25,6 +25,11 @@ from onesided.policy import GroupCount, Policy, Shift
 
 Workload = Literal["cells", "ranges"]
 LEARN_SHARE: Final = Fraction(1, 3)
+LOOK_SHARE: Final = Fraction(1, 50)
+# What a look takes a bucket to cost: 5/4 of its deviation, and a twelfth of the noise's lead. Of 28
+# such pairs the one of least mean error over 96 made-up histograms and ε from 0.01 to 1.
+_SEEN: Final = 20
+_LED: Final = 1 / 12
 # Prices are whole numbers of sixteenths of a count; a bucket's deviation counts twice, because
 # the counts' distance from their mean is up to twice that from their median.
 _UNIT: Final = 16
@@ -47,6 +52,30 @@ def _learn_rate(value: Loss | Number, *, name: str) -> Loss:
 
 
 @dataclass(frozen=True)
+class Look:
+    """Whether neighbours are alike, asked first; if not, every cell is measured at these rates.
+
+    ask_rate: of the noise on the price of the cheapest partition, in nats per count.
+
+    >>> from onesided.mechanism import Dawa
+    >>> from onesided.mechanism.histograms import Look
+    >>> Dawa(1, upper_rate=1, lower_rate=1, look=Look("1/4", upper_rate=2, lower_rate=2)).look
+    Look(ask_rate=Fraction(1, 4), upper_rate=Fraction(2, 1), lower_rate=Fraction(2, 1))
+    """
+
+    ask_rate: Rate = Given(rate)
+    _: KW_ONLY
+    upper_rate: Rate = Given(rate)
+    lower_rate: Rate = Given(rate)
+
+
+class _Unlearnt(Partition):
+    """Every cell its own bucket, and phase 1 not run: what a look that says no publishes."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
 class Dawa(TwoPhase):
     """A histogram as totals of intervals that were found to hold nearly equal counts.
 
@@ -57,9 +86,14 @@ class Dawa(TwoPhase):
     made consistent by least squares (see :class:`Hierarchical`). In two dimensions intervals are
     taken along the Z-order curve: squares, and pairs of them.
 
+    With a ``look`` a small part of ε asks first whether neighbours are alike: the price of the
+    cheapest partition, without noise on the costs, is compared with that of measuring every cell
+    with all that is left. If it is not cheaper, phase 1 is left out and that is done instead.
+
     Promise: along a move with ``Shift(rise, fall)`` phase 1 loses at most
     ``learn_rate * (rise + fall)`` and phase 2 exactly ``upper_rate * fall + lower_rate * rise``
-    for every partition.
+    for every partition; a look at most ``rate * (rise + fall)``, and then the larger of the losses
+    of what may follow.
     Direction: phase 2 is one-sided where the policy is. A deviation may rise or fall along any
     move, so phase 1 has no cheap direction; but its noise need only be below the truth.
     Units: rates in nats per count.
@@ -78,6 +112,10 @@ class Dawa(TwoPhase):
     That is why one-sided noise suffices, why a cell must have noise although its cost is known,
     and why a cost may not be clipped at 0 after noise.
 
+    Proof for the look. The cost of every partition moves by at most D, so the least does; in whole
+    counts, rounded down, it does too. Two-sided geometric noise at ``rate`` on it loses at most
+    ``rate * D``, and the decision sees no more. Given the decision the rest is one of the two.
+
     Source: Li, Hay, Miklau and Wang 2014; medians in place of means, which halves what a cost
     can move by; aligned intervals, which make the search O(n) and the noise's lead small.
     Errors: ParameterError for rates that cannot be meant; DataError above 2^26 cells.
@@ -93,12 +131,18 @@ class Dawa(TwoPhase):
     lower_rate: Rate = Given(rate)
     workload: Workload = "cells"
     clip: bool = False
+    look: Look | None = None
 
     def __post_init__(self) -> None:
         if self.workload not in ("cells", "ranges"):
             raise ParameterError(
                 f"workload must be 'cells' or 'ranges', got {self.workload!r}.",
                 hint="Use 'ranges' if sums over ranges of cells matter more than single cells.",
+            )
+        if self.look is not None and self.workload == "ranges":
+            raise ParameterError(
+                "A look decides about cells, not about ranges.",
+                hint='Leave look= out, or use workload="cells".',
             )
         if self.workload == "ranges":
             tree_rate(self.upper_rate, name="upper_rate")
@@ -111,12 +155,15 @@ class Dawa(TwoPhase):
         *,
         epsilon: Number,
         learn_share: Number = LEARN_SHARE,
+        look_share: Number | None = LOOK_SHARE,
         query: GroupCount | None = None,
         workload: Workload = "cells",
         clip: bool = False,
     ) -> Dawa:
         """``learn_share`` of ε on every edge for the partition, the rest for the totals.
 
+        look_share: of ε on every edge, before that, for whether neighbours are alike; None does
+            not ask. Not for ranges.
         query: how units are counted; None is one group per unit, or presence's own bound.
         """
         count = GroupCount() if query is None else query
@@ -124,6 +171,13 @@ class Dawa(TwoPhase):
             positive(epsilon, name="epsilon"),
             strict_share(learn_share, name="learn_share"),
         )
+        look = None
+        if look_share is not None and workload == "cells":
+            first = whole * strict_share(look_share, name="look_share")
+            above, below = rates_for(policy, count, whole - first)
+            asked = both_ways_rate(policy, count, first)
+            look = Look(asked, upper_rate=above, lower_rate=below)
+            whole -= first
         upper, lower = rates_for(policy, count, whole * (1 - share))
         return cls(
             both_ways_rate(policy, count, whole * share),
@@ -131,6 +185,7 @@ class Dawa(TwoPhase):
             lower_rate=lower,
             workload=workload,
             clip=clip,
+            look=look,
         )
 
     def learn(self, counts: IntArray, *, noise: Noise) -> Partition:
@@ -142,6 +197,8 @@ class Dawa(TwoPhase):
             )
         order = None if counts.ndim == 1 else z_order(counts.shape)
         line = counts if order is None else counts.ravel()[order]
+        if self.look is not None and not self.alike(line, noise=noise):
+            return _Unlearnt(Partition.of_cells(counts.shape).labels)
         cells = -_drawn(noise, self.learn_rate, line.size)
         half = self.learn_rate * Fraction(1, 2)
         noisy = (cost - _drawn(noise, half, cost.size) for cost in deviations(line))
@@ -153,35 +210,70 @@ class Dawa(TwoPhase):
         return Partition(placed.reshape(counts.shape))
 
     def learn_loss(self, shift: Shift) -> Loss:
-        """``learn_rate * (rise + fall)``."""
-        return self.learn_rate * (shift.rise + shift.fall)
+        """``learn_rate * (rise + fall)``, and that of the look."""
+        asked: Loss = Fraction(0) if self.look is None else self.look.ask_rate
+        return (self.learn_rate + asked) * (shift.rise + shift.fall)
+
+    def loss(self, shift: Shift) -> Loss:
+        """The look's, and the larger of those of the two phases and of every cell at once."""
+        learnt = self.learn_loss(shift) + self.measure_loss(shift)
+        if self.look is None:
+            return learnt
+        asked = self.look.ask_rate * (shift.rise + shift.fall)
+        plain = self.look.upper_rate * shift.fall + self.look.lower_rate * shift.rise
+        return max(learnt, asked + plain)
+
+    def alike(self, line: IntArray, *, noise: Noise) -> bool:
+        """Whether the cheapest partition seems cheaper than every cell at the look's rates.
+
+        line: the cells in their order. True where there is no look.
+        """
+        look = self.look
+        if look is None:
+            return True
+        prices = self._priced(_SEEN, _LED)
+        seen = least(line.size, deviations(line), prices) // prices.deviation
+        noisy = seen + int(noise.two_sided(look.ask_rate, look.ask_rate, 1)[0])
+        plain = line.size * _UNIT * _error(look.upper_rate, look.lower_rate)
+        return bool(noisy * prices.deviation < plain)
 
     def measure(self, counts: IntArray, partition: Partition, *, noise: Noise) -> NDArray[Any]:
         """Noisy totals of the buckets, shape (m,): int64, or float64 for ranges."""
         totals = partition.totals(counts)
         if self.workload == "cells":
-            plain = Counts(self.upper_rate, self.lower_rate, correction="median")
-            return plain.release(totals, noise=noise)
+            rates = (self.upper_rate, self.lower_rate)
+            if self.look is not None and isinstance(partition, _Unlearnt):
+                rates = (self.look.upper_rate, self.look.lower_rate)
+            return Counts(*rates, correction="median").release(totals, noise=noise)
         tree = TreeTotals(self.upper_rate, self.lower_rate)
         edges = edges_of(partition)
         found = tree.release(totals, edges, noise=noise)
         return tree.non_negative(found, edges) if self.clip else found
 
     def measure_loss(self, shift: Shift) -> Loss:
-        """``upper_rate * fall + lower_rate * rise``: a bucket moves by no more than its cells."""
+        """``upper_rate * fall + lower_rate * rise``: a bucket moves by no more than its cells.
+
+        For a partition that was learnt; :meth:`loss` covers what a look may do instead.
+        """
         return self.upper_rate * shift.fall + self.lower_rate * shift.rise
 
     def _prices(self) -> Prices:
         """A bucket's price: the error of measuring it, and what noise gains from one more."""
-        spread = TwoSidedGeometric(self.upper_rate, self.lower_rate).variance()
-        # The mean absolute error of Laplace noise of this variance; close for one-sided noise.
-        error = math.sqrt(spread / 2)
+        return self._priced(_DEVIATION, 1.0)
+
+    def _priced(self, deviation: int, led: float) -> Prices:
+        error = _error(self.upper_rate, self.lower_rate)
         long, cell = lead(self.learn_rate * Fraction(1, 2)), lead(self.learn_rate)
         return Prices(
-            _DEVIATION,
-            cell=round(_DEVIATION * cell + _UNIT * error),
-            interval=round(_DEVIATION * long + _UNIT * error),
+            deviation,
+            cell=round(_DEVIATION * led * cell + _UNIT * error),
+            interval=round(_DEVIATION * led * long + _UNIT * error),
         )
+
+
+def _error(upper: Loss, lower: Loss) -> float:
+    """The mean absolute error of Laplace noise of the same variance; close for one-sided noise."""
+    return math.sqrt(TwoSidedGeometric(upper, lower).variance() / 2)
 
 
 def both_ways_rate(policy: Policy, query: GroupCount, epsilon: Fraction) -> Loss:

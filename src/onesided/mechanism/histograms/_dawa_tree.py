@@ -52,6 +52,25 @@ def cheapest(cells: IntArray, intervals: Iterable[IntArray], prices: Prices) -> 
     return _starts(merged, cells.size)
 
 
+def least(cells: int, intervals: Iterable[IntArray], prices: Prices) -> int:
+    """What the cheapest partition costs, from true deviations: whole public units.
+
+    Direction: a count that moves by 1 moves it by at most ``prices.deviation``, either way, for
+    that is how far it moves the cost of any one partition.
+
+    >>> import numpy as np
+    >>> from onesided.mechanism.histograms._interval_costs import deviations
+    >>> least(4, deviations(np.array([1, 5, 2, 2])), Prices(10, 3, 3))
+    9
+    """
+    best = np.full(cells, prices.cell, dtype=np.int64)
+    for deviation in intervals:
+        pairs = best[0 : 2 * deviation.size : 2] + best[1 : 2 * deviation.size : 2]
+        own = prices.deviation * deviation + prices.interval
+        best = np.concatenate([np.minimum(own, pairs), best[2 * deviation.size :]])
+    return int(best.sum())
+
+
 def _starts(merged: list[BoolArray], size: int) -> BoolArray:
     """From the top: the first merged interval on the way down is a bucket; else each cell is."""
     starts = np.zeros(size, dtype=np.bool_)

@@ -1,7 +1,7 @@
 """What checks and questions need of histograms that follow the data."""
 
 from onesided.mechanism.histograms._agrid import GridPartition, coarse_cells, refine
-from onesided.mechanism.histograms._dawa_tree import Prices, cheapest
+from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, least
 from onesided.mechanism.histograms._interval_costs import deviations
 from onesided.mechanism.histograms._tree_model import Edges
 from onesided.mechanism.histograms._two_parts import Parts
@@ -16,5 +16,6 @@ __all__ = [
     "coarse_cells",
     "deviations",
     "histogram_of",
+    "least",
     "refine",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE, Loss
-from onesided.mechanism.histograms import Dawa, Hierarchical, Zeroed, zeros
+from onesided.mechanism.histograms import Dawa, Hierarchical, Look, Zeroed, zeros
 from onesided.policy import ABSENT, Edge, GroupCount, Policy, Record
 from onesided.verify._line import Line, shipped
 from onesided.verify._universe import Universe
@@ -29,6 +29,7 @@ def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _partitions()
     yield from _whole()
+    yield from _looks()
     yield from _trees()
     yield from _zeros()
     yield from _broken_partitions()
@@ -63,7 +64,7 @@ def _partitions() -> Iterator[Line]:
 def _whole() -> Iterator[Line]:
     for policy in _policies()[1:]:
         yield shipped(
-            Dawa.for_policy(policy, epsilon=18),
+            Dawa.for_policy(policy, epsilon=18, look_share=None),
             policy,
             GroupCount(max_groups=1),
             epsilon=18,
@@ -84,6 +85,37 @@ def _whole() -> Iterator[Line]:
             tail=1e-9,
             unseen=1e-3,
         )
+
+
+def _looks() -> Iterator[Line]:
+    for policy in _policies()[:4]:
+        yield shipped(
+            zoo.Looking(_looking(), _TENSE),
+            policy,
+            GroupCount(max_groups=1),
+            name="Dawa (look)",
+            universe=_FOUR,
+            loose="reached far from where the decision turns",
+            tail=1e-9,
+            unseen=1e-3,
+        )
+    for policy in (policies.addition_only(), policies.removal_only()):
+        yield shipped(
+            Dawa.for_policy(policy, epsilon=18, look_share="1/3"),
+            policy,
+            GroupCount(max_groups=1),
+            epsilon=18,
+            name="Dawa (look and all)",
+            universe=_TWO,
+            loose=_PHASES,
+            tail=1e-8,
+            unseen=1e-3,
+        )
+
+
+def _looking() -> Dawa:
+    """Its decision turns near the counts of ``_TENSE``."""
+    return Dawa(8, upper_rate=1, lower_rate=1, look=Look(2, upper_rate="3/4", lower_rate="3/4"))
 
 
 def _trees() -> Iterator[Line]:
@@ -112,9 +144,10 @@ def _trees() -> Iterator[Line]:
 def _zeros() -> Iterator[Line]:
     some, more = policies.sensitive("minor"), policies.extended_sensitive("minor")
     dawa, tree = zeros(Dawa, share="1/6"), zeros(Hierarchical, share="1/6")
+    fit: Any = {"learn_share": "3/5", "look_share": None}
     for name, policy, mechanism, epsilon, tail in (
-        ("DAWAz", some, dawa.for_policy(some, epsilon=21, learn_share="3/5"), 21, 1e-7),
-        ("DAWAz", more, dawa.for_policy(more, epsilon=20, learn_share="3/5"), 20, 1e-8),
+        ("DAWAz", some, dawa.for_policy(some, epsilon=21, **fit), 21, 1e-7),
+        ("DAWAz", more, dawa.for_policy(more, epsilon=20, **fit), 20, 1e-8),
         ("Hierarchical, zeros", more, tree.for_policy(more, epsilon=15, branching=2), 15, 1e-9),
     ):
         yield _with_open(
@@ -157,6 +190,12 @@ def _broken_partitions() -> Iterator[Line]:
             2,
             "cells without noise, costs clipped at 0",
             "DAWA as distributed with DPBench",
+        ),
+        (
+            zoo.WrongLearning(partial(zoo.look_in_units, rate=2), _TENSE),
+            2,
+            "the noise of a look counts units of price for counts",
+            "sensitivities in another unit",
         ),
         (
             zoo.WrongLearning(partial(zoo.ties_by_deviation, right=right), flat),

@@ -12,7 +12,7 @@ import numpy as np
 from onesided._numbers import INFINITE, Loss
 from onesided.linear.kit import consistent, tree_sums
 from onesided.mechanism.histograms import Dawa, TwoPhase, Zeroed
-from onesided.mechanism.histograms.kit import Prices, cheapest, deviations
+from onesided.mechanism.histograms.kit import Prices, cheapest, deviations, least
 from onesided.noise import BoolArray, IntArray, Noise
 from onesided.policy import GroupCount, Shift
 from onesided.verify._universe import Data, Universe
@@ -36,6 +36,23 @@ class Learning:
     def loss(self, shift: Shift) -> Loss:
         """The algorithm's own for its first phase."""
         return self.algorithm.learn_loss(shift)
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Right: the decision of a look on its own, on the data's counts above some that are known."""
+
+    algorithm: Dawa
+    known: tuple[int, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> bool:
+        """Whether neighbours seem alike."""
+        return self.algorithm.alike(values + self.known, noise=noise)
+
+    def loss(self, shift: Shift) -> Loss:
+        """The look's own."""
+        asked = self.algorithm.look
+        return INFINITE if asked is None else asked.ask_rate * (shift.rise + shift.fall)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +102,13 @@ def quiet_cells(counts: IntArray, noise: Noise, *, rate: int, price: int) -> Boo
         np.maximum(cost + noise.two_sided(rate, rate, cost.size), 0) for cost in deviations(counts)
     )
     return cheapest(np.zeros_like(counts), noisy, Prices(1, price, price))
+
+
+def look_in_units(counts: IntArray, noise: Noise, *, rate: int) -> BoolArray:
+    """A count moves the least price by 20 units, and its noise is as if that were 1."""
+    price = least(counts.size, deviations(counts), Prices(20, 16, 16))
+    alike = price + int(noise.two_sided(rate, rate, 1)[0]) < 58
+    return np.array([True, *[alike] * (counts.size - 1)])
 
 
 def ties_by_deviation(counts: IntArray, noise: Noise, *, right: Dawa) -> BoolArray:
