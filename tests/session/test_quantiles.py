@@ -79,6 +79,13 @@ def test_several_share_epsilon_and_rise():
         assert low <= middle <= high
 
 
+def test_shares_may_be_floats():
+    asked = session(pl.DataFrame(COLUMNS))
+    told = asked.quantile("age", [0.2, 0.8, 0.1 + 0.2], bounds=(0, 99), epsilon=BIG)
+    assert [str(q) for q in told.q] == ["1/5", "4/5", "3/10"]
+    assert "Quantile 1/5, 4/5, 3/10" in told.title
+
+
 def test_the_smallest_and_largest_are_counted_and_keep_their_certain_side():
     asked = session(pl.DataFrame(COLUMNS), od.policy.presence(max_groups=2))
     top = asked.maximum("age", candidates=[50, 60, 90], epsilon=BIG)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from onesided.session.values._shifts import values_move
 from onesided.session.values._value import Missing, Value, value_of
 
 Floats = NDArray[np.float64]
+_FINEST: Final = 10**6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -163,6 +164,21 @@ def candidates_of(
 def _common(points: Sequence[Fraction]) -> Fraction:
     """The coarsest grid that holds the whole numbers and all points."""
     return Fraction(1, lcm(*(point.denominator for point in points)))
+
+
+def inner(shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Shares that a noisy maximum can answer. Errors: ParameterError for 0 and 1."""
+    # A float is a fraction of 2^54, which ranks cannot be counted in.
+    rounded = tuple(share.limit_denominator(_FINEST) for share in shares)
+    for share in rounded:
+        if share in (0, 1):
+            raise ParameterError(
+                f"Among several quantiles, or by the noisy maximum, q={text(share)} has no "
+                "answer: no candidate beyond the last value is farther from it in rank.",
+                hint="Ask for minimum(...) and maximum(...), or for shares between 0 and 1.",
+                q=share,
+            )
+    return rounded
 
 
 def plan_of(

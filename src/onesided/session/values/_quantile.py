@@ -29,6 +29,7 @@ from onesided.session.values._noisy_max import (
     Candidates,
     QuantileEstimates,
     candidates_of,
+    inner,
     plan_of,
     ranked,
     told,
@@ -164,7 +165,7 @@ class Quantile(Grouped):
     column: a column of numbers. A unit counts once in a group, with the mean of its rows there,
         rounded down to a step; a unit with one row counts with that.
     q: 1/2 is the median, 0 the smallest and 1 the largest value. Several in a list share ε evenly
-        and come out rising.
+        and come out rising. Rounded to a fraction of at most a million parts.
     bounds, step: the candidates are all steps between the bounds, up to 2^40 of them.
     candidates: or at least one number, in rising order, from public knowledge; a value counts as
         the next candidate from it upwards.
@@ -202,15 +203,7 @@ class Quantile(Grouped):
         shares = _shares(self.q)
         if self.chosen_method == "cumulative":
             return self._cumulative(context, shares)
-        for share in shares:
-            if share in (0, 1):
-                raise ParameterError(
-                    f"Among several quantiles, or by the noisy maximum, q={text(share)} has no "
-                    "answer: no candidate beyond the last value is farther from it in rank.",
-                    hint="Ask for minimum(...) and maximum(...), or for shares between 0 and 1.",
-                    q=share,
-                )
-        return self._noisy_max(context, shares)
+        return self._noisy_max(context, inner(shares))
 
     @property
     def chosen_method(self) -> QuantileMethod:
