@@ -277,15 +277,11 @@ class Quantile(Grouped):
         sure = Confidence(self.confidence, self.simultaneous).of_each(keys.size)
 
         def result(answer: Answer, entry: int | None) -> QuantileRelease:
-            unbiased, estimates, below, above = _cumulated(mechanism, answer["runs"], sure)
             return QuantileRelease(
                 keys=keys,
                 candidates=points,
                 q=share,
-                estimates=estimates,
-                unbiased=unbiased,
-                below=below,
-                above=above,
+                **_cumulated(mechanism, answer["runs"], sure),
                 confidence=self.confidence,
                 one_each=groups.query.max_groups == 1,
                 guarantee=plan.guarantee,
@@ -368,9 +364,7 @@ def _part(share: Fraction, numbers: NDArray[Any]) -> Floats:
     return np.array([[float(share * Fraction(n)) for n in row] for row in numbers.tolist()])
 
 
-def _cumulated(
-    mechanism: Cumulative, runs: IntArray, confidence: Number
-) -> tuple[Floats, Floats, Interval, Interval]:
+def _cumulated(mechanism: Cumulative, runs: IntArray, confidence: Number) -> dict[str, Any]:
     """Estimates, the same rising, and bounds of who is at or below, and above, each candidate."""
     runs = np.asarray(runs, dtype=np.int64)
     found, used = mechanism.up_to(runs)
@@ -380,7 +374,8 @@ def _cumulated(
     unbiased = found - used * float(mechanism.distribution.mean())
     # A count made of more runs varies more.
     rising = isotonic(unbiased, np.broadcast_to(1 / used, unbiased.shape))
-    return unbiased, np.maximum(rising, 0), below, above
+    estimates = np.maximum(rising, 0)
+    return {"estimates": estimates, "unbiased": unbiased, "below": below, "above": above}
 
 
 def _first(cumulated: NDArray[Any], wanted: NDArray[Any]) -> IntArray:
