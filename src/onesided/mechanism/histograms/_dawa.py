@@ -27,7 +27,7 @@ Workload = Literal["cells", "ranges"]
 LEARN_SHARE: Final = Fraction(1, 3)
 LOOK_SHARE: Final = Fraction(1, 50)
 # What a look takes a bucket to cost: 5/4 of its deviation, and a twelfth of the noise's lead. Of 28
-# such pairs the one of least mean error over 96 made-up histograms and ε from 0.01 to 1.
+# such pairs the one of least mean error over 39 made-up histograms at ε = 1, 0.1, 0.01.
 _SEEN: Final = 20
 _LED: Final = 1 / 12
 # Prices are whole numbers of sixteenths of a count; a bucket's deviation counts twice, because
