@@ -29,6 +29,13 @@ class Suggestion:
     question: ready to be asked. epsilon: the least that is enough, rounded up to three digits.
     error: predicted, root mean square; relative: to the guess, if there is one. certified: by true
     count, how often it is certified to be at most the threshold. compared: what was weighed.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2]})
+    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=9)
+    >>> plan = session.plan(od.Count(epsilon=1))
+    >>> Suggestion(question=od.Count(epsilon=1), epsilon=Fraction(1), plan=plan).error is None
+    True
     """
 
     question: Any

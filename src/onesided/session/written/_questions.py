@@ -77,7 +77,11 @@ def question_from_json(text: str) -> Any:
 
 
 def questions_schema() -> dict[str, Any]:
-    """The form of a question as a JSON Schema."""
+    """The form of a question as a JSON Schema.
+
+    >>> "anyOf" in questions_schema() or "oneOf" in questions_schema()
+    True
+    """
     kinds = [
         {
             "type": "object",

@@ -75,6 +75,13 @@ def release_to_json(release: Release) -> str:
     """What a release tells, as JSON: reading it back tells the same.
 
     Errors: ParameterError for several answers (write each), and values without a form there.
+
+    >>> import polars as pl, onesided as od
+    >>> people, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=90)
+    >>> json_text = release_to_json(session.count(epsilon=80))
+    >>> "record -> absent" in json_text
+    True
     """
     if not isinstance(release, Release) or isinstance(release, Answers):
         raise ParameterError(
@@ -100,7 +107,15 @@ def release_to_json(release: Release) -> str:
 
 
 def release_from_json(given: str) -> WrittenRelease:
-    """The release that was written. Errors: ParameterError for anything else."""
+    """The release that was written. Errors: ParameterError for anything else.
+
+    >>> import polars as pl, onesided as od
+    >>> people, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=90)
+    >>> release = session.count(epsilon=80)
+    >>> release_from_json(release_to_json(release)).value
+    2.0
+    """
     found = opened(given, {"release", "title", "columns", "guarantee", *_FACTS})
     promise = found["guarantee"]
     if not isinstance(promise, dict) or set(promise) != _PROMISE:
