@@ -7,17 +7,19 @@ random order, as item numbers of these data sets may tell something about popula
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from onesided.mechanism import AdaptiveSparseVector
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.numbers import INFINITE, Loss
 from onesided_experiments._repeat import Floats, chunks, two_sided
 from onesided_experiments.adp_2021._selection import Errors, corrections, top_mask
-from onesided_experiments.baselines import GapSparseVector
+from onesided_experiments.baselines import AdaptiveGapSparseVector, GapSparseVector
 
 _ORDERS = 50
+_ADAPTIVE = 1_000  # repetitions of those that run one by one
 
 
 def answered_rows(noisy: IntArray, levels: IntArray, *, most: int) -> BoolArray:
@@ -104,6 +106,55 @@ def free_gap_errors(
         precision=np.concatenate(precision),
         recall=np.concatenate(recall),
     )
+
+
+def adaptive_errors(
+    counts: IntArray,
+    mechanism: AdaptiveSparseVector | AdaptiveGapSparseVector,
+    repeats: int,
+    noise: NotPrivateSeededNoise,
+) -> Errors:
+    """The adaptive ones, which answer up to ``2k``: recall is the paper's "hits / k".
+
+    The mechanisms themselves run, once per repetition. Ours are corrected by the mean of the noise
+    that each value was drawn with; the rival's value is its level plus its gap.
+    """
+    k = mechanism.max_answers
+    squared: list[float] = []
+    precision: list[float] = []
+    recall: list[float] = []
+    for part in parts(counts, k, min(repeats, _ADAPTIVE), noise):
+        for level in part.levels.ravel().tolist():
+            answered, values = _adaptively(mechanism, part.counts, level, noise)
+            truth, right = part.counts[answered], part.top[answered]
+            error = (values - truth).astype(np.float64)
+            squared.append(float((error**2).mean()) if error.size else np.nan)
+            precision.append(float(right.mean()) if right.size else np.nan)
+            recall.append(float(right.sum()) / k)
+    return Errors(
+        squared={"mean": np.array(squared)},
+        precision=np.array(precision),
+        recall=np.array(recall),
+    )
+
+
+def _adaptively(
+    mechanism: AdaptiveSparseVector | AdaptiveGapSparseVector,
+    counts: IntArray,
+    level: int,
+    noise: NotPrivateSeededNoise,
+) -> tuple[BoolArray, Floats]:
+    """Who is answered at one level, and their estimates."""
+    if isinstance(mechanism, AdaptiveGapSparseVector):
+        gaps = replace(mechanism, thresholds=level).release(counts, noise=noise)
+        return gaps.above, (level + gaps.gaps)[gaps.above].astype(np.float64)
+    found = replace(mechanism, thresholds=level).release(counts, noise=noise)
+    coarse, fine = (
+        float(TwoSidedGeometric(rate, INFINITE).mean())
+        for rate in (mechanism.coarse_rate, mechanism.upper_rate)
+    )
+    values = found.values - np.where(found.coarse, coarse, fine)
+    return found.answered, np.asarray(values[found.answered], dtype=np.float64)
 
 
 def _row_sums(values: Floats, row: IntArray, rows: int) -> Floats:

@@ -13,6 +13,12 @@ from onesided_experiments.adp_2021._selection import Errors
 EPSILONS: Final = ("0.1", "0.3", "0.5", "0.7", "1")
 SIZES: Final = (10, 50, 100, 200, 500)
 K: Final = 100
+_AXES: Final = {
+    "mse": "mean squared error (count²)",
+    "precision": "precision (share right)",
+    "recall": "hits / k",
+}
+MEASURES: Final = ("mse", "precision")
 EPSILON: Final = "0.5"
 
 LOOKS: Final = {
@@ -35,6 +41,15 @@ LOOKS: Final = {
         colour="orange",
         marker="square",
         dashed=True,
+    ),
+    ("asymmetric, adaptive", "mean"): Look(
+        name="ADP, adaptive (as the authors ran)", colour="blue", marker="cross", dashed=True
+    ),
+    ("free gap, adaptive", "mean"): Look(
+        name="free gap, adaptive (as they ran)", colour="vermillion", marker="cross", dashed=True
+    ),
+    ("free gap, adaptive, gaps", "mean"): Look(
+        name="free gap, adaptive, all ε to find", colour="grey", marker="cross", dashed=True
     ),
     ("free gap, general", "combined"): Look(
         name="free gap, general noise", colour="black", marker="cross", dashed=True
@@ -107,17 +122,19 @@ _GROUPS: Final = (
 )
 
 
-def sweep_figures(rows: Sequence[Row], *, name: str, title: str) -> dict[str, Figure]:
+def sweep_figures(
+    rows: Sequence[Row], *, name: str, title: str, measures: Sequence[str] = MEASURES
+) -> dict[str, Figure]:
     """One figure per group of data sets, by file name."""
     return {
-        f"{name}{suffix}": _sweep_figure(mine, title=f"{title}{more}")
+        f"{name}{suffix}": _sweep_figure(mine, title=f"{title}{more}", measures=measures)
         for group, suffix, more in _GROUPS
         if (mine := [row for row in rows if row["group"] == group])
     }
 
 
-def _sweep_figure(rows: Sequence[Row], *, title: str) -> Figure:
-    """Four panels per data set: error and precision, by ε and by k."""
+def _sweep_figure(rows: Sequence[Row], *, title: str, measures: Sequence[str]) -> Figure:
+    """Panels per data set: error, precision and so on, by ε and by k."""
     panels = []
     for dataset in datasets(rows):
         mine = [row for row in rows if row["dataset"] == dataset]
@@ -126,25 +143,25 @@ def _sweep_figure(rows: Sequence[Row], *, title: str) -> Figure:
             ("k", "k (items)", f"ε = {EPSILON}"),
         ):
             part = [row for row in mine if row["varying"] == varying]
-            for value, y_label in (("mse", "mean squared error (count²)"), ("precision", "")):
-                panels.append(
-                    Panel(
-                        title=f"{dataset}, {fixed}",
-                        x_label=label,
-                        y_label=y_label or "precision (share right)",
-                        curves=_curves(part, varying, value),
-                        log_y=value == "mse",
-                        log_x=varying == "k",
-                        y_range=(0, 1.02) if value == "precision" else None,
-                    )
+            panels += [
+                Panel(
+                    title=f"{dataset}, {fixed}",
+                    x_label=label,
+                    y_label=_AXES[value],
+                    curves=_curves(part, varying, value),
+                    log_y=value == "mse",
+                    log_x=varying == "k",
+                    y_range=None if value == "mse" else (0, 1.02),
                 )
-    return Figure(title=title, panels=panels, columns=4)
+                for value in measures
+            ]
+    return Figure(title=title, panels=panels, columns=2 * len(measures))
 
 
 def _curves(rows: Sequence[Row], varying: str, value: str) -> list[Curve]:
     curves = []
     for (method, estimate), look in LOOKS.items():
-        if value == "precision" and estimate not in _PRECISION:
+        if value != "mse" and estimate not in _PRECISION:
             continue
         mine = [row for row in rows if row["method"] == method and row["estimate"] == estimate]
         if mine:
