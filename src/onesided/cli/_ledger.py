@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from textwrap import shorten
@@ -16,14 +16,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from onesided._numbers import round_down, round_up, shown, text
+from onesided._numbers import shown
+from onesided.cli._entries import Accounts, plain
+from onesided.cli._entries import as_csv as entries_csv
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import Balance, Entry, Ledger
 from onesided.policy import Guarantee
 from onesided.session import total_guarantee
-from onesided.show import csv_text
 
 app = typer.Typer(
     help="Look at a ledger, and check that nobody edited it.",
@@ -72,9 +73,9 @@ def show(
             console.print(_page(opened, last=last, width=console.width))
             return
     if as_json:
-        _write(json.dumps([_plain(e, accounts) for e in entries], indent=2, ensure_ascii=False))
+        _write(json.dumps([plain(e, accounts) for e in entries], indent=2, ensure_ascii=False))
     else:
-        _write(_csv(entries, accounts), end="")
+        _write(entries_csv(entries, accounts), end="")
 
 
 @app.command()
@@ -178,7 +179,6 @@ def _together(opened: Ledger) -> Guarantee | str:
         return error.reason
 
 
-Accounts: TypeAlias = Mapping[str, Balance]
 Answered: TypeAlias = set[tuple[str, str]]
 
 
@@ -341,55 +341,6 @@ def _charged(entry: Entry, account: Balance, *, narrow: bool) -> list[str]:
 def _spent(charged: Fraction, total: Fraction, limit: Fraction, sign: str) -> str:
     left = shown(limit - total, up=False)
     return f"{sign} {shown(charged, up=True)}, {left} left" if charged else ""
-
-
-def _plain(entry: Entry, accounts: Accounts) -> dict[str, object]:
-    """An entry for programs: exact numbers as text."""
-    account = accounts[entry.policy_id]
-    names = ("epsilon", "total_epsilon", "delta", "total_delta")
-    tables = {name: getattr(entry, name) for name in names}
-    tables |= {"budget": account.budget, "delta_budget": account.delta_budget}
-    return {
-        **{name: getattr(entry, name) for name in ("number", "time", "who", "kind")},
-        **{name: getattr(entry, name) for name in ("policy_id", "release_id", "label")},
-        "policy": account.policy_name,
-        "detail": dict(entry.detail),
-        **{
-            name: {edge: text(amount) for edge, amount in table.items()}
-            for name, table in tables.items()
-        },
-        "previous": entry.previous,
-        "hash": entry.hash,
-    }
-
-
-_CSV: Final = (
-    *("row", "time", "who", "kind", "policy", "policy_id", "release_id", "what", "edge"),
-    *("epsilon", "epsilon_spent", "epsilon_budget", "epsilon_left", "epsilon_exact"),
-    *("delta", "delta_spent", "delta_budget", "delta_left", "delta_exact", "hash"),
-)
-
-
-def _csv(entries: tuple[Entry, ...], accounts: Accounts) -> str:
-    """A line per entry and edge; decimals are rounded toward caution, exact fractions beside."""
-    return csv_text(_CSV, (row for entry in entries for row in _rows(entry, accounts)))
-
-
-def _rows(entry: Entry, accounts: Accounts) -> Iterator[tuple[object, ...]]:
-    account = accounts[entry.policy_id]
-    words = (entry.time, entry.who, entry.kind, account.policy_name, entry.policy_id)
-    for edge, limit in account.budget.items():
-        yield (
-            *(entry.number, *words, entry.release_id, entry.label, edge),
-            *_decimals(entry.epsilon[edge], entry.total_epsilon[edge], limit),
-            *_decimals(entry.delta[edge], entry.total_delta[edge], account.delta_budget[edge]),
-            entry.hash,
-        )
-
-
-def _decimals(charged: Fraction, total: Fraction, limit: Fraction) -> tuple[float | str, ...]:
-    left = round_down(limit - total)
-    return round_up(charged), round_up(total), round_down(limit), left, text(charged)
 
 
 def _indented(part: RenderableType) -> Padding:
