@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -191,3 +192,13 @@ def test_a_ledger_that_others_may_read_is_told_in_a_sentence(world):
     assert "is open to others than its owner (mode 644). Close it: chmod 600" in said
     assert "warnings.warn" not in said
     assert ".py:" not in said
+
+
+@pytest.mark.parametrize(
+    "words", [("--schema", "pipe"), ("--config", "pipe"), ("--keys", "pipe"), ("--policy", "pipe")]
+)
+def test_a_pipe_is_no_file_to_wait_for(world, words):
+    os.mkfifo(world.folder / "pipe")
+    done = world.publish(*words, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert "onesided.ledger.db" not in names(world)

@@ -14,6 +14,7 @@ from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import OutputError, ParameterError
 from onesided.policy import Policy
 from onesided.schema import Schema
+from onesided.store import first_bytes
 
 _LOOKED_AT: Final = 2**20
 _SCHEMA: Final = re.compile(
@@ -67,8 +68,7 @@ def explain(
 def _is_schema(name: str) -> bool:
     """Whether a file is a schema rather than a policy, by what it says."""
     try:
-        with Path(name).open("rb") as file:
-            text = file.read(_LOOKED_AT)
+        text = first_bytes(Path(name), _LOOKED_AT)
     except (OSError, ValueError):
         return False
     return b"onesided_policy" not in text and _SCHEMA.search(text) is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar, get_type_hints
 import typer
 
 from onesided.errors import ParameterError
+from onesided.store import first_bytes, read_toml
 
 Options = TypeVar("Options")
 _LONGEST = 2**20
@@ -45,9 +45,8 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     if path is None:
         return None
     try:
-        with path.open("rb") as file:
-            document = tomllib.loads(file.read(_LONGEST).decode())
-    except (OSError, ValueError, RecursionError) as error:
+        document = read_toml(first_bytes(path, _LONGEST).decode())
+    except (OSError, ValueError) as error:
         raise ParameterError(
             f"Cannot read --config {str(path)!r}: {error}.",
             hint="Name a TOML file of at most 1 MB: options that every command may use, then "

@@ -15,7 +15,7 @@ from onesided.errors import ParameterError, SchemaError
 from onesided.schema._column import Column, shortened
 from onesided.schema._toml import LONGEST, located, parsed, written
 from onesided.schema._words import sentences
-from onesided.store import canonical, plain_text
+from onesided.store import canonical, first_bytes, plain_text
 
 MOST_COLUMNS = 10_000
 _LONGEST_NAME = 1_000
@@ -86,8 +86,7 @@ class Schema:
         """The schema in a file. Errors: SchemaError naming the line, or why it cannot be read."""
         file = Path(path)
         try:
-            with file.open("rb") as opened:
-                data = opened.read(LONGEST + 1)
+            data = first_bytes(file, LONGEST + 1)
             return cls.from_toml(_decoded(data), folder=file.resolve().parent)
         except OSError as error:
             raise SchemaError(

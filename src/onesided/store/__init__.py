@@ -4,7 +4,7 @@ Light: SQLAlchemy loads with ``onesided.store.sqlite`` and ``onesided.store.post
 """
 
 from onesided.store._files import PermissionsWarning, tell_if_open_to_others
-from onesided.store._paths import held, remove_drafts, replace_file, scratch
+from onesided.store._paths import first_bytes, held, remove_drafts, replace_file, scratch
 from onesided.store._text import canonical, now, plain_text, read_json, read_toml
 from onesided.store._url import DatabaseUrl, address
 
@@ -13,6 +13,7 @@ __all__ = [
     "PermissionsWarning",
     "address",
     "canonical",
+    "first_bytes",
     "held",
     "now",
     "plain_text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
@@ -28,6 +29,21 @@ def replace_file(path: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def first_bytes(path: Path, most: int) -> bytes:
+    """The first ``most`` bytes of a regular file. A pipe or a device might never end, or begin.
+
+    Errors: OSError.
+
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     first_bytes(Path(file.name), 9)
+    b''
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no regular file")
+    with path.open("rb") as file:
+        return file.read(most)
 
 
 def remove_drafts(path: Path) -> None:
