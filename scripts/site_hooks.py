@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +27,7 @@ JOINED = {
     "benchmarks/RESULTS.md": "measurements.md",
 }
 _LINK = re.compile(r"(\]\()([^)\s#]+)")
+_FETCHED = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//[^>]*>')
 _ITEM = re.compile(r"^(?:[-*+]|\d+\.) ")
 
 
@@ -79,6 +81,14 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         link = f'\n\n<a href="{name}" download>This page as a notebook</a>\n'
         parts[0] = re.sub(r"(?m)^(# .*)$", lambda found: found[1] + link, parts[0], count=1)
     return "".join(parts)
+
+
+def on_post_page(output: str, *, page: Any, **_: Any) -> str:
+    """Refuse a page that would ask another host for anything when it is viewed."""
+    found = _FETCHED.search(output)
+    if found:
+        raise PluginError(f"{page.file.src_uri} asks another host: {found[0]}")
+    return output
 
 
 def _prose(text: str, *, source: str, place: str) -> str:
