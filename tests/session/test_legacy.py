@@ -3,6 +3,7 @@
 ``data/onesided-0.1.0.db`` was written by 0.1.0: one answer by each question, with scripted noise.
 """
 
+import ast
 import json
 import shutil
 from pathlib import Path
@@ -32,12 +33,6 @@ ASKED = {
         ("pay",),
         {"bins": [0, 50, 100], "max_groups": 2, "epsilon": 1},
     ),
-    "dawa": (
-        ADDED,
-        "histogram",
-        ("pay",),
-        {"bins": [0, 50, 100], "method": "dawa", "on_excess": "truncate", "epsilon": 1},
-    ),
     "quantile": (
         ADDED,
         "quantile",
@@ -46,6 +41,22 @@ ASKED = {
     ),
     "discover": (SENSITIVE, "discover", (), {"by": "place", "epsilon": 5, "max_groups": 2}),
 }
+
+
+# What is computed from the stored noisy numbers, by today's rules.
+COMPUTED = {
+    "top_k": ("estimate",),
+    "linear": ("lower", "upper", "standard_deviation"),
+    "ranges": ("lower", "upper", "standard_deviation"),
+}
+
+
+def told(name):
+    return pl.DataFrame(ast.literal_eval(TOLD[name]))
+
+
+def as_stored(name, frame):
+    return frame.drop(COMPUTED.get(name, ())).to_dict(as_series=False)
 
 
 @pytest.fixture
@@ -74,7 +85,7 @@ def test_an_answer_of_0_1_is_told_again(name, opened):
     session = opened(policy)
     spent = session.spent
     release = getattr(session, method)(*first, **rest, id=name, again=True)
-    assert str(release.frame.to_dict(as_series=False)) == TOLD[name]
+    assert as_stored(name, release.frame) == as_stored(name, told(name))
     assert release.told_again
     assert release.drawn.startswith("20")
     assert session.spent == spent
@@ -108,7 +119,7 @@ def test_sums_of_many_groups_are_told_again(name, tmp_path):
     (tmp_path / "old.db").chmod(0o600)
     session = od.Session(OTHER, policy=ADDED, budget=1000, ledger=tmp_path / "old.db")
     release = getattr(session, name)(*first, **rest, id=name, again=True)
-    assert str(release.frame.to_dict(as_series=False)) == TOLD[name]
+    assert as_stored(name, release.frame) == as_stored(name, told(name))
     with pytest.raises(errors.ReleaseExistsError, match="another question"):
         getattr(session, name)(*first, **{**rest, **other}, id=name, again=True)
 
@@ -117,3 +128,10 @@ def test_a_mean_of_0_1_is_told_to_nobody(opened):
     """It was the mean of each unit's sum, which is asked for no more."""
     with pytest.raises(errors.ReleaseExistsError, match="another question"):
         opened(ADDED).mean("pay", bounds=(0, 100), epsilon=4, id="mean", again=True)
+
+
+def test_a_histogram_of_0_1_by_dawa_is_told_to_nobody(opened):
+    """Its mechanism did not ask whether neighbours are alike: another way to answer."""
+    asked = {"bins": [0, 50, 100], "method": "dawa", "on_excess": "truncate", "epsilon": 1}
+    with pytest.raises(errors.ReleaseExistsError, match="another question"):
+        opened(ADDED).histogram("pay", **asked, id="dawa", again=True)
