@@ -107,3 +107,22 @@ def test_a_share_of_units_that_were_cut_is_not_certain():
     told = session.quantile("age", "1/2", on_excess="truncate", method="cumulative", **asked)
     with pytest.raises(errors.ParameterError, match="were cut"):
         told.certified_share(5, of=2)
+
+
+@pytest.mark.parametrize("engine", ["polars", "lazy", "duckdb", "pandas", "arrow"])
+def test_halves_are_rounded_alike_everywhere(engine):
+    pl, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    rows = pl.DataFrame({"person": range(6), "pay": [0.5, 1.5, 2.5, -0.5, -1.5, 30.5]})
+    relation = duckdb.from_arrow(rows.to_arrow())
+    made = {
+        "polars": rows,
+        "lazy": rows.lazy(),
+        "duckdb": relation,
+        "pandas": rows.to_pandas(),
+        "arrow": rows.to_arrow(),
+    }[engine]
+    session = od.Session(made, unit="person", policy=od.policy.addition_only(), budget=10**6)
+    told = session.sum("pay", bounds=(-100, 100), epsilon=10**5)
+    assert told.interval.upper.tolist() == [1 + 2 + 3 + 0 - 1 + 31]

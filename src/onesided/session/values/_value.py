@@ -17,6 +17,7 @@ Missing = Literal["refuse", "drop"]
 VALUE: Final = "onesided_value"
 # Beyond this a step is lost in a float column's own rounding.
 _MOST_STEPS: Final = 2**52
+_HALF: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,12 @@ def _clipped(given: nw.Expr, low: float, high: float) -> nw.Expr:
 
 
 def _nearest(steps: nw.Expr) -> nw.Expr:
-    return steps.round(0).cast(nw.Int64())
+    """The nearest whole number, halves upwards: engines disagree on halves if left to themselves.
+
+    Both the floor and what is above it are exact in floats.
+    """
+    floor = steps.floor()
+    return (floor + ((steps - floor) >= _HALF).cast(nw.Float64())).cast(nw.Int64())
 
 
 def require_room(rows: int, most: int) -> None:
