@@ -12,7 +12,7 @@ import onesided as od
 from onesided import errors
 from onesided.engine._table import Table
 from onesided.engine.spark import _sample as _spark_sample
-from onesided.engine.spark._sample import Flips
+from onesided.engine.spark._rows import Flips
 from onesided.mechanism import RecordSample
 from onesided.noise import NotPrivateSeededNoise
 from onesided.noise._derived import new_secret

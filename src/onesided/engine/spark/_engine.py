@@ -14,7 +14,7 @@ from onesided.engine._protocol import Column, Engine, Lazy
 from onesided.engine._sampling import Draw, Samples
 from onesided.engine._words import Words
 from onesided.engine.spark._plan import refuse_unreadable
-from onesided.engine.spark._sample import sampler
+from onesided.engine.spark._rows import sampler
 from onesided.engine.spark._words import words
 
 if TYPE_CHECKING:
