@@ -9,6 +9,8 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from onesided.conditions import Condition, Translator
 from onesided.engine.duckdb import _condition as of_duckdb
@@ -119,7 +121,13 @@ def on_spark(spark):
 
 def disagreements(start, texts, *, seed, left_out=()):
     """The conditions, and rows, that an engine and plain Python tell apart."""
-    values = agreement.columns(random.Random(seed), ROWS)
+    found, tried = told_apart(start, texts, random.Random(seed), ROWS, left_out)
+    assert tried > len(texts) // 2
+    return found[:3]
+
+
+def told_apart(start, texts, rng, size, left_out=()):
+    values = agreement.columns(rng, size)
     values = {name: column for name, column in values.items() if name not in left_out}
     types, run = start(agreement.frame(values))
     rows, found, tried = agreement.rows(values), [], 0
@@ -136,8 +144,7 @@ def disagreements(start, texts, *, seed, left_out=()):
             for got, want, row in zip(run(bound), wanted, rows, strict=True)
             if seen(got) != want
         ]
-    assert tried > len(texts) // 2
-    return found[:3]
+    return found, tried
 
 
 def written(seed, count, *, fine=True):
@@ -156,6 +163,16 @@ def test_engines_agree_where_they_are_known_not_to(start):
 def test_engines_agree_on_random_conditions(start, long_form):
     for seed in range(2000 if long_form else 12):
         assert disagreements(start, written(seed, 20), seed=seed) == []
+
+
+@pytest.mark.parametrize("start", [on_duckdb, on_polars])
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(rng=st.randoms(use_true_random=False))
+def test_engines_agree_on_what_hypothesis_finds(start, rng):
+    """As above, with fewer rows: hypothesis makes a disagreement as small as it can."""
+    writer = agreement.Writer(0, fine=True)
+    writer.rng = rng
+    assert told_apart(start, [writer.condition(2) for _ in range(3)], rng, 3)[0] == []
 
 
 @pytest.mark.slow
