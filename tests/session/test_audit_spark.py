@@ -77,7 +77,7 @@ def test_windows_that_go_by_the_order_of_ties_are_refused(spark):
 
 
 def test_a_draw_that_fails_leaves_nothing_in_the_executors(spark, monkeypatch):
-    from onesided.engine.spark import _sample
+    from onesided.engine.spark import _rows
 
     data = spark_table(spark, {"person": [1, 2, 3], "age": [30, 3, 40]})
     held = spark.sparkContext._jsc.getPersistentRDDs
@@ -86,7 +86,7 @@ def test_a_draw_that_fails_leaves_nothing_in_the_executors(spark, monkeypatch):
     def fails(*_):
         raise RuntimeError("no room")
 
-    monkeypatch.setattr(_sample, "_by_kind", fails)
+    monkeypatch.setattr(_rows, "_by_kind", fails)
     with pytest.raises(errors.DataError, match="charge stands"):
         session(data).sample(epsilon=EXACT)
     assert len(set(held()) - before) <= 1  # of the sample, until it is collected

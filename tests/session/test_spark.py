@@ -11,7 +11,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.engine._table import Table
-from onesided.engine.spark import _sample as _spark_sample
+from onesided.engine.spark import _rows as _spark_rows
 from onesided.engine.spark._rows import Flips
 from onesided.mechanism import RecordSample
 from onesided.noise import NotPrivateSeededNoise
@@ -330,7 +330,7 @@ def test_executors_that_cannot_flip_coins_are_found_before_the_charge(spark, mon
 
         return arrow_udf(coin, "boolean")
 
-    monkeypatch.setattr(_spark_sample, "_coins", without)
+    monkeypatch.setattr(_spark_rows, "_coins", without)
     made = session(spark_table(spark, VISITS))
     with pytest.raises(errors.DataError, match="a_package_that_executors_lack") as caught:
         made.sample(epsilon=1)
@@ -378,7 +378,7 @@ def test_the_metadata_of_nested_columns_goes_too():
         "type": "struct",
         "fields": [{**field, "type": {"type": "struct", "fields": [field]}}],
     }
-    assert "vals" not in json.dumps(_spark_sample._bare(schema))
+    assert "vals" not in json.dumps(_spark_rows._bare(schema))
 
 
 def test_all_other_keys_are_one_group(spark):

@@ -88,9 +88,15 @@ class KeyCodes:
         """Units per number that occurs. Secret, as are the numbers."""
         coded = self.coded(rows, unit)
         if unit is None:
-            return self.engine.fetch(coded.group_by(CODE).agg(nw.len().alias(LENGTH)))
-        numbers, counts = code_counts(self.engine, coded, unit, bits=self.bits, most=most)
-        return {CODE: numbers, LENGTH: counts}
+            found = self.engine.fetch(coded.group_by(CODE).agg(nw.len().alias(LENGTH)))
+            numbers, counts = found[CODE], found[LENGTH]
+        else:
+            numbers, counts = code_counts(self.engine, coded, unit, bits=self.bits, most=most)
+        if np.all(numbers[1:] > numbers[:-1]):
+            return {CODE: numbers, LENGTH: counts}
+        # In the numbers' own order: no engine's threads decide which draw is whose.
+        order = np.argsort(numbers)
+        return {CODE: numbers[order], LENGTH: counts[order]}
 
     def published(self, found: Any, told: IntArray) -> dict[str, NDArray[Any]]:
         """The keys whose noisy count is told, with it: largest first, then by key.
