@@ -31,11 +31,14 @@ def run(folder, *words, config=""):
 def test_a_query_is_answered_and_charged(folder):
     found = run(folder, QUERY, "--id", "monday", "--budget", "200")
     assert found.exit_code == 0, found.output
-    assert "Counts of 2 groups" in found.output
+    first, *rest = found.output.splitlines()
+    assert first.endswith("own.db (new): 110 left on present -> not present.")
+    assert "Counts of 2 groups" in rest[0]
     with Ledger.open(folder / "own.db") as ledger:
         assert len(ledger.entries(kind="spend")) == 1
     again = run(folder, QUERY, "--id", "monday", "--again", "--budget", "200")
-    assert "Told again" in again.output
+    assert "own.db (it was there): 110 left" in again.output.splitlines()[0]
+    assert "Told again" in again.output.splitlines()[1]
     assert run(folder, QUERY, "--id", "monday", "--budget", "200").exit_code != 0
 
 

@@ -11,7 +11,8 @@ import typer
 
 from onesided._numbers import text
 from onesided.cli._options import AsJson, Config, Quiet
-from onesided.cli._publish import Publish, session_of
+from onesided.cli._publish import EMPTY, Publish, session_of
+from onesided.cli._result import ledger_line
 from onesided.cli._terminal import Terminal, print_json
 from onesided.errors import ParameterError
 from onesided.session import Plan, Release, release_to_json
@@ -96,15 +97,21 @@ def ask(asked: Ask) -> None:
     --epsilon 1
     """
     with session_of(asked.publication) as (session, keys):
-        more = asked.more(keys)
+        more, ledger = asked.more(keys), session.ledger
+        new = ledger.head() == EMPTY
+        found: Any
         if asked.plan:
             found = session.plan(session.question(asked.query, **more))
         else:
             found = session.sql(asked.query, **more)
         if asked.as_json:
             print_json(_document(found))
-        else:
-            Terminal(quiet=asked.quiet).print(str(found))
+            return
+        terminal = Terminal(quiet=asked.quiet)
+        if not isinstance(found, Plan):
+            line = ledger_line(ledger.name, new=new, left=session.remaining)
+            terminal.print(line, style="bold")
+        terminal.print(str(found))
 
 
 def _document(found: Any) -> Any:

@@ -34,7 +34,7 @@ from onesided.show import NewFolder, new_folder
 
 _LEDGER = "onesided.ledger.db"
 _ROOM = 2**24  # the page's scripts are five megabytes; the rest grows with the keys
-_EMPTY = "0" * 64  # the head of a ledger without rows
+EMPTY = "0" * 64  # the head of a ledger without rows
 _STEPS = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
 _BYTES_PER_KEY = 1024  # in the files of a release
 
@@ -190,7 +190,7 @@ def _published(
     positive(asked.epsilon, name="epsilon")
     policy, files, (asked, schema) = _policy(asked), asked.files, _declared(asked)
     with _tables(asked, files, schema) as (data, keys), _ledger_of(asked, files) as ledger:
-        question, new = asked.question(keys), ledger.head() == _EMPTY
+        question, new = asked.question(keys), ledger.head() == EMPTY
         session = _session(asked, data, policy, ledger, schema)
         told_again = _drawn(ledger, policy, asked.id)
         if told_again is not None and not asked.again:
