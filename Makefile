@@ -9,7 +9,7 @@ DOCS_READY := $(VENV)/.docs-ready
 DOCS_FROM := mkdocs.yml $(wildcard *.md) benchmarks/RESULTS.md \
 	$(shell find docs src scripts -type f -not -path '*/__pycache__/*')
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench bench-growth mutants docs clean
 
 demo: $(READY)
 	rm -rf demo-out
@@ -26,6 +26,15 @@ lint: $(READY)
 bench: $(READY)
 	for script in benchmarks/*.py; do echo "## $$script"; $(RUN)/python $$script || exit 1; done
 
+# How cost grows with rows, keys, people, places, entries and steps; 20 minutes on an idle machine.
+bench-growth: $(READY)
+	$(RUN)/python benchmarks/growth.py --write
+
+# Small mistakes in the shipped code that onesided verify must see: 200, as in the long form of
+# the tests (pytest --slow tests/verify/test_mutants.py); make test plants the first twelve.
+mutants: $(READY)
+	$(RUN)/python benchmarks/mutants.py
+
 docs: site/.built
 
 # Notebooks run on their pages' code as it stands; the site is built strictly: a dead link fails.
@@ -41,7 +50,7 @@ $(DOCS_READY): $(READY)
 $(READY): pyproject.toml experiments/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(RUN)/python -m pip install --quiet --editable ".[cli,polars,pandas,pyarrow,postgres,spark]" \
+	$(RUN)/python -m pip install --quiet --editable ".[cli,polars,pandas,pyarrow,postgres,spark,serve,client]" \
 		--editable ./experiments --group dev
 	touch $@
 

@@ -1,368 +1,293 @@
 """How many small mistakes in the shipped code does ``onesided verify`` see?
 
     python benchmarks/mutants.py                     200 mutants, the same for the same --seed
+    python benchmarks/mutants.py --sample 12         the short form, as in tests/verify
+    python benchmarks/mutants.py --update            writes the table in RESULTS.md as well
     python benchmarks/mutants.py --sample 0          all of them, which takes hours
-    python benchmarks/mutants.py --sample 20         the short form
-    python benchmarks/mutants.py --only _rates       those of modules with this text in their name
+    python benchmarks/mutants.py --only _rates _tails     those whose name has one of these
 
-A mutant is one function with one thing changed: a number by one, a comparison, a sign, the side of
-a rate or a shift, min for max. The functions that a line of the catalogue runs are found once;
-for each mutant those lines, and those certificates, are made and run anew. It lives if all of
-them are still right. Lives are listed; those in KNOWN come with the reason why nothing changes.
+A mutant is one function with one thing changed (``_mutate.py``). Which lines of the catalogue,
+which certificates and which other checks run a function is found once, on a few random paths. For
+each mutant those are made and run anew in a forked process, the cheapest first, up to the first
+that notices. A mutant that none notices lives. ``mutants.json`` lists those that may, each with the
+reason why nothing changes that is promised: whole functions, which are then not tried, and single
+mutants. Any other that lives is a failure, and so is an entry that fits nothing any more.
 """
 
-from __future__ import annotations
-import __future__
-
 import argparse
-import ast
-import copy
-import importlib
-import inspect
+import gc
+import hashlib
 import json
-import pkgutil
-import random
+import os
 import signal
 import sys
-import textwrap
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from functools import _lru_cache_wrapper, partial
+from importlib import import_module, reload
+from itertools import islice
 from pathlib import Path
+from pkgutil import iter_modules
 
-from onesided import errors
-from onesided.verify import _own, cases
-from onesided.verify._certified import certificates
+sys.path.insert(0, str(Path(__file__).parent))
+
+from _mutate import codes_run, modules, mutants_of
+
+from onesided.errors import OnesidedError
+from onesided.verify import _certified, _own, cases
 from onesided.verify._distribution import Settings
-from onesided.verify._exact import Task, _data_sets, _distinct_moves
+from onesided.verify._exact import Task, _data_sets, distinct_moves
 
 KNOWN = Path(__file__).with_suffix(".json")
-PACKAGES = ("onesided.mechanism", "onesided.policy", "onesided.session.values", "onesided.noise")
-EXTRA = ("onesided.session._plan",)
-SKIPPED = ("_explain", "_picture", "_schema", "_toml", "_compare", "_checked", "_closure")
-SECONDS = 20
-OWN = ("_laws", "_draws", "_floats", "_repeats", "_audits")
-SWAPPED = {
-    "upper_rate": "lower_rate",
-    "lower_rate": "upper_rate",
-    "rise": "fall",
-    "fall": "rise",
-    "upper": "lower",
-    "lower": "upper",
-    "min": "max",
-    "max": "min",
-    "minimum": "maximum",
-    "maximum": "minimum",
-    "floor": "ceil",
-    "ceil": "floor",
-    "any": "all",
-    "all": "any",
-}
-COMPARED = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-}
-COUNTED = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.FloorDiv,
-    ast.FloorDiv: ast.Mult,
-    ast.Div: ast.Mult,
-    ast.Mod: ast.FloorDiv,
-}
+PACKAGES = (
+    "onesided.mechanism",
+    "onesided.policy",
+    "onesided.noise",
+    "onesided.session._session",
+    "onesided.session._plan",
+    "onesided.session._groups",
+    "onesided.session._count",
+    "onesided.session._top_k",
+    "onesided.session._above",
+    "onesided.session.several",
+    "onesided.session.values",
+)
+RESULTS = Path(__file__).with_name("RESULTS.md")
+BEGINS, ENDS = "<!-- mutants: begin -->", "<!-- mutants: end -->"
+LIVES = "LIVES"
+# What noticed a mutant, by the first word of what is told; all else is another check.
+KINDS = ("line", "certificate", "error", "does not end", LIVES)
+SAID = {"line": "seen by a line", "error": "an error", LIVES: "live"}
+CERTIFICATES, OWN = "certificates", "other checks"
+OWN_CHECKS = ("_floats", "_draws", "_charges", "_definitions", "_samplers", "_laws", "_repeats")
+DIVES, SETS = 3, 2
+# CPU seconds for one check: whoever runs the command would give up as well.
+PATIENCE = 20
+# CPU seconds for all checks of one mutant: what was not noticed by then lives.
+ENOUGH = 8
 
 
-class TooSlow(BaseException):
-    """A mutant that does not end is seen."""
+def case_modules():
+    """The catalogue's modules, by name."""
+    return [f"{cases.__name__}.{one.name}" for one in iter_modules(cases.__path__)]
 
 
-def functions():
-    """``(owner, name, function)`` of every function of the listed modules."""
-    for name in sorted({*modules(), *EXTRA}):
-        module = importlib.import_module(name)
-        for key, value in sorted(vars(module).items()):
-            if getattr(value, "__module__", None) != name:
-                continue
-            if inspect.isfunction(value):
-                yield module, key, value
-            elif inspect.isclass(value):
-                yield from methods(value)
+def checks(module):
+    """``(title, what tells whether it is right, the line)`` of every check, made anew."""
+    if module == CERTIFICATES:
+        for one in _certified.certificates():
+            yield f"certificate {one.name}", lambda one=one: (not one.fault()) == one.sound, None
+    elif module == OWN:
+        for name in OWN_CHECKS:
+            run = getattr(_own, name)
+            yield name.strip("_"), lambda run=run: all(check.right for check in run()), None
+    else:
+        for line in reload(import_module(module)).cases():
+            title = f"line {line.title} under {line.policy.name}"
+            yield title, lambda line=line: line.run().right, line
 
 
-def modules():
-    """The names of the modules that are looked at."""
-    for package in PACKAGES:
-        path = importlib.import_module(package).__path__
-        for found in pkgutil.walk_packages(path, f"{package}."):
-            if found.name.rpartition(".")[2] not in SKIPPED:
-                yield found.name
-
-
-def methods(kind):
-    """A class's own functions, also behind properties and class methods."""
-    for name, member in vars(kind).items():
-        plain = getattr(member, "__func__", getattr(member, "fget", member))
-        if inspect.isfunction(plain) and plain.__module__ == kind.__module__:
-            yield kind, name, plain
-
-
-class Sites(ast.NodeTransformer):
-    """Counts the places that can be changed, and changes the one that is asked for."""
-
-    def __init__(self, wanted=-1):
-        self.wanted, self.seen, self.what = wanted, -1, ""
-
-    def _hit(self, what):
-        self.seen += 1
-        if self.seen == self.wanted:
-            self.what = what
-        return self.seen == self.wanted
-
-    def visit_Raise(self, node):  # noqa: D102 - named by ast
-        return node
-
-    def visit_arguments(self, node):  # noqa: D102 - named by ast
-        return node
-
-    def visit_Expr(self, node):  # noqa: D102 - named by ast
-        return node if isinstance(node.value, ast.Constant) else self.generic_visit(node)
-
-    def visit_JoinedStr(self, node):  # noqa: D102 - named by ast
-        return node
-
-    def visit_Constant(self, node):  # noqa: D102 - named by ast
-        if type(node.value) is int and self._hit(f"{node.value} -> {node.value + 1}"):
-            return ast.copy_location(ast.Constant(node.value + 1), node)
-        return node
-
-    def visit_Compare(self, node):  # noqa: D102 - named by ast
-        self.generic_visit(node)
-        other = COMPARED.get(type(node.ops[0]))
-        if other and self._hit(f"{type(node.ops[0]).__name__} -> {other.__name__}"):
-            node.ops[0] = other()
-        return node
-
-    def visit_BinOp(self, node):  # noqa: D102 - named by ast
-        self.generic_visit(node)
-        other = COUNTED.get(type(node.op))
-        if other and self._hit(f"{type(node.op).__name__} -> {other.__name__}"):
-            node.op = other()
-        return node
-
-    def visit_UnaryOp(self, node):  # noqa: D102 - named by ast
-        self.generic_visit(node)
-        signed = isinstance(node.op, ast.USub | ast.Not | ast.Invert)
-        return node.operand if signed and self._hit("sign or not, dropped") else node
-
-    def visit_Attribute(self, node):  # noqa: D102 - named by ast
-        self.generic_visit(node)
-        other = SWAPPED.get(node.attr)
-        if other and self._hit(f"{node.attr} -> {other}"):
-            node.attr = other
-        return node
-
-    def visit_Name(self, node):  # noqa: D102 - named by ast
-        other = SWAPPED.get(node.id) if isinstance(node.ctx, ast.Load) else None
-        if other in ("min", "max", "any", "all") and self._hit(f"{node.id} -> {other}"):
-            node.id = other
-        return node
-
-
-def parsed(function):
-    """The function's tree without its decorators, or None if it cannot be made anew."""
+def work(line):
+    """About how many paths a line has; runs some of them."""
     try:
-        text = textwrap.dedent(inspect.getsource(function))
-    except OSError:
-        return None  # made by dataclass
-    if "super()" in text or "__class__" in text or "nonlocal" in text:
-        return None
-    tree = ast.parse(text)
-    if not isinstance(tree.body[0], ast.FunctionDef) or function.__closure__:
-        return None
-    tree.body[0].decorator_list = []
-    tree.body[0].name = function.__name__
-    return tree
+        task = Task(line.program, line.universe, line.query, Settings(tail=line.tail))
+        sets = list(_data_sets(distinct_moves(task, line.policy)).values())
+        some = sets[:: max(1, len(sets) // SETS)][:SETS]
+        return sum(task.how.walk(task.bound(one)).probe(DIVES, seed=0) for one in some) * len(sets)
+    except OnesidedError:
+        return 0
 
 
-def mutants(found):
-    """``(owner, name, function, number of the site)`` for every site."""
-    for owner, name, function in found:
-        tree = parsed(function)
-        if tree is None:
-            continue
-        sites = Sites()
-        sites.visit(copy.deepcopy(tree))
-        yield from ((owner, name, function, site) for site in range(sites.seen + 1))
-
-
-class Planted:
-    """While open, the mutated function stands everywhere that the right one did."""
-
-    def __init__(self, owner, name, function, site):
-        tree = parsed(function)
-        change = Sites(site)
-        tree = ast.fix_missing_locations(change.visit(tree))
-        flags = __future__.annotations.compiler_flag
-        held = {}
-        code = compile(tree, "<mutant>", "exec", flags, dont_inherit=True)
-        exec(code, function.__globals__, held)  # noqa: S102 - our own code, one thing changed
-        made = held[function.__name__]
-        made.__kwdefaults__, made.__defaults__ = function.__kwdefaults__, function.__defaults__
-        self.what, self._undo = change.what, []
-        own = vars(owner)[name] if inspect.isclass(owner) else function
-        kind = type(own)
-        new = made if inspect.isfunction(own) else kind(made)
-        if inspect.isclass(owner):
-            self._places = [(owner, name, own, new)]
-        else:
-            self._places = [
-                (module, key, function, made)
-                for module in list(sys.modules.values())
-                if getattr(module, "__name__", "").startswith("onesided")
-                for key, value in list(vars(module).items())
-                if value is function
-            ]
-
-    def __enter__(self):
-        for place, name, _, new in self._places:
-            type.__setattr__(place, name, new) if inspect.isclass(place) else setattr(
-                place, name, new
-            )
-        return self
-
-    def __exit__(self, *_):
-        for place, name, old, _ in self._places:
-            type.__setattr__(place, name, old) if inspect.isclass(place) else setattr(
-                place, name, old
-            )
-
-
-def lines():
-    """Every line of our own, made anew."""
-    for module in pkgutil.iter_modules(cases.__path__):
-        yield from importlib.import_module(f"{cases.__name__}.{module.name}").cases()
-
-
-def touched():
-    """For each code object, which lines and certificates run it."""
-    users = defaultdict(set)
-    now = set()
+def touched(module):
+    """``(module, function, [(work, module, place), ...])`` of the checks of one module."""
+    users, run, made, place = defaultdict(list), set(), checks(module), 0
 
     def look(frame, event, _):
         if event == "call":
-            now.add(frame.f_code)
+            run.add(frame.f_code)
 
-    def drained(key):
-        for code in now:
-            users[code].add(key)
-        now.clear()
-
-    sys.setprofile(look)
-    for place, line in enumerate(lines()):
-        sys.setprofile(None)
-        try:
-            task = Task(line.program, line.universe, line.query, Settings(tail=1e-4, sealed=False))
-            sets = list(_data_sets(_distinct_moves(task, line.policy)).values())
-            sys.setprofile(look)
-            for data in sets[:: max(1, len(sets) // 4)]:
-                task.how.walk(task.bound(data)).probe(6, seed=0)
-        except errors.OnesidedError:
-            pass
-        sys.setprofile(None)
-        drained(("line", place))
+    while True:
+        run.clear()
         sys.setprofile(look)
-    sys.setprofile(None)
-    sys.setprofile(look)
-    for place, one in enumerate(certificates()):
-        one.fault()
+        one = next(made, None)
+        amount = 0
+        if one is not None and one[2] is not None:
+            amount = work(one[2])
+        elif one is not None:
+            one[1]()
         sys.setprofile(None)
-        drained(("certificate", place))
-        sys.setprofile(look)
-    for name in OWN:
-        list(getattr(_own, name)())
-        sys.setprofile(None)
-        drained(("own", name))
-        sys.setprofile(look)
-    sys.setprofile(None)
-    return users
+        if one is None:
+            return [[*function, keys] for function, keys in users.items()]
+        for function in codes_run(run):
+            users[function].append((amount, module, place))
+        place += 1
 
 
-def seen(keys, cost):
-    """The first line, certificate or check that notices, or nothing."""
-    wanted = {
-        kind: {place for k, place in keys if k == kind} for kind in ("line", "certificate", "own")
-    }
-    for place, one in enumerate(certificates()):
-        if place in wanted["certificate"] and (not one.fault()) != one.sound:
-            return f"certificate {one.name}"
-    for name in wanted["own"]:
-        if not all(check.right for check in getattr(_own, name)()):
-            return f"check {name}"
-    chosen = [
-        (cost[place], place, line) for place, line in enumerate(lines()) if place in wanted["line"]
-    ]
-    for _, _, line in sorted(chosen, key=lambda one: one[:2]):
-        if not line.run().right:
-            return f"line {line.title}"
+def all_touched(processes):
+    """The checks that run each function, and the CPU seconds that it took to find out."""
+    users, total = defaultdict(list), 0.0
+    tasks = [partial(touched, module) for module in (CERTIFICATES, OWN, *case_modules())]
+    for found, seconds in spread(tasks, processes):
+        total += seconds
+        for module, function, keys in found:
+            users[module, function] += keys
+    return users, total
+
+
+def notices(mutant, keys):
+    """The first check that notices the mutant, or nothing. For a process of its own."""
+    signal.signal(signal.SIGVTALRM, lambda *_: os._exit(3))
+    try:
+        mutant.planted()
+        for title, right in due(keys):
+            if time.process_time() > ENOUGH:
+                break
+            signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
+            if not right():
+                return title
+    except Exception as error:  # noqa: BLE001 - whatever it is, the command would fail
+        return f"error {type(error).__name__}"
     return ""
 
 
-def killed(mutant, keys, cost):
-    """By what, or nothing; errors of any kind and runs without an end are seen too."""
+def due(keys):
+    """The checks that run a function, made anew; those that take least first."""
+    cost = {(module, place): amount for amount, module, place in keys}
+    wanted, found = defaultdict(set), []
+    for module, place in cost:
+        wanted[module].add(place)
+    for module, places in wanted.items():
+        made = enumerate(islice(checks(module), max(places) + 1))
+        found += [(cost[module, place], *one[:2]) for place, one in made if place in places]
+    return [one[1:] for one in sorted(found, key=lambda one: one[0])]
 
-    def late(*_):
-        raise TooSlow
 
-    signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+def forked(task):
+    """Run ``task`` in a child; its number, and where to read what it returns."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(write)
+        return child, read
     try:
-        with Planted(*mutant) as planted:
-            try:
-                return planted.what, seen(keys, cost)
-            except TooSlow:
-                return planted.what, ""  # not seen in time: lives, unless looked at by hand
-            except Exception as error:  # noqa: BLE001 - whatever it is, the command would fail
-                return planted.what, f"error {type(error).__name__}"
-            finally:
-                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        os.close(read)
+        with os.fdopen(write, "w") as out:
+            out.write(json.dumps(task()))
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        os._exit(0)
 
 
-def main():
+def answer(child, read):
+    """What it returned, or None; and its CPU seconds."""
+    with os.fdopen(read) as source:
+        text = source.read()
+    _, _, used = os.wait4(child, 0)
+    return (json.loads(text) if text else None), used.ru_utime + used.ru_stime
+
+
+def spread(tasks, processes):
+    """``(answer, seconds)`` of each task, in order."""
+    running = []
+    for task in tasks:
+        running.append(forked(task))
+        if len(running) >= processes:
+            yield answer(*running.pop(0))
+    for one in running:
+        yield answer(*one)
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, default=200, help="how many; 0 for all of them")
     parser.add_argument("--seed", default="0")
-    parser.add_argument("--strict", action="store_true", help="fail if an unknown one lives")
-    parser.add_argument("--only", default="", help="modules whose name has this text")
-    asked = parser.parse_args()
-    users = touched()
-    found = [one for one in mutants(functions()) if users.get(one[2].__code__)]
-    found = [one for one in found if asked.only in one[2].__module__]
-    total = len(found)
-    if asked.sample and asked.sample < total:
-        found = random.Random(asked.seed).sample(found, asked.sample)
-    print(f"{total} mutants of {len({one[2] for one in found})} functions; {len(found)} are run")
-    cost = {place: line.tail and len(repr(line.universe)) for place, line in enumerate(lines())}
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", nargs="+", default=[""], help="names that have one of these")
+    parser.add_argument("--update", action="store_true", help="write the table in RESULTS.md")
+    parser.add_argument("--all", action="store_true", help="try those that are listed as well")
+    return parser.parse_args()
+
+
+def main():
+    asked, start = arguments(), time.time()
+    for one in gc.get_objects():
+        if isinstance(one, _lru_cache_wrapper):
+            one.cache_clear()
+    every = [mutant for name in modules(PACKAGES) for mutant in mutants_of(name)]
     known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
-    living, start = [], time.time()
-    for number, mutant in enumerate(found, start=1):
-        _, _, function, site = mutant
-        what, by = killed(mutant, users[function.__code__], cost)
-        name = f"{function.__module__}.{function.__qualname__} [{site}] {what}"
-        print(f"{number}/{len(found)} {name}: {by or 'LIVES'}", flush=True)
-        if not by:
-            living.append(name)
-    new = [name for name in living if name not in known]
-    print(f"\n{len(found) - len(living)} of {len(found)} are seen, in {time.time() - start:.0f} s.")
+    idle = stale(known, every)
+    apart = {} if asked.all else known
+    tried = [m for m in every if any(t in m.name for t in asked.only) and not excused(m, apart)]
+    size = min(asked.sample or len(tried), len(tried))
+    chosen = sorted(tried, key=lambda mutant: drawn(asked.seed, mutant))[:size]
+    users, used = all_touched(asked.processes)
+    print(f"{len(every)} mutants, {len(every) - len(tried)} not tried; {size} of the rest are.")
+    print(f"Which checks run what was found in {used:.0f} s of CPU.", flush=True)
+    told = outcomes(chosen, users, asked.processes)
+    living = [one.name for one, by in zip(chosen, told, strict=True) if by == LIVES]
+    seconds = sum(os.times()[:4])
+    print(f"{size - len(living)} of {size} are seen, in {time.time() - start:.0f} s.")
+    if asked.update:
+        update(f"seed {asked.seed}, {size} of {len(every)}", chosen, told, known, seconds)
     for name in living:
-        print(f"lives: {name}: {known.get(name, 'no reason is known')}")
-    return int(bool(new) and asked.strict)
+        print(f"LIVES: {name}: {known.get(name, 'and nothing says why it may')}")
+    for name in idle:
+        print(f"STALE: {name} fits no mutant any more")
+    return int(bool(idle) or any(name not in known for name in living))
+
+
+def drawn(seed, mutant):
+    """A random number of each mutant's own: a new entry in the list changes no other's turn."""
+    return hashlib.sha256(f"{seed} {mutant.name}".encode()).digest()
+
+
+def excused(mutant, known):
+    """Whether the mutant, its function or its module is listed."""
+    names = (mutant.name, f"{mutant.module}.{mutant.function}", mutant.module)
+    return any(name in known for name in names)
+
+
+def stale(known, every):
+    """What is listed and does not exist."""
+    names = {m.name for m in every} | {m.module for m in every}
+    names |= {f"{m.module}.{m.function}" for m in every}
+    return [name for name in known if name not in names]
+
+
+def outcomes(chosen, users, processes):
+    """Runs each mutant; which check noticed it, or that none did."""
+    nothing, told = [], []
+    keys = [users.get((m.module, m.function), nothing) for m in chosen]
+    tasks = [partial(notices, m, k) for m, k in zip(chosen, keys, strict=True)]
+    for number, (by, seconds) in enumerate(spread(tasks, processes)):
+        told.append("does not end" if by is None else by or LIVES)
+        more = " (no check runs it)" if told[-1] == LIVES and not keys[number] else ""
+        name = f"{chosen[number].name}: {told[-1]}{more}"
+        print(f"{number + 1}/{len(chosen)} {seconds:.1f} s {name}", flush=True)
+    return told
+
+
+def update(what, chosen, told, known, seconds):
+    """The table of a run, in the place of the last one."""
+    rows = defaultdict(Counter)
+    for mutant, by in zip(chosen, told, strict=True):
+        place = ".".join(mutant.module.split(".")[1:2])
+        rows[place]["planted"] += 1
+        rows[place][next((kind for kind in KINDS if by.startswith(kind)), "other check")] += 1
+    columns = ("planted", *KINDS[:2], "other check", *KINDS[2:])
+    text = [
+        f"`python benchmarks/mutants.py --update`: {what} mutants, {seconds:.0f} s of CPU; "
+        f"{len(known)} entries are listed with their reasons.",
+        "",
+        "| package | " + " | ".join((*columns[:1], *(SAID.get(c, c) for c in columns[1:]))) + " |",
+        "|---|" + "--:|" * len(columns),
+    ]
+    for place, found in (*sorted(rows.items()), ("all", sum(rows.values(), Counter()))):
+        text.append(f"| {place} | " + " | ".join(str(found[c]) for c in columns) + " |")
+    before, _, rest = RESULTS.read_text(encoding="utf-8").partition(BEGINS)
+    after = rest.partition(ENDS)[2]
+    RESULTS.write_text(
+        "\n".join([f"{before}{BEGINS}", "", *text, "", f"{ENDS}{after}"]), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

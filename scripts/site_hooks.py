@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import http_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = "docs"
@@ -73,6 +77,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Lead links to the site's pages, and give lists the empty line that Markdown asks for."""
     place = page.file.src_uri
     source = next((path for path, to in JOINED.items() if to == place), f"{DOCS}/{place}")
+    if http_reference.MARK in markdown:
+        told = http_reference.reference(http_reference.described())
+        markdown = markdown.replace(http_reference.MARK, told)
     parts = re.split(r"(^```.*?^```\s*$)", markdown, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [_prose(part, source=source, place=place) for part in parts[::2]]
     if PurePosixPath(place).parent == PurePosixPath("tutorials"):

@@ -2,9 +2,18 @@ import numpy as np
 import pytest
 
 from onesided.errors import DataError
+from onesided.mechanism import histograms
+from onesided.mechanism.histograms import Partition
 from onesided.noise import NotPrivateSeededNoise
 from onesided_experiments._model import Setup
-from onesided_experiments.osdp import _fig6_9, _grid2d, _regret, _sampling, _tables
+from onesided_experiments.osdp import (
+    _fig6_9,
+    _grid2d,
+    _regret,
+    _rescaling,
+    _sampling,
+    _tables,
+)
 
 COUNTS = np.random.default_rng(5).integers(0, 40, 500) * (np.arange(500) % 3 > 0)
 
@@ -82,10 +91,55 @@ def test_regret_is_the_error_over_the_least_of_the_pool():
     ours = _regret.with_regrets(rows())
     assert [row["regret_mre"] for row in ours] == [6, 2, 1]
     assert all(np.isnan(row["regret_rel95"]) for row in ours)
-    papers = _regret.with_regrets(rows(), _regret.PAPER_POOL)
+    papers = _regret.with_regrets(rows(), _regret.PAPER_POOLS["totals stay"])
     assert [row["regret_mre"] for row in papers] == [3, 1, 0.5]
     assert _regret.average(ours, "mre", method="DAWA") == 6
     assert np.isnan(_regret.average(ours, "rel95"))
+
+
+@pytest.mark.parametrize("name", ["Ahp", "Dawa"])
+def test_line_9_in_three_readings_of_the_same_noise(name):
+    """Where all cells show open records none are zeros, and the three are one."""
+    counts, opened = np.full(64, 500), np.full(64, 400)
+    options = {"look_share": None} if name == "Dawa" else {}
+    recipe = histograms.zeros(getattr(histograms, name)).for_policy(
+        _regret.POLICY, epsilon=1, **options
+    )
+    made = [
+        _rescaling.released(recipe, counts, opened, NotPrivateSeededNoise(4), one)
+        for one in _rescaling.RESCALINGS
+    ]
+    for one in made[1:]:
+        np.testing.assert_allclose(one, made[0])
+
+
+def test_line_9_scales_a_bucket_by_its_zeros():
+    """Two buckets of four; three cells of the first and none of the second are zeros."""
+
+    class Fixed:
+        def learn(self, _counts, **_noise):
+            return Partition([0, 0, 0, 0, 1, 1, 1, 1])
+
+        def measure(self, _counts, _partition, **_noise):
+            return np.array([12.0, 20.0])
+
+        def spread(self, partition, totals):
+            return (totals / partition.sizes)[partition.labels]
+
+    class Recipe:
+        algorithm = Fixed()
+
+        def empty(self, opened, **_noise):
+            return opened == 0
+
+    counts, opened = np.array([9, 1, 1, 1, 5, 5, 5, 5]), np.array([2, 0, 0, 0, 1, 1, 1, 1])
+    found = {
+        one: _rescaling.released(Recipe(), counts, opened, None, one).tolist()
+        for one in _rescaling.RESCALINGS
+    }
+    assert found["left out"] == [3, 0, 0, 0, 5, 5, 5, 5]
+    assert found["totals stay"] == [12, 0, 0, 0, 5, 5, 5, 5]
+    assert found["as printed"] == [4, 0, 0, 0, 5, 5, 5, 5]  # 4/3; without zeros it stays
 
 
 def test_errors_are_relative_and_count_empty_bins_as_one_record():

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from onesided.engine import cross
     from onesided.ledger import Ledger
     from onesided.monitor import Monitor
+    from onesided.remote import connect
     from onesided.schema import Schema, column
     from onesided.session import Count, Plan, Release, Session
     from onesided.verify import risk
@@ -36,6 +37,7 @@ _LATER = {
     "risk": "onesided.verify",
     "bounds": "",
     "column": "onesided.schema",
+    "connect": "onesided.remote",
     "cross": "onesided.engine",
     "linear": "",
     "session": "",
@@ -57,6 +59,7 @@ __all__ = [
     "accounting",
     "bounds",
     "column",
+    "connect",
     "cross",
     "errors",
     "linear",

@@ -95,7 +95,7 @@ def exact(value: object, *, name: str) -> Fraction:
     except (ValueError, TypeError, ArithmeticError):
         raise ParameterError(
             f"{name} must be a finite number, got {value!r}.",
-            hint='Give an int, a Fraction, or text such as "0.1" or "1/3".',
+            hint='Give a whole number, or text such as "0.1" or "1/3".',
             value=value,
         ) from None
 
@@ -294,9 +294,12 @@ def _decimal(number: Decimal) -> str:
 
 
 def readable(number: Loss) -> str:
-    """:func:`text`, with a decimal beside a fraction that is too long to be read.
+    """:func:`text`, with a decimal before a fraction that is too long to be read.
 
     A float such as 0.1 is taken at its exact value, and that is such a fraction.
+
+    >>> readable(Fraction(1, 3)), readable(Fraction(0.1))
+    ('1/3', 'about 0.1 (exactly 3602879701896397/36028797018963968)')
     """
     exact_text = text(number)
     if isinstance(number, Infinite) or len(exact_text) <= _READABLE:
@@ -304,7 +307,22 @@ def readable(number: Loss) -> str:
     with decimal.localcontext() as context:
         context.prec = 6
         near = Decimal(number.numerator) / Decimal(number.denominator)
-    return f"{exact_text} (about {near.normalize()})"
+    return f"about {near.normalize()} (exactly {exact_text})"
+
+
+def outward(bound: float, *, up: bool) -> str:
+    """A bound in at most six digits if more are long to read, rounded away from what it bounds.
+
+    >>> outward(549.6907558755086, up=False), outward(603.956302948021, up=True)
+    ('549.690', '603.957')
+    """
+    told = repr(bound)
+    if len(told) <= _LONG or not math.isfinite(bound):
+        return told
+    with decimal.localcontext() as context:
+        context.prec = 6
+        context.rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+        return f"{context.create_decimal(told):,}"
 
 
 def from_text(value: str) -> Loss:

@@ -19,6 +19,7 @@
     │   ├── LedgerFormatError     not a ledger of ours, damaged, or written by a newer version
     │   ├── TamperedLedgerError   the hash chain does not hold
     │   └── LedgerUnavailableError  the store could not be read or written
+    ├── ServiceError              a server refused, or could not be reached
     ├── OutputError               the place where results should go cannot be used
     ├── PluginError               what another distribution adds cannot be used
     └── MissingDependencyError    an optional package is not installed (also an ImportError)
@@ -165,6 +166,10 @@ class TamperedLedgerError(LedgerError):
 
 class LedgerUnavailableError(LedgerError):
     """The store could not be read or written."""
+
+
+class ServiceError(OnesidedError):
+    """A server refused for a reason of its own, or could not be reached."""
 
 
 class OutputError(OnesidedError):

@@ -98,6 +98,18 @@ def test_erratum_8_real_valued_noise_is_one_step_short_until_it_is_floored(rate)
         assert shipped == pytest.approx(floored, abs=1e-14)
 
 
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(1)])
+def test_erratum_8_is_of_adp_2022_and_not_of_adp_2021(rate):
+    """ADP-2021's "fewer than T" is z < T on real noise: with T = t + 1 it meets the bound."""
+    for count, threshold in ((0, 1), (2, 5)):
+        fewer = 1 - math.exp(-float(rate) * (threshold - count))
+        most = bounds.true_positive_adp(epsilon=rate, from_false=threshold - count)
+        assert fewer == pytest.approx(float(most), abs=1e-15)
+        # ADP-2022 Corollary V.6 for the same question, at most T - 1, promises as much.
+        printed = 1 - math.exp(-float(rate) * (threshold - 1 - count))
+        assert printed < float(most)
+
+
 def test_erratum_11_the_mass_at_the_end_is_given_twice():
     """n = 1, f = 0, e^-ε = 1/2: the printed lines give the answer 1 both 1/2 and 1/4."""
     first, second = Fraction(1, 2), (1 - Fraction(1, 2)) * Fraction(1, 2)

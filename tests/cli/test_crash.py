@@ -211,3 +211,25 @@ def test_a_signal_at_any_instant_ends_in_its_code_and_leaves_no_draft(world, num
         assert not list(world.folder.glob(".o.*"))
         shutil.rmtree(world.folder / "o", ignore_errors=True)
     charges(world)  # checks the chain
+
+
+def test_an_interruption_that_python_drops_is_raised_again():
+    script = """
+import signal, time
+from onesided.cli._exits import Signals
+
+class Cleaned:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+try:
+    with Signals() as signals:
+        Cleaned()
+        time.sleep(60)
+except KeyboardInterrupt:
+    print(signals.code)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=50
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("143\n", "", 0)

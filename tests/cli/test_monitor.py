@@ -102,8 +102,9 @@ def test_a_folder_becomes_statuses_a_map_and_a_page(stream):
     page = (stream.folder / "public" / "index.html").read_text()
     assert not re.search(r"<(?:script|link|img)[^>]+(?:src|href)=", page)
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
-    assert [frame["runs"] for frame in data["frames"]] == ["1u11c", "1r11c"]
-    assert data["frames"][0]["values"] == [[0, 3]]
+    assert data["state"]["runs"] == "1r11c"
+    first = json.loads((stream.folder / "public" / "steps" / "1.json").read_text())
+    assert (first["runs"], first["values"]) == ("1u11c", [[0, 3]])
     assert not list((stream.folder / "public").glob(".*.tmp"))
 
 

@@ -55,7 +55,8 @@ def test_new_york_check_ins_by_place(world, where):
 def test_tokyo_traces_by_region(world):
     data = real("peopleflow_tokyo_traces.parquet")
     duckdb.sql(
-        f"select region, any_value(lat) as lat, any_value(lon) as lon from '{data}' group by region"
+        f"select region, any_value(lat) as latitude, any_value(lon) as longitude "
+        f"from '{data}' group by region"
     ).write_parquet(str(world.folder / "keys.parquet"))
     done = world.run(*words(data, "user", "region", "split = 'test' and slot = 20"))
     assert done.returncode == 0, done.stderr

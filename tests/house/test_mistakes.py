@@ -231,9 +231,11 @@ class TestSessions:
             asked.count(by="place", keys=["a"], epsilon=0.1)
         with pytest.raises(BudgetExceededError) as caught:
             asked.count(by="place", keys=["a"], epsilon=0.1)
-        assert "(about 0.1)" in caught.value.reason
+        assert "about 0.1 (exactly" in caught.value.reason
         assert 'write "0.1"' in caught.value.hint
-        assert "(about 0.1)" in str(asked.plan(od.Count(by="place", keys=["a"], epsilon=0.1)))
+        assert "about 0.1 (exactly" in str(
+            asked.plan(od.Count(by="place", keys=["a"], epsilon=0.1))
+        )
         with pytest.raises(BudgetExceededError) as caught:
             asked.count(by="place", keys=["a"], epsilon="1/2")
         assert "float" not in caught.value.hint

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import onesided as od
 from onesided import errors
-from onesided.mechanism.histograms import Dawa, Look, Partition
+from onesided.mechanism.histograms import Dawa, Hierarchical, Look, Partition
 from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead, least
 from onesided.mechanism.histograms._interval_costs import deviations
 from onesided.mechanism.histograms._two_phase import MAX_TOTAL
@@ -401,9 +401,33 @@ def test_epsilon_is_kept_whatever_a_look_decides(policy):
     assert any(loss == most for loss, most in spent)
 
 
-def test_a_look_is_not_for_ranges():
-    look = Look(1, upper_rate=1, lower_rate=1)
-    with pytest.raises(errors.ParameterError, match="not about ranges"):
-        Dawa(1, upper_rate=1, lower_rate=1, workload="ranges", look=look)
-    assert Dawa.for_policy(od.policy.bounded(), epsilon=1, workload="ranges").look is None
+def test_a_look_for_ranges_takes_the_tree_over_all_cells_where_neighbours_differ():
+    rng, noise = np.random.default_rng(1), NotPrivateSeededNoise(2)
+    dawa = Dawa.for_policy(od.policy.unbounded(), epsilon=1, workload="ranges")
+    rough, flat = rng.integers(0, 1000, 4096), np.repeat(rng.integers(0, 1000, 16), 256)
+    assert not dawa.alike(rough, noise=noise)
+    assert dawa.alike(flat, noise=noise)
+    assert dawa.learn(rough, noise=noise).buckets == 4096
+    assert dawa.learn(flat, noise=noise).buckets < 100
+    tree = Hierarchical.for_policy(od.policy.unbounded(), epsilon=1)
+    ends = np.sort(rng.integers(0, 4097, (200, 2)), axis=1)
+
+    def missed(made):
+        sums = np.concatenate([[0.0], np.cumsum(made.release(rough, noise=noise) - rough)])
+        return np.mean((sums[ends[:, 1]] - sums[ends[:, 0]]) ** 2)
+
+    ours, theirs = (np.mean([missed(each) for _ in range(40)]) for each in (dawa, tree))
+    # One has 1.04 times the other's variance; the ratio's standard deviation is 6 %.
+    assert ours < 1.3 * theirs
     assert Dawa.for_policy(od.policy.bounded(), epsilon=1, look_share=None).look is None
+
+
+@pytest.mark.parametrize("policy", [od.policy.bounded(), od.policy.unbounded()])
+def test_ranges_keep_epsilon_whatever_a_look_decides(policy):
+    dawa = Dawa.for_policy(policy, epsilon="1/2", workload="ranges")
+    cells = Dawa.for_policy(policy, epsilon="1/2")
+    for shifts in policy.shifts(GroupCount()).values():
+        assert all(dawa.loss(shift) == cells.loss(shift) for shift in shifts)
+    low = Look("1/4", upper_rate=1, lower_rate=Fraction(1, 2**30))
+    with pytest.raises(errors.ParameterError, match="for a tree"):
+        Dawa(1, upper_rate=1, lower_rate=1, workload="ranges", look=low)

@@ -98,8 +98,9 @@ def test_what_is_published_of_open_records_is_never_above_the_truth(counts, seed
     shape = OpenShape.for_policy(policy, epsilon=1, block=8)
     measured = shape.measure(hidden, free, noise=NotPrivateSeededNoise(seed))
     assert (measured.lower <= free).all()
-    assert measured.totals.size == measured.labels[-1] + 1
-    assert (np.diff(measured.labels) >= 0).all()
+    assert measured.totals.size == measured.labels.max() + 1
+    assert (measured.records is None) == (shape.records is None)
+    assert (shape.estimate(measured, keep="cells") >= 0).all()
     estimate = shape.estimate(measured)
     assert estimate.shape == hidden.shape
     assert (estimate >= 0).all()
@@ -189,9 +190,9 @@ def test_a_dense_part_is_measured_cell_by_cell_and_a_thin_one_in_one_bucket():
         Rates(Fraction(9, 20), Fraction(1, 2), Fraction(1, 2)),
     )
     seen = np.full(64, 50.0)
-    few, labels = plan(View(seen, np.full(64, 0.01), np.zeros(64)), options)
+    few, labels = plan(View(seen, np.full(64, 0.01), np.zeros(64), np.zeros(64)), options)
     assert (few, labels.max()) == (0, 0)
-    many, labels = plan(View(seen, np.full(64, 99.0), np.zeros(64)), options)
+    many, labels = plan(View(seen, np.full(64, 99.0), np.zeros(64), np.zeros(64)), options)
     assert (many, labels.max()) == (1, 63)
 
 
@@ -216,10 +217,68 @@ def test_the_partition_is_the_best_of_all_aligned_ones():
     for _ in range(30):
         single, cost, weighted, mass = random.random((4, 8)) + 0.01
         cost *= 0.5
-        starts, value = _cheapest(single, cost, weighted, mass, option.error)
+        starts, value = _cheapest((single, cost, weighted, mass, np.zeros(8)), option.error)
         best = min(every(0, 8))
         assert value == pytest.approx(best[0])
         assert tuple(np.flatnonzero(starts)) == best[1]
+
+
+def test_the_number_of_records_costs_nothing_where_records_only_change_place():
+    shape = OpenShape.for_policy(SENSITIVE, epsilon=1)
+    plain = OpenShape(shape.look[:2], shape.options)
+    assert shape.records is not None
+    assert shape.losses(SENSITIVE) == plain.losses(SENSITIVE)
+    # One rate more than is left is charged.
+    above, below = shape.records[0]
+    more = OpenShape(shape.look[:2], shape.options[:1], records=[(above * 2, below)])
+    assert max(more.losses(SENSITIVE).values()) > 1
+    # Where records leave altogether nothing is left over.
+    assert OpenShape.for_policy(EXTENDED, epsilon=1).records is None
+
+
+def test_corners_are_the_dearest_moves():
+    shape = OpenShape((1, 2), ((3, 4, 5),), records=((7, 6),))
+    charged = shape.loss(Shift(rise=1, fall=2), Shift(rise=1, fall=0))
+    every = [
+        4 * f + 6 * r + 5 * o + 7 * max(f - r - o, 0) + 6 * max(r + o - f, 0)
+        for f in range(3)
+        for r in range(2)
+        for o in range(2)
+    ]
+    assert charged == max(every) == 23
+
+
+def test_dense_data_below_the_noise_keep_their_records():
+    random = np.random.default_rng(5)
+    # 40 each, a tenth of them open: nothing of it shows beside noise of 180.
+    truth = random.poisson(40, 4096)
+    free = random.binomial(truth, 0.1)
+    shape = OpenShape.for_policy(SENSITIVE, epsilon="0.01")
+    told = shape.measure(truth - free, free, noise=NotPrivateSeededNoise(1))
+    whole, cells = shape.estimate(told), shape.estimate(told, keep="cells")
+    assert whole.sum() == pytest.approx(truth.sum(), rel=0.1)
+    assert cells.sum() < 0.5 * truth.sum()
+    assert np.abs(whole - truth).sum() < 0.5 * np.abs(cells - truth).sum()
+    with pytest.raises(errors.ParameterError, match="'records' or 'cells'"):
+        shape.estimate(told, keep="both")
+
+
+def test_sparse_data_below_the_noise_are_not_spread_over_empty_cells():
+    random = np.random.default_rng(6)
+    truth = np.where(random.random(4096) < 0.02, random.integers(500, 3000, 4096), 0)
+    free = random.binomial(truth, 0.5)
+    shape = OpenShape.for_policy(SENSITIVE, epsilon="0.01")
+    found = shape.release(truth - free, free, noise=NotPrivateSeededNoise(1))
+    assert found.sum() == pytest.approx(truth.sum(), rel=0.1)
+    assert (found[truth == 0] > 0).mean() < 0.1
+
+
+def test_one_large_cell_is_measured_whatever_its_neighbours_ratio():
+    free, hidden = np.full(256, 2000), np.full(256, 100)
+    hidden[77] = 500_000
+    shape = OpenShape.for_policy(SENSITIVE, epsilon=1)
+    found = shape.release(hidden, free, noise=NotPrivateSeededNoise(1))
+    assert abs(found[77] - 502_000) < 300
 
 
 def test_hidden_cells_are_cut_where_most_are_empty_and_kept_where_none_is():
@@ -323,6 +382,11 @@ def test_open_shape_refuses_rates_that_do_not_fit():
             OpenShape(look, options)
     with pytest.raises(errors.ParameterError):
         OpenShape((1, 1), ((1, 1, 1),), block=0)
+    for records in ((), ((1, 1), (1, 1)), ((1,),)):
+        with pytest.raises(errors.ParameterError, match="two more"):
+            OpenShape((1, 1), ((1, 1, 1),), records=records)
+    with pytest.raises(errors.ParameterError, match="keep"):
+        OpenShape((1, 1), ((1, 1, 1),), keep="all")
 
 
 def test_noise_that_cannot_be_drawn_is_refused_before_it_is_charged():

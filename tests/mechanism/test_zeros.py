@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 import onesided as od
 from onesided import errors
-from onesided.mechanism.histograms import AGrid, Ahp, Dawa, Hierarchical, Partition, Zeroed, zeros
+from onesided.mechanism.histograms import (
+    AGrid,
+    Ahp,
+    Dawa,
+    Hierarchical,
+    Partition,
+    TwoPhase,
+    Zeroed,
+    zeros,
+)
 from onesided.mechanism.histograms._zeros import spread_over
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
@@ -65,6 +74,59 @@ def test_a_bucket_keeps_its_total_unless_no_cell_is_left(cells, data):
 def test_an_empty_bucket_keeps_zeros():
     found = Zeroed(SILENT, open_rate=od.INFINITE).release([5, 5, 9, 9], [0, 0, 9, 9])
     assert found.tolist() == [0, 0, 9, 9]
+
+
+@pytest.mark.parametrize("algorithm", [Dawa, Ahp])
+def test_cells_are_estimated_as_if_zeros_were_not_there(algorithm):
+    opened, counts = np.array([9, 0, 0, 9, 9, 0]), np.array([9, 70, 80, 9, 11, 90])
+    mechanism = zeros(algorithm).for_policy(SENSITIVE, epsilon=1)
+    sure = Zeroed(mechanism.algorithm, open_rate=od.INFINITE)
+    found = sure.release(counts, opened, noise=NotPrivateSeededNoise(3))
+    noise = NotPrivateSeededNoise(3)
+    assert not sure.empty(opened, noise=noise).all()  # the same draws as release's own
+    alone = mechanism.algorithm.release(counts[[0, 3, 4]], noise=noise)
+    assert found[[0, 3, 4]].tolist() == alone.tolist()
+    assert found[[1, 2, 5]].tolist() == [0, 0, 0]
+
+
+def test_cells_of_a_table_go_along_the_curve_and_back():
+    counts = np.arange(1, 17).reshape(4, 4)
+    opened = counts * (counts % 3 > 0)
+    found = Zeroed(SILENT, open_rate=od.INFINITE).release(counts, opened)
+    assert found.tolist() == opened.tolist()
+
+
+class OneBucket(TwoPhase):
+    """All cells in one bucket, exactly."""
+
+    clip = False
+
+    def learn(self, counts, *, noise):  # noqa: ARG002 - as its kind
+        return Partition(np.zeros(counts.shape, dtype=int))
+
+    def learn_loss(self, shift):  # noqa: ARG002 - as its kind
+        return Fraction(0)
+
+    def measure(self, counts, partition, *, noise):  # noqa: ARG002 - as its kind
+        return partition.totals(counts)
+
+    def measure_loss(self, shift):  # noqa: ARG002 - as its kind
+        return od.INFINITE
+
+
+class OneBucketOfCells(OneBucket):
+    by_cells = True
+
+
+def test_ranges_and_rectangles_keep_a_buckets_total():
+    ranges = Dawa(1, upper_rate=1, lower_rate=1, workload="ranges")
+    assert not ranges.by_cells
+    assert not zeros(AGrid).for_policy(SENSITIVE, epsilon=1, records=9).algorithm.by_cells
+    counts, opened = [6, 2, 4, 12], [6, 0, 4, 12]
+    found = Zeroed(OneBucket(), open_rate=od.INFINITE).release(counts, opened)
+    assert found.tolist() == [8, 0, 8, 8]
+    cells = Zeroed(OneBucketOfCells(), open_rate=od.INFINITE).release(counts, opened)
+    assert cells.tolist() == pytest.approx([22 / 3, 0, 22 / 3, 22 / 3])
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(0, 2**32))

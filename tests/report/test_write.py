@@ -49,7 +49,7 @@ def test_no_element_loads_anything(make_page, hostile):
 
 
 def test_style_and_script_of_ours_name_no_address():
-    for name in ("report.css", "report.js", "report.html"):
+    for name in ("look.css", "report.css", "report.js", "report.html"):
         text = resource(name)
         assert "http://" not in text
         assert "https://" not in text

@@ -169,7 +169,7 @@ def test_several_columns_of_order(engine):
 def test_steps_without_a_time_are_refused(engine):
     data = {"person": [1, 1], "time": [1, None], "place": ["a", "b"], "minor": [False, False]}
     made = session(engine(data))
-    with pytest.raises(errors.DataError, match="1 rows have no value in the column of order"):
+    with pytest.raises(errors.DataError, match="1 row has no value in the column of order"):
         made.ngrams(by="place", order="time", n=2, max_groups=1, epsilon=1)
     assert not any(made.spent.values())
 

@@ -8,8 +8,9 @@ import pytest
 
 import onesided as od
 from onesided import errors
+from onesided.mechanism import CheckRecord
 from onesided.policy import GroupCount
-from onesided.verify import Case, Universe
+from onesided.verify import Case, SumUniverse, Universe
 
 pl = pytest.importorskip("polars")
 
@@ -110,3 +111,102 @@ def test_the_answer_is_told_again_under_its_id_and_over_budget_is_refused(sessio
     ask(session, check=record)
     with pytest.raises(errors.BudgetExceededError):
         ask(session, check=record)
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """The sums, and noise above."""
+
+    rate: Fraction
+
+    def release(self, sums, *, noise):
+        return sums + noise.geometric(self.rate, sums.size)
+
+    def loss(self, shift):
+        return self.rate * shift.fall + od.INFINITE * shift.rise
+
+
+class Cheap(Shifted):
+    """Says half of what it loses."""
+
+    def loss(self, shift):
+        return super().loss(shift) / 2
+
+
+class Leaky(Shifted):
+    """Tells odd sums as they are."""
+
+    def release(self, sums, *, noise):
+        noisy = super().release(sums, noise=noise)
+        return np.where(sums % 2 == 1, sums, noisy)
+
+
+THIRD = Shifted(Fraction(1, 3))
+SUMS = SumUniverse(bounds=(0, 3), groups=2)
+HOURS = {"statistic": "sum", "column": "hours", "bounds": (0, 3), "on_excess": "keep"}
+
+
+@pytest.fixture
+def hours():
+    rows = {"person": [1, 1, 2, 3], "place": ["p", "q", "p", "q"], "hours": [1, 2, 9, 0]}
+    return od.Session(pl.DataFrame(rows), unit="person", policy=POLICY, budget=3)
+
+
+def test_sums_are_given_clipped_charged_and_told(hours):
+    checked = Case(THIRD, POLICY, 1, universe=SUMS).run()
+    assert checked.passed
+    assert "tight" in checked.said
+    assert CheckRecord.from_json(checked.to_json()) == checked
+    release = ask(hours, THIRD, check=checked, **HOURS)
+    assert all(left == 2 for left in hours.remaining.values())
+    assert (release.values >= np.array([4, 2])).all()
+    assert "2 sums in which a unit has from 0 to 3" in release.guarantee.about
+    assert "clipped" in release.guarantee.about
+    whole = ask(hours, THIRD, check=checked, **HOURS | {"by": (), "keys": None})
+    assert whole.values.size == 1
+
+
+def test_sums_in_steps_are_told_in_the_columns_unit(hours):
+    fine = Shifted(Fraction(1, 6))
+    checked = Case(fine, POLICY, 1, universe=SumUniverse(bounds=(0, 6), groups=2)).run()
+    release = ask(hours, fine, check=checked, step="1/2", **HOURS)
+    assert ((release.values * 2) % 1 == 0).all()
+    assert (release.values >= np.array([4, 2])).all()
+
+
+@pytest.mark.parametrize("mechanism", [Cheap(Fraction(2, 3)), Leaky(Fraction(1, 3))])
+def test_sums_that_are_told_too_exactly_do_not_pass(mechanism, hours):
+    checked = Case(mechanism, POLICY, 1, universe=SUMS).run()
+    assert not checked.passed
+    with pytest.raises(errors.ParameterError, match="did not pass"):
+        ask(hours, mechanism, check=checked, **HOURS)
+
+
+def test_a_record_speaks_for_no_sum_that_moves_further(hours, record):
+    small = Case(THIRD, POLICY, 1, universe=SumUniverse(bounds=(0, 2), groups=2)).run()
+    for check, word, changes in (
+        (small, "further than in the universe", {}),
+        (Case(THIRD, POLICY, 1, universe=SUMS).run(), "further", {"bounds": (-1, 3)}),
+        (Case(THIRD, POLICY, 1, universe=SUMS).run(), "further", {"step": "1/2"}),
+        (record, "another source|other parameters", {}),
+        (replace(record, source=small.source), "counts or for sums", {}),
+    ):
+        with pytest.raises(errors.ParameterError, match=word) as caught:
+            ask(hours, THIRD, check=check, **HOURS | changes)
+        assert "SumUniverse" in caught.value.hint
+    assert all(left == 3 for left in hours.remaining.values())
+
+
+def test_bad_input_of_sums_is_refused_with_the_next_step(hours):
+    for changes, word in (
+        ({"column": None}, "Sums of which column"),
+        ({"bounds": None}, "Within which bounds"),
+        ({"statistic": "count"}, "no meaning for counts"),
+        ({"bounds": (0, "1/3")}, "no whole number of steps"),
+    ):
+        with pytest.raises(errors.ParameterError, match=word) as caught:
+            ask(hours, THIRD, unverified=True, **HOURS | changes)
+        assert caught.value.hint
+    for bounds, groups in (((3, 0), 1), ((0, 3), 9), ("03", 1), ((0, 10**6), 2)):
+        with pytest.raises(errors.ParameterError):
+            list(SumUniverse(bounds=bounds, groups=groups).moves(POLICY))

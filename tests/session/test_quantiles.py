@@ -165,3 +165,42 @@ def test_a_large_range_costs_nothing():
     below = int((values <= told.value).sum())
     # Off by d ranks with a chance of about e^-d: by 30 with less than 1e-11.
     assert abs(below - 2500) <= 30
+
+
+def test_ten_shares_or_more_share_levels_and_rise():
+    values = pl.DataFrame({"person": range(2000), "age": [i % 97 for i in range(2000)]})
+    shares = [f"{i}/20" for i in range(19, 0, -1)]
+    for policy in (od.policy.unbounded(), od.policy.bounded(), od.policy.presence(max_groups=2)):
+        made = od.Session(values, unit="person", policy=policy, budget=99)
+        asked = od.session.Quantile("age", shares, bounds=(0, 96), epsilon=2)
+        plan = made.plan(asked)
+        assert max(plan.charge.values()) == 2
+        assert "5 levels" in plan.why
+        found = made.ask(asked)
+        told = found.estimates[0]
+        assert (np.diff(told) <= 0).all()  # as they were asked for: falling shares
+        assert np.abs(told - np.array([97 * i / 20 for i in range(19, 0, -1)])).max() < 12
+        assert len(found.rank_error) == 19
+
+
+@pytest.mark.parametrize("number", [5, 19])
+def test_other_shares_enclose_a_quantile_as_often_as_is_said(number):
+    """100 answers; 0.9 is promised, and below 0.8 would come once in 1,000 at the bound itself."""
+    ages = np.sort(np.random.default_rng(1).normal(45, 15, 3000).round().clip(0, 99))
+    people = pl.DataFrame({"age": ages})
+    shares = [Fraction(i, number + 1) for i in range(1, number + 1)]
+    asked = Quantile("age", shares, bounds=(0, 99), epsilon=2, confidence="0.9", simultaneous=True)
+    made = od.Session(people, policy=od.policy.bounded(), budget=10**6)
+    prepared = asked.prepare(made._context())
+    secret, noise, missed = prepared.read(), NotPrivateSeededNoise(8), 0
+    for _ in range(100):
+        release = prepared.result(prepared.draw(secret, noise), None)
+        for q in ("0.3", "0.5", "0.7"):
+            low, high = release.enclosing(q, of=3000)
+            true = ages[int(np.ceil(Fraction(q) * 3000)) - 1]
+            missed += not low[0] <= true <= high[0]
+    assert missed <= 20
+    assert np.isfinite(release.enclosing("1/2", of=3000)).all() or number == 19
+    assert release.enclosing("1/2", of=1)[0][0] == -np.inf
+    with pytest.raises(errors.ParameterError):
+        release.enclosing("1/2", of=0)

@@ -201,7 +201,7 @@ def test_empty_tables_give_empty_samples():
 
 def test_null_units_are_refused_before_anything_is_charged(engine):
     made = session(engine({"person": [1, None, 2], "age": [20, 20, 20]}))
-    with pytest.raises(errors.DataError, match="1 rows have no value"):
+    with pytest.raises(errors.DataError, match="1 row has no value"):
         made.sample(epsilon=1)
     assert not any(made.spent.values())
 

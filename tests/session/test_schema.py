@@ -105,7 +105,7 @@ def test_unreadable_text_is_unknown_and_told_to_the_curator_alone():
     facts = session().inspect(Count(by="place", epsilon=1))
     assert facts.unreadable == {"age": 1, "day": 1}
     assert session(None).inspect(Count(by="place", keys=["a"], epsilon=1)).unreadable == {}
-    with pytest.raises(od.errors.DataError, match="rows have no value in 'age'"):
+    with pytest.raises(od.errors.DataError, match="1 row has no value in 'age'"):
         session().sum("age", epsilon=1)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import onesided as od
 from onesided import errors, verify
+from onesided.accounting import NOTE, charge_loss
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record
 from onesided.session import Count, Histogram, Mean, Sum, TopK
@@ -251,3 +252,33 @@ def test_answers_are_those_of_the_questions_alone():
     for one, two in zip(together, [session.ask(q) for q in asked], strict=True):
         assert one.columns() == two.columns()
     assert not np.array_equal(together[0].noisy, together[1].noisy)
+
+
+def test_the_tight_total_of_answers_asked_at_once_is_that_of_each_on_its_own():
+    policy = od.policy.unbounded()
+    small = [Count(epsilon="1/100") for _ in range(40)]
+    together, apart = opened(9, policy), opened(9, policy)
+    together.ask_all([*small, Sum("age", bounds=(0, 9), epsilon="1/50")])
+    for one in (*small, Sum("age", bounds=(0, 9), epsilon="1/50")):
+        apart.ask(one)
+    one, two = (session.total(delta="1e-6") for session in (together, apart))
+    assert one.tight.headline == two.tight.headline < one.plain.headline == two.plain.headline
+    assert one.charges == 1
+
+
+def test_a_note_of_several_that_does_not_add_up_is_not_believed():
+    """The negative control: parts that lose less than was charged, and parts of parts."""
+    session = opened(9, od.policy.unbounded())
+    session.ask_all([Count(epsilon="1/4"), Count(epsilon="1/4")])
+    (line,) = session.ledger.entries(kind="spend")
+    note, edge = line.detail[NOTE], next(iter(line.epsilon))
+    half = Fraction(1, 2)
+    assert charge_loss(note, edge=edge, epsilon=half).delta("0.4") < charge_loss(
+        None, edge=edge, epsilon=half
+    ).delta("0.4")
+    plain = charge_loss(None, edge=edge, epsilon=Fraction(3)).delta(1)
+    assert charge_loss(note, edge=edge, epsilon=Fraction(3)).delta(1) == plain
+    nested = {**note, "parts": [{"note": note, "epsilon": {edge: "1/2"}}]}
+    unread = [nested, {**note, "parts": []}, {**note, "parts": [1]}, {**note, "version": 9}]
+    least = charge_loss(None, edge=edge, epsilon=half).delta("0.4")
+    assert all(charge_loss(one, edge=edge, epsilon=half).delta("0.4") == least for one in unread)

@@ -206,6 +206,21 @@ def test_the_clause_of_bigquery_is_read(text, asked):
     assert of_units().question(text) == asked
 
 
+@pytest.mark.parametrize(("name", "kind"), [("AVG", Mean), ("VARIANCE", Variance)])
+def test_rows_of_a_unit_are_averaged_where_max_rows_is_given(name, kind):
+    """The same question, charge and answer as Python's."""
+    text = f"SELECT {name}(age) FROM visits"
+    more = {"bounds": (0, 99), "max_rows": 2}
+    python = kind("age", **more, of="rows", epsilon=1)
+    assert of_units().question(text, epsilon=1, **more) == python
+    by_sql, by_python = (of_units(noise=NotPrivateSeededNoise(3)) for _ in range(2))
+    one, two = by_sql.sql(text, epsilon=1, **more), by_python.ask(python)
+    assert one.columns() == two.columns()
+    assert by_sql.spent == by_python.spent
+    with pytest.raises(errors.SqlError, match="may have many"):
+        of_units().sql(text, epsilon=1, bounds=(0, 99))
+
+
 # What is refused: the place that the error points at, and a word of what works.
 REFUSED = [
     ("SELECT * FROM visits", "*", "COUNT"),

@@ -41,7 +41,7 @@ def test_one_side_gets_stairs_as_high_as_the_largest_value(policy, bounds, more,
     assert (plan.mechanism.stairs.noise_rate, plan.mechanism.stairs.largest) == (4, 100)
     assert plan.certain == (side,)
     assert max(plan.charge.values()) == 4
-    (slopes,) = plan.others
+    slopes = plan.others[0]
     assert slopes.name == "Sums"
     assert plan.options[0].error == pytest.approx(0.751 * slopes.error, rel=1e-2)
     assert "StairSums" in str(plan)
@@ -66,7 +66,7 @@ def test_one_side_gets_stairs_as_high_as_the_largest_value(policy, bounds, more,
 def test_all_others_keep_to_slopes(policy, bounds, more):
     plan = session(policy).plan(Asked("pay", bounds=bounds, **{"epsilon": 4, **more}))
     assert isinstance(plan.mechanism, Sums)
-    assert plan.others == ()
+    assert not any("charges the same" in one.note for one in plan.others)
 
 
 @pytest.mark.parametrize("epsilon", ["1/4", 1, 4])

@@ -63,14 +63,14 @@ def test_a_column_cannot_be_the_value_and_the_group(ask):
 
 def test_the_page_on_values_runs_as_it_stands():
     page = (Path(__file__).parents[2] / "docs" / "values.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    codes = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (printed,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
     facts = (
         "print(total.upper_certain, bool(total.upper[0] >= 1050 + 2400 + 3100 + 5000 + 1800))",
         "print(mean.lower_certain, spread.upper_certain)",
     )
     done = subprocess.run(
-        [sys.executable, "-c", "\n".join([code, *facts])],
+        [sys.executable, "-c", "\n".join([*codes, *facts])],
         capture_output=True,
         text=True,
         check=False,

@@ -279,7 +279,7 @@ def test_missing_values_are_refused_before_anything_is_charged_or_dropped(engine
         lambda **more: asked.histogram("v", bins=[0, 2, 4], epsilon=BIG, **more),
     ):
         before = asked.remaining
-        with pytest.raises(errors.DataError, match="1 rows have no value in 'v'"):
+        with pytest.raises(errors.DataError, match="1 row has no value in 'v'"):
             ask()
         assert asked.remaining == before
         ask(missing="drop")

@@ -101,6 +101,9 @@ def test_keys_of_any_kind_are_the_same_keys():
         '{"version":1,"question":"AtMost","fields":{"threshold":1,"epsilon":1,"max_answers":3}}',
         '{"version":1,"question":"Count","fields":{"epsilon":{"number":"x"}}}',
         '{"version":1,"question":"Count","fields":{"epsilon":{"number":"1/0"}}}',
+        '{"version":1,"question":"Count","fields":{"epsilon":{"number":"1e9000000"}}}',
+        '{"version":1,"question":"Count","fields":{"epsilon":{"number":1.5}}}',
+        '{"version":1,"question":"Several","fields":{"questions":"abc"}}',
         '{"version":1,"question":"Count","fields":{"epsilon":{"eval":"1"}}}',
         '{"version":1,"question":"Count","fields":{"epsilon":{"number":"1","float":"nan"}}}',
         '{"version":1,"question":"Count","fields":{"keys":{"date":3},"epsilon":1}}',
@@ -166,3 +169,24 @@ def test_a_release_is_read_back_exactly(release):
     ):
         with pytest.raises(errors.ParameterError):
             release_from_json(other)
+
+
+def test_several_answers_are_read_back_as_several():
+    rows = pl.DataFrame({"person": [1, 2, 3], "place": ["a", "b", "b"]})
+    session = od.Session(rows, unit="person", policy=od.policy.addition_only(), budget=999)
+    asked = [Count(**BY, max_groups=1), Count(epsilon=1)]
+    answers = session.ask_all(asked, id="both")
+    text = release_to_json(answers)
+    back = release_from_json(text, frame=pl.DataFrame)
+    assert release_to_json(back) == text
+    assert [one.columns() for one in back] == [one.columns() for one in answers]
+    assert str(back.guarantee) == str(answers.guarantee)
+    assert back[0].frame.columns[0] == "place"
+    assert back[1].labels == answers[1].labels == [()]
+    again = session.ask_all(asked, id="both", again=True)
+    assert release_from_json(release_to_json(again))[0].told_again
+    inside = json.loads(text)
+    inside["answers"] = [{k: v for k, v in inside.items() if k != "version"}]
+    for wrong in (inside, {**inside, "answers": [3]}, {**inside, "answers": 3}):
+        with pytest.raises(errors.ParameterError):
+            release_from_json(json.dumps(wrong))

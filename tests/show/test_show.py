@@ -117,7 +117,7 @@ def test_groups_with_positions_are_a_map():
     assert drawn.data[0].x == (13.4, 13.5, 13.3)
     with pytest.raises(errors.ParameterError, match="nowhere on Earth"):
         release.plot(positions=[(134, 52), (52.6, 13.5), (52.4, 13.3)])
-    with pytest.raises(errors.ParameterError, match="1 pairs for 3 rows"):
+    with pytest.raises(errors.ParameterError, match="1 pair for 3 rows"):
         release.plot(positions=[(52.5, 13.4)])
 
 

@@ -114,19 +114,29 @@ def test_what_changes_every_so_many_runs_is_noticed(period):
 
 
 def test_other_threads_keep_their_clock_and_everything_is_put_back():
-    seen = []
+    seen, asked, told = [], threading.Semaphore(0), threading.Semaphore(0)
+
+    def answer():
+        while asked.acquire() and not seen.count(None):
+            seen.append((time.time(), os.urandom(2)))
+            told.release()
 
     def program(_data, noise):
-        other = threading.Thread(target=lambda: seen.append((time.time(), os.urandom(2))))
-        other.start()
-        other.join()
+        asked.release()
+        told.acquire()
         return int(noise.uniform(2, 1)[0])
+
+    other = threading.Thread(target=answer)
+    other.start()
 
     before = time.time, os.urandom, np.random.rand, random.random
     with pytest.raises(errors.ParameterError):
         verify.exact(lambda _d, _n: time.time(), POLICY, ONE)
     verify.exact(program, POLICY, ONE)
     assert seen
+    seen.append(None)
+    asked.release()
+    other.join()
     assert (time.time, os.urandom, np.random.rand, random.random) == before
 
 

@@ -50,6 +50,53 @@ def nan(bits):
     return float(np.array([bits], dtype=np.uint64).view(np.float64)[0])
 
 
+class Lies(type):
+    __mro__ = property(lambda _cls: (object,))
+
+
+class Lied(metaclass=Lies):
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+class Whole(int):
+    def __int__(self):
+        return 0
+
+
+class Said(str):
+    __slots__ = ()
+
+    def __str__(self):
+        return ""
+
+
+class Listed(list):
+    def __iter__(self):
+        return iter(())
+
+
+class Inner:
+    __slots__ = ("value",)
+
+
+class Outer(Inner):
+    __slots__ = ("value",)
+
+
+def hidden(value):
+    made = Outer()
+    made.value = 0
+    Inner.value.__set__(made, value)
+    return made
+
+
+def twice(one, other):
+    return (one, one) if other is None else (one, other)
+
+
 DIFFERENT = [
     (True, 1),
     (1, 1.0),
@@ -85,7 +132,23 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=lambda value: type(value).__name__)
+# Copies of these are not the same: a copy has no base, and reads what a class says of itself.
+HIDING = [
+    (Lied(1), Lied(2)),
+    (Whole(1), Whole(2)),
+    (Said("a"), Said("b")),
+    (Listed([1]), Listed([2])),
+    (hidden(1), hidden(2)),
+    (twice([1], None), twice([1], [1])),
+    (np.array([1, 2])[:1], np.array([1, 3])[:1]),
+    (np.array([1, 2])[:1], np.array([1])),
+    (np.broadcast_to(np.array([1]), (2,)), np.array([1, 1])),
+]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [*DIFFERENT, *HIDING], ids=lambda value: type(value).__name__
+)
 def test_what_an_observer_tells_apart_has_two_forms(one, other):
     assert form(one) != form(other)
     assert form([one]) != form([other])
@@ -119,6 +182,9 @@ def test_nan_equals_nan_of_the_same_bits():
         np.array([1], dtype=np.longdouble),
         np.longdouble(1),
         Record("record", frozenset("a")),
+        type("Denies", (), {"__dict__": property(lambda _self: {})})(),
+        type("Half", (Fraction,), {})(1),
+        type("Scalar", (np.float64,), {"tobytes": lambda _self: b""})(1.0),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -151,3 +217,9 @@ def test_a_form_can_be_shown():
     assert shown(form(np.array([1, "x"], dtype=object))) == (1, "x")
     assert numbers(form((1, np.array([2.5]), True))) == (1.0, 2.5, 1.0)
     assert numbers(form((1, "a"))) == ()
+
+
+def test_a_locked_array_has_another_form():
+    locked = np.array([1])
+    locked.setflags(write=False)
+    assert form(locked) != form(np.array([1]))

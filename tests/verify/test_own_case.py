@@ -117,6 +117,17 @@ def test_a_program_with_other_arguments_and_an_empty_world_do_not_pass():
         Case(replace_loss(), ADDED, 1).run()
 
 
+@pytest.mark.parametrize("loss", [float("nan"), -1, "much", None])
+def test_a_loss_that_is_no_number_is_refused(loss):
+    class Odd(Doubled):
+        def loss(self, _shift):
+            return loss
+
+    with pytest.raises(errors.ParameterError) as caught:
+        Case(Odd(Fraction(1, 2)), ADDED, 1, universe=ONE).run()
+    assert caught.value.hint
+
+
 def replace_loss():
     class Odd(Doubled):
         def loss(self):
@@ -204,7 +215,8 @@ def test_only_some_lines_can_be_asked_for():
     found = verify.verdicts(
         only="atmost", processes=1, progress=lambda _done, _total, title: titles.append(title)
     )
-    assert {v.case.name for v in found} <= {"AtMost", "Subsampled (AtMost inside)"}
+    named = {"AtMost", "Subsampled (AtMost inside)", "session: AtMost"}
+    assert {v.case.name.partition(" of ")[0] for v in found} <= named
     assert len(titles) == len(found)
     with pytest.raises(errors.ParameterError, match="mentions"):
         verify.verdicts(only="nonesuch")

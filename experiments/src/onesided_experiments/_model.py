@@ -49,7 +49,11 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One pair of axes. ``is_map``: x and y are longitude and latitude, drawn to scale."""
+    """One pair of axes.
+
+    zero_y: a logarithmic y axis is linear from here down, so that 0 has a place. ``is_map``: x and
+        y are longitude and latitude, drawn to scale.
+    """
 
     title: str
     x_label: str
@@ -57,9 +61,14 @@ class Panel:
     curves: Sequence[Curve]
     log_x: bool = False
     log_y: bool = False
+    zero_y: float | None = None
     y_range: tuple[float, float] | None = None
     x_names: Sequence[str] | None = None
     is_map: bool = False
+
+    def __post_init__(self) -> None:
+        if self.log_y and any(curve.kind == "bar" for curve in self.curves):
+            raise ValueError("A bar has no foot on a logarithmic axis: draw dots.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

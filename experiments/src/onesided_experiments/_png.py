@@ -22,6 +22,9 @@ _MARKERS: Final = {
     "none": "",
 }
 _DPI: Final = 100
+_MOST_TICKS: Final = 8
+_ROOM: Final = 1.3  # between numbers on a logarithmic axis, as a factor
+_FEW_DECADES: Final = 300
 
 
 def write(figure: Figure, path: Path) -> Path:
@@ -98,14 +101,15 @@ def _area(panel: Panel, curve: Curve) -> float:
 def _scales(axis: Any, panel: Panel) -> None:
     if panel.log_x:
         axis.set_xscale("log")
-        ticks = sorted({x for curve in panel.curves for x in curve.x})
-        if len(ticks) <= 8:
-            axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-            axis.minorticks_off()
+        ticks = _apart({x for curve in panel.curves for x in curve.x})
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.minorticks_off()
     if panel.log_y:
-        axis.set_yscale("log")
+        _log_y(axis, panel)
     if panel.y_range is not None:
         axis.set_ylim(*panel.y_range)
+    if panel.log_y:
+        _number_ticks(axis, panel)
     if panel.x_names is not None:
         axis.set_xticks(range(len(panel.x_names)), panel.x_names)
     elif not panel.log_x and all(x == round(x) for curve in panel.curves for x in curve.x):
@@ -119,6 +123,46 @@ def _scales(axis: Any, panel: Panel) -> None:
         axis.set_axisbelow(True)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
+
+
+def _apart(values: set[float], room: float = _ROOM) -> list[float]:
+    """Those that have room for a number on a logarithmic axis, the middle one first."""
+    ordered = sorted(values)
+    kept: list[float] = []
+    for value in sorted(ordered, key=lambda x: abs(ordered.index(x) - len(ordered) // 2)):
+        if all(max(value, one) >= room * min(value, one) for one in kept):
+            kept.append(value)
+    return sorted(kept) if len(kept) <= _MOST_TICKS else _apart(values, 1.5 * room)
+
+
+def _log_y(axis: Any, panel: Panel) -> None:
+    if panel.zero_y is None:
+        axis.set_yscale("log")
+    else:
+        axis.set_yscale("symlog", linthresh=panel.zero_y, linscale=0.3)
+
+
+def _number_ticks(axis: Any, panel: Panel) -> None:
+    """Ticks as plain numbers; between decades too, where there are few."""
+    low, high = axis.get_ylim()
+    least = panel.zero_y or low
+    steps = (1, 2, 5) if high / least < _FEW_DECADES else (1,)
+    ticks = [
+        step * 10.0**power
+        for power in range(math.floor(math.log10(least)), math.ceil(math.log10(high)) + 1)
+        for step in steps
+        if least <= step * 10.0**power <= high
+    ]
+    if len(ticks) > _MOST_TICKS:
+        ticks = ticks[:: math.ceil(len(ticks) / _MOST_TICKS)]
+    if panel.zero_y is not None:
+        ticks = [0.0, *ticks]
+    axis.set_yticks(ticks, [_number(tick) for tick in ticks])
+    axis.yaxis.set_minor_locator(load("matplotlib.ticker").NullLocator())
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1 or value == 0 else f"{value:.10f}".rstrip("0")
 
 
 def _line(axis: Any, curve: Curve) -> Any:

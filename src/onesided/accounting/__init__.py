@@ -1,7 +1,14 @@
 """What promises imply and how they add up: conversions, composition, tight totals."""
 
 from onesided.accounting._bound import Bound, along_path, reverse
-from onesided.accounting._charges import NOTE, SessionTotal, charge_loss, noise_note, total_of
+from onesided.accounting._charges import (
+    NOTE,
+    SessionTotal,
+    charge_loss,
+    noise_note,
+    several_note,
+    total_of,
+)
 from onesided.accounting._compose import added, compose, compose_under, parallel
 from onesided.accounting._convert import by_way_of_absence, extended_to_osdp, from_dp, two_sided
 from onesided.accounting._guarantees import bounds_of, guarantee
@@ -55,6 +62,7 @@ __all__ = [
     "sample_loss",
     "sampling_addition",
     "sampling_removal",
+    "several_note",
     "tight_guarantee",
     "total_loss",
     "total_of",

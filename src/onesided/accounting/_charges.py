@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol
 
+from onesided._english import many
 from onesided._numbers import INFINITE, Infinite, Number, exact, probability, readable, text, whole
 from onesided.accounting._bound import Bound
 from onesided.accounting._guarantees import guarantee
@@ -67,10 +68,10 @@ class SessionTotal:
 
     def __repr__(self) -> str:
         plain, tight = (readable(one.headline) for one in (self.plain, self.tight))
-        return f"SessionTotal({self.charges:,} charges, ε = {plain} added up, {tight} tight)"
+        return f"SessionTotal({many(self.charges, 'charge')}, ε = {plain} added up, {tight} tight)"
 
     def __str__(self) -> str:
-        lines = [f"{self.charges:,} charges. Added up: {self.plain}", f"Tight: {self.tight}"]
+        lines = [f"{many(self.charges, 'charge')}. Added up: {self.plain}", f"Tight: {self.tight}"]
         return "\n".join(lines)
 
 
@@ -93,6 +94,26 @@ def noise_note(mechanism: object, shifts: Mapping[str, Iterable[Shift]]) -> dict
     return {"version": VERSION, "kind": "counts", "upper": upper, "lower": lower, "edges": edges}
 
 
+def several_note(
+    parts: Iterable[tuple[Mapping[str, object], Mapping[str, Fraction]]],
+) -> dict[str, object]:
+    """What one charge of several answers says of their noise: each one's note, and its part of ε.
+
+    Empty where none has a note, for then nothing is gained by it.
+
+    >>> note = noise_note(Counts(1, 1), {"a -> b": [Shift(rise=0, fall=1)]})
+    >>> several_note([(note, {"a -> b": Fraction(1)}), ({}, {"a -> b": Fraction(2)})])["kind"]
+    'several'
+    """
+    told = [
+        {"note": dict(note), "epsilon": {edge: text(one) for edge, one in epsilon.items()}}
+        for note, epsilon in parts
+    ]
+    if not any(one["note"] for one in told):
+        return {}
+    return {"version": VERSION, "kind": "several", "parts": told}
+
+
 def charge_loss(
     note: object, *, edge: str, epsilon: Fraction, delta: Fraction = Fraction(0)
 ) -> LossDistribution:
@@ -107,6 +128,12 @@ def charge_loss(
     >>> charge_loss(None, edge="a -> b", epsilon=Fraction(1)).delta(1)
     Fraction(0, 1)
     """
+    parts = None if delta else _parts(note, edge=edge)
+    if parts is not None and sum((one for _, one in parts), Fraction(0)) == epsilon:
+        total = certain_loss(0)
+        for own, one in parts:
+            total = total + charge_loss(own, edge=edge, epsilon=one)
+        return total
     known = _noted(note, edge=edge)
     if known is not None and not delta:
         mechanism, shifts = known
@@ -177,6 +204,24 @@ def _less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
     if epsilon is INFINITE or (plain.delta <= allowed and plain.epsilon * _WORTH <= epsilon):
         return plain
     return Bound(epsilon, allowed)
+
+
+def _parts(note: object, *, edge: str) -> list[tuple[object, Fraction]] | None:
+    """The notes of several answers and what each lost along an edge; None if it tells none.
+
+    A part of several parts is not believed: nobody writes one.
+    """
+    if not isinstance(note, Mapping) or note.get("version") != VERSION:
+        return None
+    parts = note.get("parts")
+    if note.get("kind") != "several" or not isinstance(parts, list) or not parts:
+        return None
+    try:
+        found = [(one["note"], exact(one["epsilon"][edge], name="epsilon")) for one in parts]
+    except (ParameterError, TypeError, KeyError, ValueError):
+        return None
+    nested = any(isinstance(own, Mapping) and own.get("kind") == "several" for own, _ in found)
+    return None if nested or any(one < 0 for _, one in found) else found
 
 
 def _noted(note: object, *, edge: str) -> tuple[Counts, list[Shift]] | None:

@@ -1,6 +1,8 @@
 """What no mechanism can pass, and what the best one reaches: the papers' formulas, cited."""
 
+from onesided.bounds._correlated import Correlation, household, walk
 from onesided.bounds._exclusion import exclusion_freedom, suppress_freedom
+from onesided.bounds._many_counts import certified_share
 from onesided.bounds._noise_accuracy import NoiseAccuracy, exponential_noise, laplace_noise
 from onesided.bounds._one_sided import (
     delta_needed_dp,
@@ -21,16 +23,19 @@ from onesided.bounds._subsampled_noise import Enclosure, SampledNoise
 from onesided.bounds._virtual import attainable_power, virtual_power
 
 __all__ = [
+    "Correlation",
     "Enclosure",
     "NoiseAccuracy",
     "SampledNoise",
     "attainable_power",
+    "certified_share",
     "delta_needed_dp",
     "epsilon_needed_adp",
     "epsilon_needed_dp",
     "exclusion_freedom",
     "exponential_noise",
     "geometric_matrix",
+    "household",
     "laplace_error",
     "laplace_noise",
     "post_processing",
@@ -42,4 +47,5 @@ __all__ = [
     "true_positive_adp",
     "true_positive_dp",
     "virtual_power",
+    "walk",
 ]

@@ -15,15 +15,15 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.cli._key_table import with_degrees
 from onesided.cli._schema import as_declared, file_of_keys
 from onesided.cli._tables import reading
 from onesided.engine import Table
-from onesided.engine.kit import quoted
+from onesided.engine.kit import beside, position_columns, quoted
 from onesided.errors import DataError, ParameterError, UnknownColumnError, first_line
 from onesided.monitor.kit import Scale
 from onesided.schema import Schema
 
-_LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 _DATE: Final = re.compile(
     r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?:[T_ .-]?(\d{2})(?:[:._-]?(\d{2})(?:[:._-]?(\d{2}))?)?)?"
     r"Z?(?!\d)"
@@ -204,7 +204,8 @@ class Places:
 def read_places(path: Path | None, column: str, schema: Schema | None) -> Places:
     """The places of a file, or of the schema, as text.
 
-    Errors: DataError; UnknownColumnError; ParameterError where neither names them.
+    Errors: DataError; UnknownColumnError; KeysError for a position that is nowhere on Earth;
+    ParameterError where neither names them.
     """
     path = file_of_keys(schema, column) if path is None else path
     if path is not None:
@@ -228,23 +229,15 @@ def _places(relation: duckdb.DuckDBPyRelation, path: Path, column: str) -> Place
         )
     picked = [f"CAST({quoted(column)} AS VARCHAR)"]
     sides = position_columns(relation.columns)
+    relation = with_degrees(relation, [column])
     picked += [f"TRY_CAST({quoted(side)} AS DOUBLE)" for side in sides or ()]
     rows = fetched(relation, picked, path)
     names = tuple(row[0] for row in rows)
     if sides is None:
         return Places(names=names, latitude=None, longitude=None)
     degrees = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 2)
+    beside({"place": names, "latitude": degrees[:, 0], "longitude": degrees[:, 1]}, ("place",))
     return Places(names=names, latitude=degrees[:, 0], longitude=degrees[:, 1])
-
-
-def position_columns(names: Sequence[str]) -> tuple[str, str] | None:
-    """The columns of latitude and longitude, if there are both."""
-    lower = {name.lower(): name for name in names}
-    latitude, longitude = (
-        next((lower[name] for name in known if name in lower), None)
-        for known in (_LATITUDES, _LONGITUDES)
-    )
-    return None if latitude is None or longitude is None else (latitude, longitude)
 
 
 def fetched(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import threading
 from types import FrameType, TracebackType
 from typing import Final, Self
 
@@ -37,14 +40,17 @@ class Signals:
     """While it is open, Ctrl-C and a polite termination raise KeyboardInterrupt at any instant.
 
     code: what the command then ends with, also where a library swallowed the exception; else 0.
+    Python drops what is raised while it cleans up an object: then it is raised again soon after.
     """
 
     def __init__(self) -> None:
         self.code = 0
+        self._others = sys.unraisablehook
 
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
+        self._others, sys.unraisablehook = sys.unraisablehook, self._dropped
         return self
 
     def __exit__(
@@ -56,7 +62,16 @@ class Signals:
         # From here on a signal ends the process as it ends any other.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
+        sys.unraisablehook = self._others
 
     def _stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the system's
         self.code = self.code or 128 + number
         raise KeyboardInterrupt
+
+    def _dropped(self, lost: sys.UnraisableHookArgs) -> None:
+        if not (self.code and isinstance(lost.exc_value, KeyboardInterrupt)):
+            self._others(lost)
+            return
+        again = threading.Timer(0.01, os.kill, [os.getpid(), self.code - 128])
+        again.daemon = True
+        again.start()

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from onesided._english import many
 from onesided._numbers import shown
 from onesided.cli._entries import Accounts, plain
 from onesided.cli._entries import as_csv as entries_csv
@@ -106,7 +107,7 @@ def check(
         more = len(report.unanswered) - _MOST_EDGES
         table.add_row(
             "no answer",
-            f"{_many(len(report.unanswered), 'charge')} (row {rows}"
+            f"{many(len(report.unanswered), 'charge')} (row {rows}"
             f"{f' and {more:,} more' if more > 0 else ''}): spent, but its process stopped before "
             "it stored an answer, or has not stored it yet",
         )
@@ -192,7 +193,7 @@ def _page(opened: Ledger, *, last: int | None, width: int) -> RenderableType:
     stored = opened.entries(kind="store", after=charges[0].number) if charges else ()
     accounts = {account.policy_id: account for account in opened.balances()}
     count = sum(account.releases for account in accounts.values())
-    how_many = f"{_many(len(accounts), 'account')}, {_many(count, 'charge')}"
+    how_many = f"{many(len(accounts), 'account')}, {many(count, 'charge')}"
     parts: list[RenderableType] = [
         Text.assemble((clean(opened.name[:1].upper() + opened.name[1:]), "bold")),
         f"{how_many}. Not checked here; 'onesided ledger check' tells whether all rows hold.",
@@ -248,7 +249,7 @@ def _bars(account: Balance, *, width: int) -> Table:
             clean(name), _bar(spent, limit, 12 if width < _NARROW else 30), _state(spent, limit)
         )
     if hidden > 0:
-        table.add_row(f"and {_many(hidden, 'edge')}", "", "less used than these; see --csv")
+        table.add_row(f"and {many(hidden, 'edge')}", "", "less used than these; see --csv")
     return table
 
 
@@ -281,7 +282,7 @@ def _joint(joint: Guarantee | str) -> RenderableType:
         said = shown(loss, up=True) if isinstance(loss, Fraction) else "unlimited"
         table.add_row(clean(edge), f"ε = {said}{extra}")
     if len(edges) > _MOST_EDGES:
-        table.add_row(f"and {_many(len(edges) - _MOST_EDGES, 'edge')}", "of no larger ε")
+        table.add_row(f"and {many(len(edges) - _MOST_EDGES, 'edge')}", "of no larger ε")
     words = "Along moves that every policy protects, all charges together lose at most:"
     return Group(words, table)
 
@@ -349,7 +350,3 @@ def _indented(part: RenderableType) -> Padding:
 
 def _when(entry: Entry) -> str:
     return clean(entry.time[:16].replace("T", " "))
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from onesided._english import many
 from onesided.cli._batches import BatchFile, BatchTime, Layout, Places, read_places
 from onesided.cli._options import Config, Quiet
 from onesided.cli._policies import read_policy
@@ -26,6 +27,7 @@ from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor.kit import Folder, Look, duration, open_ledger, read_window
 from onesided.schema import Schema
+from onesided.show import read_outline
 
 
 class Unknown(StrEnum):
@@ -59,7 +61,7 @@ def monitor(
         str, typer.Option(help="How long a visit counts: 90s, 5m, 2h, 14d, or a whole number.")
     ],
     state: Annotated[str, typer.Option(help="State file, or a PostgreSQL URL.")],
-    out: Annotated[Path, typer.Option(help="Folder for status.json, .geojson and index.html.")],
+    out: Annotated[Path, typer.Option(help="Folder for the page and its data.")],
     keys: Annotated[
         Path | None, typer.Option(help="File of the public places; by default the schema's.")
     ] = None,
@@ -91,6 +93,10 @@ def monitor(
     ] = None,
     ahead: Annotated[str, typer.Option(help="How far a batch may be ahead of the clock.")] = "5m",
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Monitor",
+    outline: Annotated[
+        Path | None,
+        typer.Option(help="GeoJSON to draw below the map; by default coasts, if it is wide."),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Take in what is there, and stop.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each step.")
@@ -113,6 +119,7 @@ def monitor(
     places = read_places(keys, place, declared)
     names = (declared.unit_of(person) or "person", place, time)
     layout = _layout(names, declared, batch_time, window=length)
+    look = _look(places, layout, title=title, window=window, outline=outline)
     book = open_ledger(ledger, state)
     new = next(iter(book.accounts()), None) is None
     opened = Monitor(
@@ -130,7 +137,6 @@ def monitor(
         read_as=layout.read_as,
         ahead=ahead,
     )
-    look = _look(places, layout, title=title, window=window)
     with book, opened:
         job = Job(
             input=input,
@@ -162,8 +168,8 @@ def _layout(
     )
 
 
-def _look(places: Places, layout: Layout, *, title: str, window: str) -> Look:
-    """How the page shows the places."""
+def _look(places: Places, layout: Layout, *, title: str, window: str, outline: Path | None) -> Look:
+    """How the page shows the places. Errors: ParameterError for what is no outline."""
     return Look(
         title=title,
         noun=layout.place,
@@ -171,6 +177,7 @@ def _look(places: Places, layout: Layout, *, title: str, window: str) -> Look:
         notes=layout.notes,
         latitude=places.latitude,
         longitude=places.longitude,
+        outline=None if outline is None else read_outline(outline),
     )
 
 
@@ -223,7 +230,8 @@ class Follower:
             self._console.print(f"Resumed after step {last.number:,} (batch {last.batch}).")
         if monitor.awaited:
             self._notices.print(
-                f"The state is {len(monitor.awaited):,} steps behind what was published. The same "
+                f"The state is {many(len(monitor.awaited), 'step')} behind what was published. "
+                "The same "
                 "batches will get the same answers; nothing else is taken in before them."
             )
         with _stoppable() as stop:

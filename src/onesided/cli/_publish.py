@@ -10,27 +10,24 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import duckdb
-import numpy as np
 import typer
-from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from onesided._numbers import positive, whole
-from onesided.cli._batches import fetched, position_columns
+from onesided.cli._key_table import with_degrees
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._policies import read_policy
 from onesided.cli._result import CuratorNotes, Result, say, say_to_curator
 from onesided.cli._schema import as_declared, file_of_keys, read_schema
 from onesided.cli._tables import expanded, reading
 from onesided.cli._terminal import Terminal
-from onesided.engine.kit import quoted
 from onesided.errors import LedgerUnavailableError, ParameterError, ReleaseExistsError
 from onesided.ledger import Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, write_folder
 from onesided.schema import Schema
-from onesided.session import Count, CountRelease, Plan, Session
-from onesided.show import NewFolder, new_folder
+from onesided.session import Count, CountRelease, Session
+from onesided.show import NewFolder, new_folder, read_outline
 
 _LEDGER = "onesided.ledger.db"
 _ROOM = 2**24  # the page's scripts are five megabytes; the rest grows with the keys
@@ -89,6 +86,10 @@ class Publish:
         bool, typer.Option("--again", help="Tell the answer that --id has again, free of charge.")
     ] = False
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None
+    outline: Annotated[
+        Path | None,
+        typer.Option(help="GeoJSON to draw below the map; by default coasts, if it is wide."),
+    ] = None
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what it would cost and give, and stop.")
     ] = False
@@ -149,13 +150,14 @@ def publish(asked: Publish) -> None:
     """Publish how many units are in each group, with bounds that are never wrong on one side.
 
     The charge is recorded in the ledger before any noise is drawn; the output folder appears
-    complete or not at all. The keys file may have latitude and longitude columns for the map.
+    complete or not at all. Whatever else the keys file has, such as names and positions, is
+    published beside the keys.
 
     Example: onesided publish visits.parquet --unit person --by place --policy presence
     --max-groups 3 --keys places.parquet --epsilon 1 --at-most 5 --out out/
     """
     if asked.plan:
-        Terminal(quiet=asked.quiet).print(str(_planned(asked)))
+        Terminal(quiet=asked.quiet).print(_planned(asked))
     else:
         say(perform(asked), as_json=asked.as_json, quiet=asked.quiet)
 
@@ -188,6 +190,7 @@ def _published(
     if asked.at_most is not None:
         whole(asked.at_most, name="threshold")
     positive(asked.epsilon, name="epsilon")
+    outline = None if asked.outline is None else read_outline(asked.outline)
     policy, files, (asked, schema) = _policy(asked), asked.files, _declared(asked)
     with _tables(asked, files, schema) as (data, keys), _ledger_of(asked, files) as ledger:
         question, new = asked.question(keys), ledger.head() == EMPTY
@@ -202,12 +205,11 @@ def _published(
         # What is told again is about the data of then, and those of today are not read.
         looks = told_again is None and session.plan(question).affordable
         facts = session.inspect(question) if looks else None
-        positions = _positions(keys, asked)
         folder.reserve(_room(keys))
         step(2)
         release = session.ask(question)
         step(3)
-        publication = _publication(asked, session, release, positions, told_again)
+        publication = _publication(asked, session, release, told_again, outline)
         written = write_folder(publication, folder)
         result = Result(
             publication=publication,
@@ -240,7 +242,7 @@ def _tables(
 ) -> Iterator[tuple[Any, Any]]:
     """The data, and the keys as they are declared, if a file has them."""
     with reading(files, *([] if asked.keys is None else [[asked.keys]])) as (data, *keys):
-        yield data, as_declared(keys[0], schema) if keys else None
+        yield data, with_degrees(as_declared(keys[0], schema), asked.by) if keys else None
 
 
 @contextmanager
@@ -275,10 +277,10 @@ def _session(
     )
 
 
-def _planned(asked: Publish) -> Plan:
+def _planned(asked: Publish) -> str:
     """What the publication would cost and give. Looks at no row; writes and records nothing."""
     with session_of(asked) as (session, keys):
-        return session.plan(asked.question(keys))
+        return str(session.plan(asked.question(keys)))
 
 
 @contextmanager
@@ -289,15 +291,12 @@ def session_of(asked: Publish) -> Iterator[tuple[Session, Any]]:
         yield _session(asked, data, policy, ledger, schema), keys
 
 
-Positions = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]
-
-
 def _publication(
     asked: Publish,
     session: Session,
     release: CountRelease,
-    positions: Positions,
     told_again: str | None,
+    outline: object,
 ) -> Publication:
     own = session.policy.identity
     # What was asked under other policies is not ours to publish.
@@ -311,8 +310,7 @@ def _publication(
         title=asked.title or f"Counts by {', '.join(asked.by)}",
         noun=asked.by[0],
         threshold=asked.at_most,
-        latitude=positions[0],
-        longitude=positions[1],
+        outline=outline,
         told_again=told_again,
     )
 
@@ -332,17 +330,6 @@ def _stated_budget(ledger: Ledger, policy: Policy) -> Fraction | None:
             edge = policy.edges[0]
             return account.budget[edge.name] / edge.weight
     return None
-
-
-def _positions(keys: duckdb.DuckDBPyRelation | None, asked: Publish) -> Positions:
-    """Coordinates of the keys, in their order, where the file has them."""
-    names = [] if keys is None else [name for name in keys.columns if name not in asked.by]
-    found = position_columns(names)
-    if keys is None or found is None or asked.keys is None:
-        return None, None
-    picked = [f"TRY_CAST({quoted(name)} AS DOUBLE)" for name in found]
-    table = np.array(fetched(keys, picked, asked.keys), dtype=np.float64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
 
 
 def _room(keys: duckdb.DuckDBPyRelation | None) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
+from onesided._english import many
 from onesided._numbers import text
 from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.report import Publication, stated
@@ -68,7 +69,7 @@ def say(result: Result, *, as_json: bool, quiet: bool) -> None:
         names = [clean(str(path)) for path in result.files[:_MOST_FILES]]
         more = len(result.files) - len(names)
         rest = f" and {more:,} more" if more else ""
-        terminal.print(f"Read {len(result.files):,} files: {', '.join(names)}{rest}")
+        terminal.print(f"Read {many(len(result.files), 'file')}: {', '.join(names)}{rest}")
     terminal.print(_table(result))
 
 
@@ -128,7 +129,7 @@ class CuratorNotes:
                 (
                     facts.units_over_bound,
                     f"units in more groups than covered by ε = {epsilon} "
-                    f"(up to {facts.most_groups_of_a_unit} groups)",
+                    f"(up to {many(facts.most_groups_of_a_unit, 'group')})",
                 ),
             ]
         return [f"  {number:,} {words}" for number, words in found if number]

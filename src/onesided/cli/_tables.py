@@ -113,6 +113,10 @@ def _literal(text: str) -> str:
 
 def _part(path: Path, alias: Path) -> Part:
     """A file under a name of ours. Errors: DataError."""
+    if path.is_dir():
+        raise DataError(
+            f"{str(path)!r} is a folder.", hint=f"Read all its files by --input {str(path)!r}."
+        )
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.", hint="Check the path.")
     if alias.suffix not in SUFFIXES:

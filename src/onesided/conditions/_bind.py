@@ -11,6 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
+from onesided._english import a
 from onesided.conditions import _mixing as mixing
 from onesided.conditions._evaluate import evaluate
 from onesided.conditions._mixing import Refuse
@@ -201,7 +202,7 @@ class _Binder:
 
 
 def _a(kind: Type) -> str:
-    return {"integer": "an integer", "text": "text"}.get(kind.kind, f"a {kind}")
+    return "text" if kind.kind == "text" else a(str(kind))
 
 
 def _compare_hint(node: Node) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
+from onesided._english import a
 from onesided.conditions._source import Source
 from onesided.conditions._tree import Literal
 from onesided.schema import (
@@ -74,7 +75,7 @@ def moment(text: str, kind: str, *, source: Source, place: int) -> Literal:
             return Literal(value=int(value) * DAY, type=moment_type(), place=place)
         return Literal(value=value, type=made, place=place)
     raise source.error(
-        f"{text[:40]!a} is not a {kind.lower()} in ISO 8601.", place, f"Write {_WRITTEN[kind]}."
+        f"{text[:40]!a} is not {a(kind.lower())} in ISO 8601.", place, f"Write {_WRITTEN[kind]}."
     )
 
 

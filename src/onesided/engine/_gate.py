@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import narwhals as nw
 
+from onesided._english import a
 from onesided.engine._protocol import Engine
 from onesided.engine._reading import reading
 from onesided.engine._room import Room
@@ -20,12 +22,29 @@ from onesided.errors import DataError
 OURS = "onesided_"
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A table of which whoever gives it says that nothing changes: no setting, no column's type.
+
+    What these decide is then asked once, and not with every question.
+
+    >>> Settled("a table").table
+    'a table'
+    """
+
+    table: object
+
+
 def enter(data: object) -> Engine:
     """The table in its engine.
 
     Errors: DataError for an object that no engine claims, for one that may give other rows when
     it is read again, and for columns that are named like ours or like each other.
     """
+    if isinstance(data, Settled):
+        engine = enter(data.table)
+        engine.settle()
+        return engine
     native: Any = nw.to_native(data, pass_through=True)
     for room in _rooms():
         library = sys.modules.get(room.library)
@@ -35,7 +54,7 @@ def enter(data: object) -> Engine:
                 _refuse_names(room.names(native), capitals=room.capitals)
                 return room.open(native)
     raise DataError(
-        f"Cannot read a {_called(native)} as a table.",
+        f"Cannot read {a(_called(native))} as a table.",
         hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, or a table of Spark "
         "itself (not Spark Connect); read files with the library of your choice.",
     )

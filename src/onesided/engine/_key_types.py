@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import narwhals as nw
 
+from onesided._english import a
 from onesided.engine._key_columns import KeyColumn, can_be_written, is_text, listed
 from onesided.errors import KeysError
 
@@ -36,7 +37,7 @@ def check_types(keys: PublicKeys, schema: Mapping[str, nw.dtypes.DType]) -> None
         for value in listed(array):
             if not _fits(value, dtype, name):
                 raise KeysError(
-                    f"The key {value!r} is a {type(value).__name__}, but column "
+                    f"The key {value!r} is {a(type(value).__name__)}, but column "
                     f"{name!r} holds {dtype}: it could never match.",
                     hint=f"Give keys of the column's own type, or cast the column {name!r}.",
                     column=name,

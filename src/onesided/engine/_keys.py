@@ -10,12 +10,15 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
+from onesided.engine._beside import Beside, beside
 from onesided.engine._key_columns import (
     KeyColumn,
     array_of,
@@ -29,15 +32,18 @@ from onesided.engine._key_columns import (
     plain,
     with_null,
 )
-from onesided.errors import KeysError, UnknownColumnError
+from onesided.errors import KeysError, MissingDependencyError, UnknownColumnError
 from onesided.noise import IntArray
 
 Key = tuple[object, ...]
+_NOTHING: Final = Beside({})
 
 
 @dataclass(frozen=True, eq=False)
 class PublicKeys:
     """One row per group, one column per grouping column; unique and without nulls.
+
+    beside: what travels with them, and tells no keys from others.
 
     >>> keys = PublicKeys.of(("place",), [("gym",), ("bar",)])
     >>> keys.size, keys.labels(), keys.part(np.array([1])).rows
@@ -47,6 +53,7 @@ class PublicKeys:
     names: tuple[str, ...]
     arrays: tuple[KeyColumn, ...]
     size: int
+    beside: Beside = _NOTHING
 
     @classmethod
     def of(cls, names: Sequence[str], rows: Sequence[Key]) -> PublicKeys:
@@ -61,8 +68,11 @@ class PublicKeys:
         return tuple(zip(*columns, strict=True)) if self.arrays else ((),) * self.size
 
     def columns(self) -> dict[str, list[Any]]:
-        """The keys column by column, as Python values."""
-        return {name: listed(array) for name, array in self.by_name().items()}
+        """The keys column by column, as Python values, and what travels with them."""
+        return {
+            **{name: listed(array) for name, array in self.by_name().items()},
+            **{name: list(values) for name, values in self.beside.columns.items()},
+        }
 
     def by_name(self) -> dict[str, KeyColumn]:
         """The keys column by column, as they are held."""
@@ -74,12 +84,14 @@ class PublicKeys:
 
     def part(self, places: IntArray) -> PublicKeys:
         """Some of the keys, in the order of ``places``."""
-        return PublicKeys(self.names, tuple(array[places] for array in self.arrays), len(places))
+        arrays = tuple(array[places] for array in self.arrays)
+        more = self.beside.part(places) if self.beside.columns else self.beside
+        return PublicKeys(self.names, arrays, len(places), more)
 
     def with_others(self) -> PublicKeys:
         """These keys and a last one, of nulls, for all that are not among them."""
         arrays = tuple(with_null(array) for array in self.arrays)
-        return PublicKeys(self.names, arrays, self.size + 1)
+        return PublicKeys(self.names, arrays, self.size + 1, self.beside.with_null())
 
     def places(self) -> dict[Key, int]:
         """The position of each key."""
@@ -103,6 +115,7 @@ class PublicKeys:
 def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
     """Read keys from a list (one column), a list of tuples, a mapping, a series or a frame.
 
+    What else a mapping or a frame has is told with each answer, see :mod:`onesided.engine._beside`.
     Errors: KeysError for none, nulls or duplicates; UnknownColumnError if a column is missing.
 
     >>> public_keys([("gym", 7), ("bar", 8)], ("place", "hour")).columns()
@@ -114,12 +127,15 @@ def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
             hint="Pass keys=, the list of groups to speak about. It must come from public "
             "knowledge: keys seen in private data would reveal who is in it.",
         )
+    keys = _collected(keys, by)
     arrays = tuple(_arrays(keys, by))
-    found = PublicKeys(tuple(by), arrays, len(arrays[0]) if arrays else 0)
-    if any(len(array) != found.size for array in arrays):
+    found = PublicKeys(tuple(by), arrays, len(arrays[0]) if arrays else 0, beside(keys, by))
+    lengths = dict(zip(by, map(len, arrays), strict=True))
+    lengths |= {name: len(values) for name, values in found.beside.columns.items()}
+    if any(length != found.size for length in lengths.values()):
         raise KeysError(
             "The key columns differ in length: "
-            f"{', '.join(f'{n} has {len(a):,}' for n, a in zip(by, arrays, strict=True))}.",
+            f"{', '.join(f'{name} has {length:,}' for name, length in lengths.items())}.",
             hint="A mapping is a table, with a value of each column for each key. For every value "
             "of one with every value of the others write keys=onesided.cross("
             f"{', '.join(f'{name}=...' for name in by)}).",
@@ -140,7 +156,13 @@ def cross(**columns: Iterable[object]) -> dict[str, NDArray[Any]]:
     Errors: KeysError for a column without values, or of text that is not in a list.
     """
     arrays: dict[str, NDArray[Any]] = {}
+    if not columns:
+        raise KeysError("No columns are given.", hint="Write cross(place=places, hour=range(24)).")
     for name, values in columns.items():
+        if not isinstance(values, Iterable):
+            raise KeysError(
+                f"{name}={values!r} is no list of values.", hint=f"Write {name}=[{values!r}]."
+            )
         if isinstance(values, str):
             raise KeysError(f"{name}={values!r} is one text.", hint=f"Write {name}=[{values!r}].")
         column = column_of(values)
@@ -175,19 +197,33 @@ def _refuse_odd(keys: PublicKeys) -> None:
             )
 
 
+def _collected(keys: object, by: Sequence[str]) -> object:
+    """A lazy table's rows, read once: twice, their order may differ."""
+    frame = nw.from_native(keys, pass_through=True, allow_series=True)
+    if not isinstance(frame, nw.LazyFrame):
+        return keys
+    _require(frame.collect_schema().names(), by)
+    if frame.implementation.is_duckdb() and find_spec("pyarrow") is None:
+        return _fetched(frame)
+    return frame.collect().to_native()
+
+
 def _arrays(keys: object, by: Sequence[str]) -> Iterable[KeyColumn]:
     """The keys column by column."""
     if isinstance(keys, Mapping):
         _require(list(keys), by)
         return [column_of(keys[name]) for name in by]
+    if isinstance(keys, set | frozenset):
+        raise KeysError(
+            "keys are a set, which has an order of its own in every process.",
+            hint="Write sorted(keys): answers come in the order of the keys.",
+        )
     frame = nw.from_native(keys, pass_through=True, allow_series=True)
     if isinstance(frame, nw.Series):
         return _single(frame, by)
-    if isinstance(frame, nw.LazyFrame | nw.DataFrame):
-        _require(frame.collect_schema().names(), by)
-        picked = frame.select(*by)
-        eager = picked.collect() if isinstance(picked, nw.LazyFrame) else picked
-        return [of_series(eager[name]) for name in by]
+    if isinstance(frame, nw.DataFrame):
+        _require(frame.columns, by)
+        return [of_series(frame[name]) for name in by]
     if isinstance(keys, str) or not isinstance(keys, Iterable):
         raise KeysError(
             f"keys must be a list, series or table, got {keys!r}.",
@@ -201,6 +237,19 @@ def _arrays(keys: object, by: Sequence[str]) -> Iterable[KeyColumn]:
         return [array_of(values)]
     rows = [_row(plain(value), by) for value in values]
     return [array_of(list(column)) for column in zip(*rows, strict=True)]
+
+
+def _fetched(keys: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
+    """A relation's columns where DuckDB is alone: it gives finer moments without their end."""
+    fine = [name for name, dtype in keys.collect_schema().items() if dtype == nw.Datetime("ns")]
+    if fine:
+        raise MissingDependencyError(
+            f"The keys of {fine[0]!r} are in nanoseconds, which DuckDB alone does not give.",
+            hint="pip install 'onesided[pyarrow]', or cast the column to microseconds.",
+        )
+    native: Any = nw.to_native(keys)
+    rows = native.fetchall()
+    return {name: [row[place] for row in rows] for place, name in enumerate(native.columns)}
 
 
 def _is_flat(keys: object) -> bool:
@@ -229,7 +278,8 @@ def _row(value: object, by: Sequence[str]) -> Key:
     row = tuple(plain(part) for part in value) if several else (value,)  # type: ignore[attr-defined]
     if len(row) != len(by):
         raise KeysError(
-            f"The key {_show(row)} has {len(row)} parts, but the grouping has {len(by)} columns.",
+            f"The key {_show(row)} has {many(len(row), 'part')}, but the grouping has "
+            f"{many(len(by), 'column')}.",
             hint=f"Give one value for each of {', '.join(by)}.",
         )
     return row

@@ -54,6 +54,9 @@ class Engine(ABC):
     def refuse_collated(self, names: Sequence[str]) -> None:  # noqa: B027 - few have collations
         """Refuse columns of text not compared byte by byte. Errors: DataError."""
 
+    def settle(self) -> None:  # noqa: B027 - few ask twice
+        """Nothing changes from now on: what types and settings decide need be asked only once."""
+
     def distinct(self, frame: Lazy) -> Lazy:
         """Each row once."""
         return frame.unique()

@@ -57,17 +57,26 @@ class Table:
         """The rows as they are. Secret."""
         return self._frame
 
+    @property
+    def _columns(self) -> str:
+        named = ", ".join(self.schema)
+        return f"The table's columns are {named}." if named else "The table has no columns."
+
     def require(self, *columns: str) -> None:
         """Refuse columns that the table does not have, or of types that nothing can be asked of.
 
         Errors: UnknownColumnError; DataError naming the type.
         """
         for name in columns:
+            if not isinstance(name, str):
+                raise UnknownColumnError(
+                    f"A column is named by text, got {name!r}.", hint=self._columns, column=name
+                )
             kind = self.engine.refused.get(name)
             if kind is None and name not in self.schema:
                 raise UnknownColumnError(
                     f"The table has no column {name!r}.",
-                    hint=f"Its columns are {', '.join(self.schema)}.",
+                    hint=self._columns,
                     column=name,
                 )
             if kind is not None or self.schema[name].is_nested():
@@ -289,6 +298,13 @@ class Table:
         table = copy(self)
         table._frame = joined.with_columns(told.cast(nw.Int64()).alias(name))  # noqa: SLF001 - its own copy
         table.schema = dict(table._frame.collect_schema())  # noqa: SLF001
+        return table
+
+    def with_ones(self, name: str) -> Table:
+        """The same table with a column of ones, so that rows can be added up."""
+        table = copy(self)
+        table._frame = self._frame.with_columns(nw.lit(1).cast(nw.Int64()).alias(name))  # noqa: SLF001 - its own copy
+        table.schema = {**self.schema, name: nw.Int64()}
         return table
 
     def result(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Any:

@@ -1,6 +1,8 @@
 """What questions need of engines beside the public names."""
 
+from onesided.engine._beside import Beside, beside, position_columns
 from onesided.engine._first_groups import first_groups
+from onesided.engine._gate import Settled
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
 from onesided.engine._key_types import check_types
@@ -16,6 +18,7 @@ __all__ = [
     "LENGTH",
     "LOWER",
     "ORDER",
+    "Beside",
     "Column",
     "Cut",
     "Draw",
@@ -23,12 +26,15 @@ __all__ = [
     "KeyCodes",
     "Lazy",
     "Samples",
+    "Settled",
+    "beside",
     "check_types",
     "first_groups",
     "key_file",
     "literal_frame",
     "look",
     "missing",
+    "position_columns",
     "quoted",
     "whole_of",
     "with_column",

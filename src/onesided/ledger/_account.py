@@ -9,16 +9,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from onesided._numbers import Loss, Number
-from onesided.errors import LedgerError, ParameterError
+from onesided.errors import ParameterError
 from onesided.ledger import _amounts
+from onesided.ledger._allowance import Allowance, Askers
 from onesided.ledger._amounts import Amounts
+from onesided.ledger._answered import charge_of_receipt, release_of
 from onesided.ledger._balance import Standing
 from onesided.ledger._entry import (
     Receipt,
     StoredRelease,
     amount_columns,
     amounts_of,
-    detail_of,
     question_of,
     receipt_of,
 )
@@ -68,6 +69,7 @@ class Account:
         self._opening: Row | None = None
         self._chargeable = True
         self._known: Row | None = None
+        self._askers = Askers(terms.policy_id, terms.budget)
 
     def __repr__(self) -> str:
         return f"Account(policy {self.policy_name!r}, {len(self._terms.budget.epsilon)} edges)"
@@ -145,6 +147,32 @@ class Account:
             releases=releases,
         )
 
+    def left_after(self, number: int) -> dict[str, Fraction]:
+        """ε that was left per edge after the row of that number, whatever came later.
+
+        Errors: ParameterError if that row is not this account's.
+        """
+        row = self._known
+        if row is None or row.number != number:
+            row = self._store.read(lambda view: view.at(number))
+        if row is None or row.policy_id != self.policy_id:
+            raise ParameterError(
+                f"Row {number} is none of this account's.", hint="Ask for one of its own rows."
+            )
+        return dict((self._terms.budget - self._totals(row)[0]).epsilon)
+
+    def allowed(self, allowance: Allowance) -> Standing:
+        """What one asker spent and has left of an allowance; the account may have less."""
+        spent, number = self._store.read(lambda view: self._askers.spent(view, allowance))
+        left = allowance.limits(self._terms.budget) - spent
+        return Standing(
+            spent=spent.epsilon,
+            delta_spent=spent.delta,
+            remaining=left.epsilon,
+            delta_remaining=left.delta,
+            releases=number,
+        )
+
     def open(self) -> None:
         """Put the account on record now, with its budget, and not with its first charge.
 
@@ -177,12 +205,14 @@ class Account:
         detail: Mapping[str, object] | None = None,
         release_id: str | None = None,
         question: str | None = None,
+        allowance: Allowance | None = None,
     ) -> Receipt:
         """Check a charge and record it durably, in one transaction; draw only after this returns.
 
         ``epsilon`` and ``delta`` are per edge; an edge left out is charged 0. ``release_id``
         names the answer, so that it can be recalled; without one a random id is made.
         ``question`` identifies what is asked, so that the id is never taken for another question.
+        ``allowance`` is whose charge it is, and what that asker may spend; checked here, too.
         Errors, none of which records anything: BudgetExceededError (also for an infinite loss);
         ParameterError; ReleaseExistsError if the release id was charged before;
         PolicyMismatchError if another process opened the account with another budget or unit;
@@ -191,14 +221,14 @@ class Account:
         """
         charge = _amounts.read_charge(epsilon, delta, budget=self._terms.budget)
         label = plain_text(label, name="label")
-        own = self._terms.own(self._who)
+        own = self._terms.own(self._who) | ({} if allowance is None else allowance.own())
+        if allowance is not None:
+            self.allowed(allowance)  # reads what others charged before the writers' lock is held
         if question is not None:
             own[QUESTION] = plain_text(question, name="question", empty=False)
         written = detail_text(detail, own=own)
-        if release_id is None:
-            name = secrets.token_hex(16)
-        else:
-            name = plain_text(release_id, name="release_id", empty=False)
+        given = secrets.token_hex(16) if release_id is None else release_id
+        name = plain_text(given, name="release_id", empty=False)
 
         def decide(view: View) -> tuple[Row, ...]:
             last, opened = self._last(view), self._opened(view)
@@ -212,6 +242,8 @@ class Account:
             total = _amounts.settle(
                 charge, spent=spent, budget=self._terms.budget, releases=releases
             )
+            if allowance is not None:
+                self._askers.require(view, charge, allowance)
             spending = next_row(
                 opening or last,
                 kind=SPEND,
@@ -250,7 +282,7 @@ class Account:
 
         def decide(view: View) -> tuple[Row, ...]:
             last = self._last(view)
-            charge = self._charge_of(view, receipt)
+            charge = charge_of_receipt(view, receipt, policy_id=self.policy_id)
             latest = self._latest(view)
             spent, releases = self._totals(latest)
             stored = next_row(
@@ -293,7 +325,23 @@ class Account:
                 raise exists(charge, "lost")
             if not again:
                 raise exists(charge, "stored")
-            return _release(charge, stored=stored, payload=view.payload(charge.number))
+            return release_of(charge, stored=stored, payload=view.payload(charge.number))
+
+        return self._store.read(look)
+
+    def unanswered(self, release_id: str, *, question: str) -> Receipt | None:
+        """The receipt of a charge whose answer was never stored; None if there is no such charge.
+
+        Where answers are told only once they are stored, nobody has seen one for it.
+        """
+        name = plain_text(release_id, name="release_id", empty=False)
+
+        def look(view: View) -> Receipt | None:
+            charge = view.find(policy_id=self.policy_id, kind=SPEND, release_id=name)
+            if charge is None or question_of(charge) != question:
+                return None
+            stored = view.find(policy_id=self.policy_id, kind=STORE, release_id=name)
+            return receipt_of(charge) if stored is None else None
 
         return self._store.read(look)
 
@@ -346,43 +394,3 @@ class Account:
         charged = view.find(policy_id=self.policy_id, kind=SPEND, release_id=release_id)
         if charged:
             raise exists(charged, "charged")
-
-    def _charge_of(self, view: View, receipt: Receipt) -> Row:
-        charge = view.at(receipt.number)
-        if charge is None or charge.kind != SPEND or receipt_of(charge) != receipt:
-            raise ParameterError(
-                f"receipt {receipt.number} is not of a charge in this ledger.",
-                hint="Store a release in the ledger that charged it.",
-                number=receipt.number,
-            )
-        if charge.policy_id != self.policy_id:
-            raise ParameterError(
-                f"receipt {receipt.number} is of another account.",
-                hint="Store a release in the account that charged it.",
-                number=receipt.number,
-            )
-        if view.find(policy_id=self.policy_id, kind=STORE, release_id=charge.release_id):
-            raise LedgerError(
-                f"charge {receipt.number} already has its stored answer.",
-                hint=f"Recall release {charge.release_id!r} and publish that; discard this one.",
-                number=receipt.number,
-                release_id=charge.release_id,
-                state="stored",
-            )
-        return charge
-
-
-def _release(charge: Row, *, stored: Row, payload: bytes | None) -> StoredRelease:
-    facts = detail_of(stored)
-    if payload is None or hashlib.sha256(payload).hexdigest() != facts.get("sha256"):
-        raise tampered(stored.number, "the stored answer is not the one that was recorded")
-    return StoredRelease(
-        release_id=charge.release_id,
-        number=charge.number,
-        time=charge.time,
-        label=charge.label,
-        detail=detail_of(charge),
-        question=question_of(charge),
-        content_type=str(facts.get("content_type", "")),
-        payload=payload,
-    )

@@ -137,6 +137,20 @@ def read_budget(
     return found
 
 
+def read_limits(
+    epsilon: Mapping[str, Loss | Number],
+    delta: Mapping[str, Loss | Number] | None,
+    *,
+    budget: Amounts,
+) -> Amounts:
+    """The most that one asker may spend: at least 0 on known edges, 0 on those left out."""
+    told, deltas = _table(epsilon, name="allowance"), _table(delta or {}, name="delta allowance")
+    return Amounts(
+        epsilon=_fill(budget.epsilon, told, what="allowance", check=non_negative),
+        delta=_fill(budget.epsilon, deltas, what="δ allowance", check=non_negative),
+    )
+
+
 def read_charge(
     epsilon: Mapping[str, Loss | Number],
     delta: Mapping[str, Loss | Number] | None,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from onesided.errors import ParameterError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
-from onesided.ledger._rows import FORMAT, QUESTION, RESERVED, UNIT, WHO, Row, tampered
+from onesided.ledger._rows import FORMAT, QUESTION, RESERVED, SINCE, UNIT, WHO, Row, tampered
 from onesided.ledger._unit import Unit
 from onesided.store import read_json
 
@@ -186,6 +186,11 @@ def who_of(row: Row) -> str:
 def question_of(row: Row) -> str | None:
     """What identified the question that ``row`` charged; None if nothing was said."""
     return None if row.format < FORMAT else _reserved(row, QUESTION)
+
+
+def since_of(row: Row) -> str:
+    """Since when the asker's charges counted when ``row`` was charged; "" if nothing was said."""
+    return _reserved(row, SINCE) or ""
 
 
 def unit_of(row: Row) -> Unit | None:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
+from onesided._english import a
 from onesided.errors import LedgerFormatError, ParameterError, TamperedLedgerError
 from onesided.store import canonical, now, read_json
 
@@ -33,7 +34,9 @@ KINDS: Final = (OPEN, SPEND, STORE)
 WHO: Final = "onesided.who"
 UNIT: Final = "onesided.unit"
 QUESTION: Final = "onesided.question"
-RESERVED: Final = (WHO, UNIT, QUESTION)
+# The instant since which an asker's charges count against an allowance; only where there is one.
+SINCE: Final = "onesided.since"
+RESERVED: Final = (WHO, UNIT, QUESTION, SINCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +166,7 @@ def shortened(value: object) -> str:
     try:
         said = repr(value)
     except RecursionError:
-        return f"a {type(value).__name__} too deep to show"
+        return f"{a(type(value).__name__)} too deep to show"
     return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
 
 

@@ -17,6 +17,7 @@ from onesided.linear._error import (
 )
 from onesided.linear._grid import Grid
 from onesided.linear._hierarchy import Hierarchy
+from onesided.linear._likeliest import likeliest
 from onesided.linear._line import Bins, Haar, Identity, Prefix, Suffix
 from onesided.linear._moves import Border, Moves, moves_of
 from onesided.linear._operator import Dense, Meets, Operator, OperatorSum, Product
@@ -77,6 +78,7 @@ __all__ = [
     "kron",
     "laplace_variance",
     "least_squares",
+    "likeliest",
     "marginals",
     "moves_of",
     "non_negative",

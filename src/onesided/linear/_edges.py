@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onesided._english import many
 from onesided.errors import ParameterError, PolicyError
 from onesided.linear._moves import Border, Layout, moves_of
 from onesided.linear._operator import Array, Meets, Operator, listed_cells
@@ -195,7 +196,7 @@ def _tour(parents: Array) -> tuple[Array, Array, Array]:
     if beyond.size:
         cell = int(beyond[0])
         raise PolicyError(
-            f"The parent of cell {cell} is {int(parents[cell])}, but there are {size} cells.",
+            f"The parent of cell {cell} is {int(parents[cell])}, of {many(size, 'cell')}.",
             hint="Cells count from 0; -1 marks a root.",
         )
     children: list[list[int]] = [[] for _ in range(size)]

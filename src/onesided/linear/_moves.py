@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from onesided._english import many
 from onesided.errors import ParameterError, PolicyError
 from onesided.linear._grid import Grid
 from onesided.linear._near import globe_cells, globe_sweep, plane_cells, plane_sweep
@@ -82,7 +83,13 @@ class Moves:
         return replace(self, borders=tuple(borders))
 
 
-def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves:
+def moves_of(
+    policy: Policy,
+    cells: Layout,
+    *,
+    partition: bool = False,
+    query: GroupCount = GroupCount(),  # noqa: B008 - frozen
+) -> Moves:
     """The policy's moves, where each record is counted in one cell.
 
     cells: for a graph, the number of cells or a :class:`Grid` (its values are then the numbers
@@ -93,6 +100,7 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
     partition: for policies of kinds: True asserts that every record that is counted lies in
         exactly one of the cells. Otherwise it may lie outside all of them, and a record that may
         change may come and go.
+    query: for policies of kinds, how many of a unit's cells are counted, as in a histogram.
     Errors: PolicyError for cells that the policy cannot place; ParameterError for bad layouts.
 
     >>> from onesided import linear, policy
@@ -100,7 +108,7 @@ def moves_of(policy: Policy, cells: Layout, *, partition: bool = False) -> Moves
     >>> moves.components().tolist()
     [0, 0, 0]
     """
-    return policy.moves_on(_Laid(cells, partition=partition))
+    return policy.moves_on(_Laid(cells, partition=partition, query=query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +117,11 @@ class _Laid:
 
     cells: Layout
     partition: bool = field(kw_only=True)
+    query: GroupCount = field(kw_only=True)
 
     def of_kinds(self, policy: Policy) -> Moves:
-        return _of_kinds(policy, _read(self.cells, values=False)[0], partition=self.partition)
+        grid, _ = _read(self.cells, values=False)
+        return _of_kinds(policy, grid, partition=self.partition, query=self.query)
 
     def of_graph(self, policy: Graph) -> Moves:
         return _of_graph(policy, _read(self.cells, values=True)[1])
@@ -121,7 +131,8 @@ class _Laid:
         named = any(isinstance(name, str) for name in names)
         if policy.places and not named and not isinstance(self.cells, Grid):
             raise PolicyError(
-                f"The policy names {len(policy.places)} places, but the cells were only counted.",
+                f"The policy names {many(len(policy.places), 'place')}, but the cells were only "
+                "counted.",
                 hint="Give the places' names in the order of the cells, or a Grid.",
             )
         if not named:
@@ -278,18 +289,19 @@ def _cell_of(record: Record, place: Mapping[object, int]) -> int:
     return place.get(next(iter(record.value)), -1)  # type: ignore[call-overload]
 
 
-def _of_kinds(policy: Policy, grid: Grid, *, partition: bool) -> Moves:
+def _of_kinds(policy: Policy, grid: Grid, *, partition: bool, query: GroupCount) -> Moves:
     """Any cell to any other; also out of and into all cells unless records stay inside."""
     rows, columns = grid.plane
     everywhere = np.arange(grid.cells)
     sweeps: list[tuple[Edge, Sweep]] = []
     borders: list[tuple[Edge, Border]] = []
-    for edge, shifts in policy.shifts(GroupCount()).items():
+    for edge, shifts in policy.shifts(query).items():
         for shift in shifts:
             single = shift.rise == shift.fall == 1
             if shift.rise and shift.fall and not single:
                 raise PolicyError(
-                    f"Under the policy {policy.name!r} a record may leave {shift.fall} cells and "
+                    f"Under the policy {policy.name!r} a record may leave "
+                    f"{many(shift.fall, 'cell')} and "
                     f"enter {shift.rise} in one move, which is not priced for linear queries.",
                     hint="Count one value per record.",
                 )

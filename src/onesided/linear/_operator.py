@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided._numbers import regular
 from onesided.errors import DataError, ParameterError
 
@@ -148,7 +149,7 @@ class Operator(ABC):
         values = np.asarray(other)
         if values.ndim not in (1, 2) or values.shape[0] != self.shape[1]:
             raise DataError(
-                f"A matrix of {self.shape[1]:,} columns does not fit values of shape "
+                f"A matrix of {many(self.shape[1], 'column')} does not fit values of shape "
                 f"{values.shape}.",
                 hint="Give one value per cell, cells in rows of the grid.",
             )

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from onesided._english import many
 from onesided.errors import ParameterError
 from onesided.linear._moves import Border, Moves
 from onesided.linear._operator import Array, Operator, change
@@ -16,11 +17,14 @@ from onesided.policy import Edge, Shift
 # Some minutes of work on one core.
 MOST_PAIRS: Final = 10**9
 _BLOCK: Final = 2**20
+_FEW: Final = 2**16
 _MOST_SUM: Final = 2**60
 Corner = tuple[int, int]
 
 
-def strategy_shifts(strategy: Operator, moves: Moves) -> dict[Edge, tuple[Shift, ...]]:
+def strategy_shifts(
+    strategy: Operator, moves: Moves, *, most: int = MOST_PAIRS
+) -> dict[Edge, tuple[Shift, ...]]:
     """Per edge, the extreme shifts of ``strategy @ counts``; exact whole numbers.
 
     A move x -> y between cells shifts the answers by column y less column x; one that leaves a
@@ -29,7 +33,8 @@ def strategy_shifts(strategy: Operator, moves: Moves) -> dict[Edge, tuple[Shift,
     along which nothing moves has Shift(rise=0, fall=0).
     Cost: one formula per pair of joined cells; for strategies whose changes grow with distance
     only the farthest pairs are looked at.
-    Errors: ParameterError for shapes that do not match, or more pairs than can be gone through.
+    most: how many pairs may be gone through.
+    Errors: ParameterError for shapes that do not match, or more pairs than that.
 
     >>> from onesided import linear, policy
     >>> moves = linear.moves_of(policy.graph([(0, 1), (1, 2)]), 3)
@@ -38,13 +43,14 @@ def strategy_shifts(strategy: Operator, moves: Moves) -> dict[Edge, tuple[Shift,
     """
     if strategy.shape[1] != moves.cells:
         raise ParameterError(
-            f"A strategy over {strategy.shape[1]:,} cells does not fit the policy's "
-            f"{moves.cells:,} cells.",
+            f"A strategy over {many(strategy.shape[1], 'cell')} does not fit the policy's "
+            f"{many(moves.cells, 'cell')}.",
             hint="Use one layout of cells for both.",
         )
     if strategy.shape[0] * strategy.largest > _MOST_SUM:
         raise ParameterError(
-            f"Columns of {strategy.shape[0]:,} rows with entries up to {strategy.largest:,} may "
+            f"Columns of {many(strategy.shape[0], 'row')} with entries up to {strategy.largest:,} "
+            "may "
             "have sums that do not fit 62 bits.",
             hint="Use smaller weights.",
         )
@@ -52,7 +58,7 @@ def strategy_shifts(strategy: Operator, moves: Moves) -> dict[Edge, tuple[Shift,
     seen: dict[int, list[Corner]] = {}
     for edge, sweep in moves.sweeps:
         if id(sweep) not in seen:
-            seen[id(sweep)] = _swept(strategy, sweep)
+            seen[id(sweep)] = _swept(strategy, sweep, most)
         found[edge] += seen[id(sweep)]
     for edge, border in moves.borders:
         found[edge] += _crossed(strategy, border)
@@ -73,11 +79,11 @@ def sensitivity(shifts: Mapping[Edge, Iterable[Shift]]) -> int:
     return max(shift.rise + shift.fall for many in shifts.values() for shift in many)
 
 
-def _swept(strategy: Operator, sweep: Sweep) -> list[Corner]:
+def _swept(strategy: Operator, sweep: Sweep, most: int) -> list[Corner]:
     corner_to_corner = sweep.plane is not None and strategy.monotone_on(sweep.plane)
     pairs = sweep.far() if corner_to_corner else sweep
     work = pairs.count if strategy.meets(*_PROBE) else pairs.count * sum(strategy.shape)
-    if work > MOST_PAIRS:
+    if work > most:
         raise ParameterError(
             f"The policy joins about {pairs.count:,} pairs of cells, too many to go through for "
             "this strategy.",
@@ -86,11 +92,25 @@ def _swept(strategy: Operator, sweep: Sweep) -> list[Corner]:
             pairs=pairs.count,
         )
     front: list[Corner] = []
-    for starts, ends in pairs.blocks():
+    for starts, ends in _gathered(pairs.blocks()):
         rise, fall = change(strategy, starts, ends)
         front = _extended(front, rise, fall)
     swapped = [(fall, rise) for rise, fall in front] if sweep.both_ways else []
     return front + swapped
+
+
+def _gathered(blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
+    """The same pairs in fewer blocks: where everything is joined there is one per distance."""
+    starts: list[Array] = []
+    ends: list[Array] = []
+    for one, two in blocks:
+        starts.append(one)
+        ends.append(two)
+        if sum(map(len, starts)) >= _FEW:
+            yield np.concatenate(starts), np.concatenate(ends)
+            starts, ends = [], []
+    if starts:
+        yield np.concatenate(starts), np.concatenate(ends)
 
 
 _PROBE: Final = (np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))

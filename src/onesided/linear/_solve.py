@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from onesided._english import many
 from onesided.errors import MissingDependencyError, ParameterError
 from onesided.linear._line import Identity, Prefix, Suffix
 from onesided.linear._operator import Array, Operator
@@ -27,7 +28,7 @@ def least_squares(strategy: Operator, noisy: Array) -> Array:
     >>> least_squares(Prefix(3), [1, 3, 6]).tolist()
     [1.0, 2.0, 3.0]
     """
-    answers = _one_per_row(strategy, noisy)
+    answers = one_per_row(strategy, noisy)
     found = strategy.solve(answers)
     if found is not None:
         return found
@@ -51,7 +52,7 @@ def non_negative(strategy: Operator, noisy: Array) -> Array:
     >>> non_negative(Identity(3), np.array([4.0, -2.0, 1.0])).tolist()
     [4.0, 0.0, 1.0]
     """
-    answers = _one_per_row(strategy, noisy)
+    answers = one_per_row(strategy, noisy)
     if isinstance(strategy, Identity):
         return np.asarray(np.maximum(answers, 0))
     if isinstance(strategy, Prefix | Suffix):
@@ -96,7 +97,7 @@ def check_spans(strategy: Operator, workload: Operator) -> None:
     """
     if strategy.shape[1] != workload.shape[1]:
         raise ParameterError(
-            f"A strategy over {strategy.shape[1]:,} cells cannot answer a workload over "
+            f"A strategy over {many(strategy.shape[1], 'cell')} cannot answer a workload over "
             f"{workload.shape[1]:,}.",
             hint="Build both on the same cells.",
         )
@@ -121,12 +122,13 @@ def check_spans(strategy: Operator, workload: Operator) -> None:
             )
 
 
-def _one_per_row(strategy: Operator, noisy: object) -> Array:
+def one_per_row(strategy: Operator, noisy: object) -> Array:
     """Answers as floats. Errors: ParameterError."""
     answers: Array = np.asarray(noisy, dtype=float)
     if answers.shape[:1] != strategy.shape[:1]:
         raise ParameterError(
-            f"The strategy has {strategy.shape[0]:,} rows, got answers of shape {answers.shape}.",
+            f"The strategy has {many(strategy.shape[0], 'row')}, got answers of shape "
+            f"{answers.shape}.",
             hint="Give one answer per row of the strategy, in the order of its rows.",
         )
     return answers

@@ -7,12 +7,16 @@ from onesided.mechanism._adaptive import AdaptiveAnswers, AdaptiveSparseVector
 from onesided.mechanism._asymmetric import AGeo, ALap
 from onesided.mechanism._base import Mechanism
 from onesided.mechanism._checked import CheckRecord
+from onesided.mechanism._compounds import Compounds
 from onesided.mechanism._counts import Counts, Interval
+from onesided.mechanism._cube import CubeCounts
 from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._decision import AtMost
 from onesided.mechanism._isotonic import isotonic
 from onesided.mechanism._noisy_max_quantile import NoisyMaxQuantile
+from onesided.mechanism._noisy_max_rank import NoisyMaxRank
 from onesided.mechanism._record_sample import RecordSample
+from onesided.mechanism._several_quantiles import SeveralQuantiles
 from onesided.mechanism._sparse_vector import (
     SparseAnswers,
     SparseStream,
@@ -87,9 +91,11 @@ __all__ = [
     "Ahp",
     "AtMost",
     "CheckRecord",
+    "Compounds",
     "ContinualAnswer",
     "ContinualCount",
     "Counts",
+    "CubeCounts",
     "Cumulative",
     "Dawa",
     "Hierarchical",
@@ -99,10 +105,12 @@ __all__ = [
     "Marginals",
     "Mechanism",
     "NoisyMaxQuantile",
+    "NoisyMaxRank",
     "OpenShape",
     "OpenShapeCounts",
     "Partition",
     "RecordSample",
+    "SeveralQuantiles",
     "SparseAnswers",
     "SparseStream",
     "SparseVector",

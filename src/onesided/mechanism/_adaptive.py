@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, Loss, Number, rate, whole
+from onesided.mechanism._compounds import Compounds
 from onesided.mechanism._paid import count_moves, paid_loss, paid_rate
 from onesided.mechanism._sparse_vector import Thresholds, thresholds_of, with_thresholds
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise, TwoSidedGeometric
@@ -94,15 +95,22 @@ class AdaptiveSparseVector:
         max_groups: int | None = None,
         counted: Iterable[str] | None = None,
         truncated: bool = False,
+        compounds: Compounds | None = None,
         margin: int | None = None,
     ) -> AdaptiveSparseVector:
         """The least noise that keeps ``(epsilon, policy)`` for counts of units by group.
 
+        compounds: for the largest counts of these instead.
         Errors: UnprotectableError if some move raises a count, for then nothing can be certain.
         """
         limit = whole(max_answers, name="max_answers", least=1)
         moves = count_moves(
-            policy, epsilon=epsilon, max_groups=max_groups, counted=counted, truncated=truncated
+            policy,
+            epsilon=epsilon,
+            max_groups=max_groups,
+            counted=counted,
+            truncated=truncated,
+            compounds=compounds,
         )
         upper = paid_rate(policy, moves, answers=limit, what="a certified 'at most'")
         wide = wide_margin(upper) if margin is None else margin

@@ -9,20 +9,22 @@ import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from onesided._english import many
 from onesided._numbers import Infinite
 from onesided.errors import ParameterError
-from onesided.policy import GroupCount, Policy
+from onesided.policy import Edge, GroupCount, Policy, Shift
 
+NamedShifts: TypeAlias = Mapping[str, tuple[tuple[int, int], ...]]
 _NEXT = "Write the mechanism to a file and import it from there."
 
 
@@ -33,7 +35,8 @@ class CheckRecord:
     It is no proof: it says nothing of larger data. source: the hash of the mechanism's module,
     class and parameters (what the module imports is not part of it). policy: its TOML text.
     epsilon: the loss per unit of edge weight that was checked. universe: in words. said: the
-    verdict in words. Units: nats.
+    verdict in words. sums: for a mechanism that is given sums, how far they move along each edge,
+    as (rise, fall); None if it is given counts. Units: nats.
 
     >>> from onesided import policy
     >>> from onesided.mechanism import Counts
@@ -53,23 +56,45 @@ class CheckRecord:
     universe: str
     passed: bool
     said: str
+    sums: NamedShifts | None = None
 
     def __str__(self) -> str:
         how = "passed" if self.passed else "did NOT pass"
         return f"{self.name} {how} at ε = {self.epsilon} on {self.universe}: {self.said}"
 
     def misfit(
-        self, mechanism: object, *, policy: Policy, epsilon: Fraction, query: GroupCount
+        self,
+        mechanism: object,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        query: GroupCount,
+        sums: Mapping[Edge, Iterable[Shift]] | None = None,
     ) -> str:
-        """Why this record does not speak for this use of ``mechanism``; empty if it does."""
+        """Why this record does not speak for this use of ``mechanism``; empty if it does.
+
+        Of sums it speaks if none moves further than some that were checked.
+        """
         if not self.passed:
             return f"the check did not pass: {self.said}"
+        return self._other(mechanism, policy, epsilon) or self._elsewhere(query, sums)
+
+    def _other(self, mechanism: object, policy: Policy, epsilon: Fraction) -> str:
+        """Why it is about something else."""
         if self.source != source_of(mechanism):
             return "it is of another source or of other parameters"
         if self.policy != policy.to_toml():
             return "it is about another policy"
         if self.epsilon != epsilon:
             return f"it was made at ε = {self.epsilon}, not {epsilon}"
+        return ""
+
+    def _elsewhere(self, query: GroupCount, sums: Mapping[Edge, Iterable[Shift]] | None) -> str:
+        """Why it is about other numbers, or other moves of them."""
+        if (self.sums is None) != (sums is None):
+            return "it was made for counts or for sums, and the other is asked for"
+        if sums is not None:
+            return _further(self.sums or {}, named_shifts(sums))
         return "" if self.query == query else f"it was made for {self.query}, not {query}"
 
     def to_json(self) -> str:
@@ -88,6 +113,7 @@ class CheckRecord:
                 "universe": self.universe,
                 "passed": self.passed,
                 "said": self.said,
+                "sums": self.sums,
             },
             indent=1,
         )
@@ -106,12 +132,41 @@ class CheckRecord:
                 truncated=read.pop("truncated") is True,
             )
             read["epsilon"] = Fraction(read["epsilon"])
+            read["sums"] = _read_sums(read.get("sums"))
             return cls(query=query, **read)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ParameterError(
                 f"This is not the record of a check: {error}.",
                 hint="Run the check again with onesided.verify.Case(...).run().",
             ) from error
+
+
+def named_shifts(shifts: Mapping[Edge, Iterable[Shift]]) -> NamedShifts:
+    """Per edge, by its name, the shifts as (rise, fall).
+
+    >>> from onesided import policy
+    >>> named_shifts(policy.addition_only().shifts(GroupCount(max_groups=2)))
+    {'record -> absent': ((0, 2),)}
+    """
+    return {edge.name: tuple((s.rise, s.fall) for s in each) for edge, each in shifts.items()}
+
+
+def _further(checked: NamedShifts, asked: NamedShifts) -> str:
+    """Which of the shifts asked about goes beyond all that were checked; empty if none does."""
+    for edge, shifts in asked.items():
+        for rise, fall in shifts:
+            if not any(rise <= most[0] and fall <= most[1] for most in checked.get(edge, ())):
+                return (
+                    f"sums may rise by {rise} and fall by {many(fall, 'step')} along {edge}, "
+                    "further than in the universe that was checked"
+                )
+    return ""
+
+
+def _read_sums(told: Any) -> NamedShifts | None:
+    if told is None:
+        return None
+    return {str(edge): tuple((int(r), int(f)) for r, f in each) for edge, each in told.items()}
 
 
 def source_of(mechanism: object) -> str:

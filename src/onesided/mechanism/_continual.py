@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._english import many
 from onesided._frozen import Given, MaybeWhole, Rate, Whole
 from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, regular, whole
 from onesided.errors import DataError, ParameterError
@@ -168,7 +169,8 @@ class ContinualCount:
         array = regular(values)
         if array.ndim != (1 if self.width == 1 else 2):
             raise DataError(
-                f"A stream of {self.width} columns does not fit values of shape {array.shape}.",
+                f"A stream of {many(self.width, 'column')} does not fit values of shape "
+                f"{array.shape}.",
                 hint="Give one row per step.",
             )
         stream = self.stream(noise=noise)
@@ -282,7 +284,7 @@ class ContinualStream(Once):
         horizon = self.mechanism.horizon
         if horizon is not None and self._state.time >= horizon:
             raise DataError(
-                f"The stream's horizon of {horizon:,} steps is over.",
+                f"The stream's horizon of {many(horizon, 'step')} is over.",
                 hint="Start a new stream, which is charged anew, or use horizon=None.",
                 horizon=horizon,
             )

@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._english import a, many
 from onesided._frozen import settle
-from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate
+from onesided._numbers import MAX_COUNT, Infinite, Loss, Number, positive, rate
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.linear import (
     Dense,
@@ -26,6 +27,7 @@ from onesided.linear import (
     candidates,
     error_factors,
     least_squares,
+    likeliest,
     moves_of,
     non_negative,
     strategy_shifts,
@@ -80,7 +82,8 @@ class Linear:
     strategy under a policy are :func:`onesided.linear.strategy_shifts`.
     Exactness: the strategy is of whole numbers and its noisy answers are whole; floats enter
     afterwards. Estimates are unbiased: the noise's mean is taken out.
-    non_negative: fit cells of at least 0; for prefix sums this is isotonic regression.
+    non_negative: fit cells of at least 0: for prefix sums by isotonic regression, for staggered
+        tiles with noise on both sides by :func:`onesided.linear.likeliest`, else by least squares.
     Units: rates in nats per count.
     Source: delta-neighbourhood, section 5, with noise on two sides; Li et al. 2010.
     Errors: ParameterError for rates, or a strategy from which some query cannot be had.
@@ -175,8 +178,8 @@ class Linear:
         counts = counts_of(values)
         if counts.size != self.strategy.shape[1]:
             raise DataError(
-                f"The strategy is over {self.strategy.shape[1]:,} cells, got {counts.size:,} "
-                "counts.",
+                f"The strategy is over {many(self.strategy.shape[1], 'cell')}, got "
+                f"{many(counts.size, 'count')}.",
                 hint="Count every cell, empty ones too, in the order of the cells.",
             )
         if sum(map(int, counts)) * self.strategy.largest > MAX_COUNT:
@@ -191,10 +194,22 @@ class Linear:
     def estimate(self, noisy: IntArray) -> LinearAnswers:
         """Post-process what :meth:`noisy` gave."""
         centred = np.asarray(noisy, dtype=float) - self.distribution.mean()
-        fit = non_negative if self.non_negative else least_squares
-        cells = fit(self.strategy, centred)
+        cells = (
+            self._filled(centred) if self.non_negative else least_squares(self.strategy, centred)
+        )
         answers: NDArray[Any] = np.asarray(self.workload.apply(cells), dtype=float)
         return LinearAnswers(answers, self.variance, noisy)
+
+    def _filled(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Cells of at least 0."""
+        if holds_cells(self.strategy) and self._both_sides:
+            spread = math.sqrt(self.distribution.variance() / 2)
+            return likeliest(self.strategy, centred, scale=spread)
+        return np.asarray(non_negative(self.strategy, centred))
+
+    @property
+    def _both_sides(self) -> bool:
+        return not any(isinstance(rate, Infinite) for rate in (self.upper_rate, self.lower_rate))
 
     def loss(self, shift: Shift) -> Loss:
         """Exactly ``upper_rate * fall + lower_rate * rise``, for a shift of the strategy's rows."""
@@ -278,7 +293,7 @@ def _layout(workload: Operator, policy: Policy) -> Layout:
         return Grid(workload.grid)
     if isinstance(workload, Ranges | Kron) and policy.by_distance:
         raise ParameterError(
-            f"Cells of a {type(workload).__name__} workload may lie on a line, in a plane or in "
+            f"Cells of {a(type(workload).__name__)} workload may lie on a line, in a plane or in "
             "space, and who is near whom depends on it.",
             hint="Pass cells=Grid((rows, columns)), or Grid(n) for a line.",
         )

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from onesided._numbers import INFINITE, Loss, Number, positive, sampled
 from onesided.errors import UnprotectableError
+from onesided.mechanism._compounds import Compounds
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
 
@@ -47,8 +48,11 @@ def count_moves(
     max_groups: int | None = None,
     counted: Iterable[str] | None = None,
     truncated: bool = False,
+    compounds: Compounds | None = None,
 ) -> list[Move]:
     """Every move that changes a group-by count of units, with ``epsilon`` times its weight.
+
+    compounds: what is asked is the largest count of each of them, not the counts.
 
     >>> from onesided.policy import presence
     >>> [move.shift.fall for move in count_moves(presence(max_groups=2), epsilon=1)]
@@ -61,10 +65,10 @@ def count_moves(
     )
     budget = positive(epsilon, name="epsilon")
     return [
-        Move(edge, shift, budget * edge.weight)
+        Move(edge, moved, budget * edge.weight)
         for edge, shifts in policy.shifts(query).items()
         for shift in shifts
-        if shift.rise or shift.fall
+        if (moved := shift if compounds is None else compounds.shift(shift)).rise or moved.fall
     ]
 
 

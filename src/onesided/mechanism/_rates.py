@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from onesided._numbers import INFINITE, Loss, sampled
+from onesided.errors import PolicyError
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
 
@@ -31,6 +32,11 @@ def rates_for(policy: Policy, query: GroupCount, epsilon: Fraction) -> tuple[Los
     >>> rates_for(bounded(), GroupCount(max_groups=1), Fraction(1))
     (Fraction(1, 2), Fraction(1, 2))
     """
+    if not isinstance(policy, Policy):
+        raise PolicyError(
+            f"policy must be a Policy, got {policy!r}.",
+            hint="Make one with onesided.policy, for example presence(max_groups=3).",
+        )
     return rates_over(policy.shifts(query), epsilon)
 
 

@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._english import many
 from onesided._frozen import Given, MaybeWhole, Rate, Whole
 from onesided._numbers import Loss, Number, rate, whole
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism._base import counts_of
+from onesided.mechanism._compounds import Compounds
 from onesided.mechanism._once import Once
 from onesided.mechanism._paid import count_moves, paid_loss, paid_rate
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
@@ -111,16 +113,22 @@ class SparseVector:
         max_groups: int | None = None,
         counted: Iterable[str] | None = None,
         truncated: bool = False,
+        compounds: Compounds | None = None,
     ) -> SparseVector:
         """The least noise that keeps ``(epsilon, policy)`` for counts of units by group.
 
         Each group may be asked for once. Under presence the rate is
-        ``epsilon / min(max_answers, max_groups)``.
+        ``epsilon / min(max_answers, max_groups)``. compounds: for the largest counts of these.
         Errors: UnprotectableError if some move raises a count, for then nothing can be certain.
         """
         limit = _limit(max_answers)
         moves = count_moves(
-            policy, epsilon=epsilon, max_groups=max_groups, counted=counted, truncated=truncated
+            policy,
+            epsilon=epsilon,
+            max_groups=max_groups,
+            counted=counted,
+            truncated=truncated,
+            compounds=compounds,
         )
         upper = paid_rate(policy, moves, answers=limit, what="a certified 'at most'")
         return cls(thresholds, upper_rate=upper, max_answers=max_answers)
@@ -198,7 +206,8 @@ class SparseStream(Once):
             asked, before = self._used
             if self.stopped:
                 raise ParameterError(
-                    f"The stream has stopped after {asked} queries and {before} answers above the "
+                    f"The stream has stopped after {many(asked, 'query')} and "
+                    f"{many(before, 'answer')} above the "
                     "threshold.",
                     hint="Open a new stream; it is charged as a release of its own.",
                 )
@@ -249,7 +258,7 @@ def with_thresholds(values: ArrayLike, thresholds: Thresholds) -> tuple[IntArray
     levels = np.asarray(thresholds, dtype=np.int64)
     if levels.ndim and levels.size != counts.size:
         raise DataError(
-            f"There are {levels.size} thresholds for {counts.size} counts.",
+            f"Got {many(levels.size, 'threshold')} for {many(counts.size, 'count')}.",
             hint="Give one threshold, or one for each count.",
         )
     return counts, np.broadcast_to(levels, counts.shape)

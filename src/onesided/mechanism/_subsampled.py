@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._english import many
 from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import (
     INFINITE,
@@ -220,7 +221,7 @@ def _rows_of(table: NDArray[Any], most: int) -> IntArray:
     if (sizes > most).any():
         where = int(np.argmax(sizes > most))
         raise ContributionError(
-            f"The unit in row {where} is in {sizes[where]} groups, more than {most}.",
+            f"The unit in row {where} is in {many(int(sizes[where]), 'group')}, more than {most}.",
             hint="Raise max_groups, or cut units down to that many groups first.",
             position=where,
         )

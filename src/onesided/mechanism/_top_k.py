@@ -145,6 +145,6 @@ def largest(noisy: IntArray, k: int, *, noise: Noise) -> IntArray:
     reach = np.flatnonzero(noisy >= cut)
     by_value = reach[np.argsort(-noisy[reach], kind="stable")]
     if not (np.diff(noisy[by_value]) == 0).any():
-        return by_value[:k]
+        return by_value[:k].copy()
     ranks = noise.permutation(reach.size)
-    return reach[np.lexsort((ranks, -noisy[reach]))][:k]
+    return reach[np.lexsort((ranks, -noisy[reach]))][:k].copy()

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._english import many
 from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import (
     INFINITE,
@@ -149,13 +150,13 @@ def mean_relative_error(
     truth, given = _numbers(true, name="true"), _numbers(answer, name="answer")
     if truth.shape != given.shape:
         raise DataError(
-            f"There are {truth.size} true counts and {given.size} answers.",
+            f"Got {many(truth.size, 'true count')} and {many(given.size, 'answer')}.",
             hint="Give both for the same keys, 0 where a key does not occur.",
         )
     cells = whole(domain, name="domain", least=1, most=10**400)
     if cells < truth.size:
         raise ParameterError(
-            f"A domain of {cells} keys cannot hold {truth.size} of them.",
+            f"A domain of {many(cells, 'key')} cannot hold {truth.size} of them.",
             hint="Give the number of possible keys, such as 64**5.",
             domain=cells,
         )

@@ -8,7 +8,7 @@ Fraction(1, 2)
 
 from onesided._frozen import Exact, Given, MaybeWhole, Rate, Whole, settle
 from onesided.mechanism._base import counts_of
-from onesided.mechanism._checked import source_of
+from onesided.mechanism._checked import named_shifts, source_of
 from onesided.mechanism._counts import CONFIDENCE, Correction, confident, shared
 from onesided.mechanism._paid import Move, count_moves, largest_rate
 from onesided.mechanism._rates import rates_for, rates_over
@@ -31,6 +31,7 @@ __all__ = [
     "counts_of",
     "decide",
     "largest_rate",
+    "named_shifts",
     "open_kinds",
     "rates_for",
     "rates_over",

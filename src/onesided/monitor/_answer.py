@@ -187,7 +187,7 @@ class MonitorRelease(Release):
         upper[self.certified] = self.rules.thresholds[self.certified]
         upper[self.answer.positions] = self.answer.values
         return {
-            self.rules.keys.names[0]: list(self.places),
+            **self.rules.keys.columns(),
             "status": list(self.status),
             "at_most": upper.tolist(),
         }

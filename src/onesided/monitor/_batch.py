@@ -11,6 +11,7 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
+from onesided._english import a, many
 from onesided.engine import Table
 from onesided.engine.kit import literal_frame
 from onesided.errors import DataError, ParameterError, UnknownColumnError
@@ -176,7 +177,8 @@ def _places(
     for row, position in enumerate(found):
         if position is None and (on_unknown == "error" or plain[row] is None):
             raise DataError(
-                f"Row {row} is at {plain[row]!r}, which is none of the {rules.size:,} places.",
+                f"Row {row} is at {plain[row]!r}, which is none of the "
+                f"{many(rules.size, 'place')}.",
                 hint=f"Add it to the places of a new monitor, or leave such rows out with "
                 f"on_unknown='ignore'. {_NOTHING}",
                 row=row,
@@ -193,7 +195,7 @@ def _refuse_other_types(values: Sequence[Any], rules: Rules, name: str) -> None:
         if value is not None and type(value) not in kinds:
             wanted = " or ".join(sorted(kind.__name__ for kind in kinds))
             raise DataError(
-                f"Row {row} of column {name!r} holds {value!r}, a {type(value).__name__}; the "
+                f"Row {row} of column {name!r} holds {value!r}, {a(type(value).__name__)}; the "
                 f"places of this monitor are of type {wanted}.",
                 hint="Cast the column: places of another type are other places, and nobody would "
                 f"be counted. {_NOTHING}",

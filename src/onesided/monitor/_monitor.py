@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
+from onesided._english import many
 from onesided._numbers import Number, positive, whole
 from onesided.errors import (
     DataError,
@@ -156,7 +157,9 @@ class Monitor:
     def __repr__(self) -> str:
         rules = self._rules
         places = len(rules.keys.rows)
-        return f"Monitor({places:,} places, policy {rules.policy.name!r}, ε = {rules.epsilon})"
+        return (
+            f"Monitor({many(places, 'place')}, policy {rules.policy.name!r}, ε = {rules.epsilon})"
+        )
 
     def _repr_html_(self) -> str:
         """The rules, and what they promise."""

@@ -1,16 +1,15 @@
-"""The public folder: status.json, status.geojson and index.html, each replaced in one step.
+"""The public folder: a page, the data that it reads, and the statuses for programs.
 
-Nothing here sees secret data: everything is made of released statuses.
+Each file is replaced in one step. Nothing here sees secret data: everything is made of released
+statuses.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,20 +18,34 @@ from numpy.typing import NDArray
 
 from onesided.errors import OutputError
 from onesided.monitor._answer import MonitorRelease
+from onesided.monitor._documents import Documents
 from onesided.monitor._guarantees import Guarantees
+from onesided.monitor._live import counted, first_rows, frame, places_of, threshold_of, titled
 from onesided.monitor._published import PublishedSteps
-from onesided.report import MAP_LIMIT, fill, map_layout, needs_webgl, plural, resource
+from onesided.report import fill, resource
 from onesided.store import remove_drafts, replace_file
 
 _OURS: Final = "onesided.monitor"
 _MOST_FRAMES: Final = 500
-_MOST_MARKS: Final = 4_000_000  # statuses in one page
-_FIRST_ROWS: Final = 20
+_MOST_MARKS: Final = 4_000_000  # statuses in the steps that are kept
+_INLINE: Final = 100_000  # so many letters of data stand in the page, for who opens it as a file
+_STEPS: Final = "steps"
+_LINKS: Final = {
+    "state": "state.json",
+    "places": "places.json",
+    "past": "#place=",
+    "steps": f"{_STEPS}/",
+    "json": "status.json",
+    "geojson": "status.geojson",
+    "embed": "index.html?embed",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """What the page says besides statuses. Positions are degrees per place, NaN where unknown.
+
+    outline: what is drawn below the map, see :func:`onesided.show.outline_around`.
 
     >>> where = np.array([35.0, np.nan])
     >>> Look(title="Gyms", latitude=where, longitude=where).located.tolist()
@@ -45,26 +58,35 @@ class Look:
     notes: tuple[str, ...] = ()
     latitude: NDArray[np.float64] | None = None
     longitude: NDArray[np.float64] | None = None
+    outline: object = None
+
+    @property
+    def positions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Latitude and longitude of each place, if they are known at all."""
+        if self.latitude is None or self.longitude is None:
+            return None
+        return self.latitude, self.longitude
 
     @property
     def located(self) -> NDArray[np.intp]:
         """The places whose position is known."""
-        if self.latitude is None or self.longitude is None:
+        if self.positions is None:
             return np.zeros(0, dtype=np.intp)
-        return np.flatnonzero(np.isfinite(self.latitude) & np.isfinite(self.longitude))
+        return np.flatnonzero(np.isfinite(self.positions[0]) & np.isfinite(self.positions[1]))
 
 
 @dataclass(slots=True, kw_only=True)
 class Folder:
-    """The folder that readers look at, kept current. Holds the latest steps for the slider.
+    """The folder that readers look at, kept current, with the latest steps.
 
     >>> from onesided import Monitor, policy
     >>> rules = {"at_most": 1, "window": 7, "epsilon": 90, "policy": policy.addition_only()}
     >>> monitor, look = Monitor(["gym"], **rules), Look(title="Gyms")
     >>> folder = Folder(path=Path("public"), look=look, guarantees=monitor.guarantees())
     >>> folder.write(monitor.step(id="monday", time=1), since=monitor.history())
-    >>> sorted(file.name for file in Path("public").glob("*.*") if file.name[0] != ".")
-    ['index.html', 'status.geojson', 'status.json', 'steps.jsonl']
+    >>> names = sorted(file.name for file in Path("public").glob("*.json*"))
+    >>> names, [file.name for file in Path("public/steps").iterdir()]
+    (['places.json', 'state.json', 'status.json', 'steps.jsonl'], ['1.json'])
     """
 
     path: Path
@@ -72,22 +94,33 @@ class Folder:
     guarantees: Guarantees
     frames: deque[dict[str, Any]] = field(init=False)
     steps: PublishedSteps = field(init=False)
+    _documents: Documents = field(init=False)
+    _places: str = field(init=False)
+    _names: list[str] = field(init=False)
+    _written: set[int] = field(default_factory=set, init=False)
+    _left: set[int] = field(init=False)  # by an earlier process, or another monitor
 
     def __post_init__(self) -> None:
-        places = max(1, self.guarantees.rules.size)
-        self.frames = deque(maxlen=max(2, min(_MOST_FRAMES, _MOST_MARKS // places)))
+        rules, look = self.guarantees.rules, self.look
+        self.frames = deque(maxlen=max(2, min(_MOST_FRAMES, _MOST_MARKS // max(1, rules.size))))
         self.steps = PublishedSteps(self.path)
+        self._names = [str(row[0]) for row in rules.keys.rows]
+        self._documents = Documents.of(rules, look.positions)
+        told = places_of(self._names, threshold_of(rules), look.positions, look.outline)
+        self._places = _json(told)
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            (self.path / _STEPS).mkdir(parents=True, exist_ok=True)
+            files = (self.path / _STEPS).glob("*.json")
+            self._left = {int(file.stem) for file in files if file.stem.isdecimal()}
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
     def add(self, releases: Iterable[MonitorRelease]) -> None:
-        """Take in steps for the slider."""
-        self.frames.extend(_frame(release) for release in releases)
+        """Take in steps, which the page can go back to."""
+        self.frames.extend(frame(release) for release in releases)
 
     def write(self, release: MonitorRelease, *, since: Iterable[MonitorRelease]) -> None:
-        """Replace the three files by what ``release`` says; readers see old or new, never half.
+        """Replace the files by what ``release`` says; readers see old or new, never half.
 
         since: every step up to ``release`` that may not have been published yet, for the chain.
         What is older than the latest published step is not written: the folder never goes back.
@@ -99,18 +132,77 @@ class Folder:
                 self._replace(release)
 
     def _replace(self, release: MonitorRelease) -> None:
+        if not self.frames or self.frames[-1]["number"] != release.number:
+            self.add([release])
+        state = {**self.frames[-1], "first": self.frames[0]["number"]}
+        self._keep_steps()
         texts = {
-            "status.json": _status(release, self.look, self.guarantees),
-            "status.geojson": _geojson(release, self.look),
-            "index.html": _page(release, self),
+            "places.json": self._places,
+            "status.json": self._documents.status(self._facts(release), release),
+            "status.geojson": self._documents.geojson(release),
+            "index.html": self._page(release, state),
+            "state.json": _json(state),  # last: who reads it finds all else
         }
         for name, text in texts.items():
-            try:
-                # It is our turn: a draft is one that a killed process left.
-                remove_drafts(self.path / name)
-                replace_file(self.path / name, text)
-            except OSError as error:
-                raise _unwritable(self.path / name, error) from error
+            self._put(self.path / name, text)
+
+    def _keep_steps(self) -> None:
+        """A file for each step that can be gone back to; the others go."""
+        kept = {one["number"]: one for one in self.frames}
+        for number in kept.keys() - self._written:
+            self._put(self.path / _STEPS / f"{number}.json", _json(kept[number]))
+        for number in (self._written | self._left) - kept.keys():
+            (self.path / _STEPS / f"{number}.json").unlink(missing_ok=True)
+        self._written, self._left = set(kept), set()
+
+    def _put(self, path: Path, text: str) -> None:
+        try:
+            # It is our turn: a draft is one that a killed process left.
+            remove_drafts(path)
+            replace_file(path, text)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+
+    def _facts(self, release: MonitorRelease) -> dict[str, Any]:
+        """What the statuses are of, for programs."""
+        from onesided import __version__  # noqa: PLC0415 - the package's top knows its version
+
+        return {
+            "onesided": __version__,
+            "title": self.look.title,
+            "step": release.number,
+            "batch": release.batch,
+            "time": release.time,
+            "head": release.head,
+            "threshold": threshold_of(self.guarantees.rules),
+            "window": self.look.window or None,
+            "counts": _counts(release),
+            "guarantees": self.guarantees.as_dict(),
+        }
+
+    def _page(self, release: MonitorRelease, state: dict[str, Any]) -> str:
+        look, rules = self.look, self.guarantees.rules
+        inside = len(self._places) + len(state["runs"]) + 16 * len(state["values"]) < _INLINE
+        return fill(
+            resource("page.html", package=_OURS),
+            data={"places": json.loads(self._places), "state": state} if inside else {},
+            css=resource("report.css") + resource("page.css", package=_OURS),
+            script=resource("monitor.js", package=_OURS),
+            parts={"monitor/live.html": resource("live.html", package=_OURS)},
+            charts=False,
+            webgl=False,
+            title=look.title,
+            monitor={
+                **titled(look.title, look.noun, threshold_of(rules), look.window),
+                "size": rules.size,
+                "located": look.located.size,
+                "sentences": self.guarantees.sentences,
+                "notes": look.notes,
+            },
+            state=counted(state, rules.size),
+            first=first_rows(self._names, release),
+            links=_LINKS,
+        )
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:
@@ -121,156 +213,11 @@ def _unwritable(path: Path, error: OSError) -> OutputError:
     )
 
 
-def _frame(release: MonitorRelease) -> dict[str, Any]:
-    """A step for the page: statuses as run lengths such as "3c2u", values of the unknown."""
-    letters = np.full(release.rules.size, "r")
-    letters[release.certified] = "c"
-    letters[release.answer.positions] = "u"
-    runs = "".join(f"{len(list(run))}{letter}" for letter, run in groupby(letters.tolist()))
-    pairs = zip(release.answer.positions.tolist(), release.answer.values.tolist(), strict=True)
-    return {
-        "number": release.number,
-        "batch": release.batch,
-        "time": release.time,
-        "runs": runs,
-        "values": [list(pair) for pair in pairs],
-    }
-
-
-def _status(release: MonitorRelease, look: Look, guarantees: Guarantees) -> str:
-    from onesided import __version__  # noqa: PLC0415 - the package's top knows its version
-
-    columns = release.columns()
-    names = release.rules.keys.names[0]
-    rows = zip(columns[names], columns["status"], columns["at_most"], strict=True)
-    document = {
-        "onesided": __version__,
-        "title": look.title,
-        "step": release.number,
-        "batch": release.batch,
-        "time": release.time,
-        "head": release.head,
-        "threshold": _threshold(release),
-        "window": look.window or None,
-        "counts": _counts(release),
-        "guarantees": guarantees.as_dict(),
-        "places": [
-            {"place": _plain(place), "status": status, "at_most": most}
-            for place, status, most in rows
-        ],
-    }
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-
-
 def _counts(release: MonitorRelease) -> dict[str, int]:
     certified, unknown = int(release.certified.sum()), release.answer.positions.size
     rest = release.rules.size - certified - unknown
     return {"certified": certified, "unknown": unknown, "resting": rest}
 
 
-def _threshold(release: MonitorRelease) -> int | list[int]:
-    levels = release.rules.thresholds
-    same = levels.size > 0 and bool((levels == levels[0]).all())
-    found: int | list[int] = int(levels[0]) if same else levels.tolist()
-    return found
-
-
-def _plain(place: object) -> object:
-    return place if isinstance(place, str | int | float) else str(place)
-
-
-def _geojson(release: MonitorRelease, look: Look) -> str:
-    """The places with a position, as points with their status."""
-    columns, features = release.columns(), []
-    places = release.places
-    for i in look.located.tolist():
-        if look.latitude is None or look.longitude is None:
-            break
-        features.append(
-            {
-                "type": "Feature",
-                "geometry": {
-                    "type": "Point",
-                    "coordinates": [
-                        round(float(look.longitude[i]), 6),
-                        round(float(look.latitude[i]), 6),
-                    ],
-                },
-                "properties": {
-                    "place": _plain(places[i]),
-                    "status": columns["status"][i],
-                    "at_most": columns["at_most"][i],
-                    "time": release.time,
-                },
-            }
-        )
-    document = {"type": "FeatureCollection", "step": release.number, "features": features}
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n"
-
-
-def _page(release: MonitorRelease, folder: Folder) -> str:
-    drawn = _map(folder.look)
-    return fill(
-        resource("page.html", package=_OURS),
-        data={
-            "places": [str(place) for place in release.places],
-            "frames": list(folder.frames),
-            "map": drawn,
-            "thresholds": _threshold(release),
-        },
-        css=resource("report.css") + resource("page.css", package=_OURS),
-        script=resource("page.js", package=_OURS),
-        webgl=bool(drawn and drawn["webgl"]),
-        **_words(release, folder),
-    )
-
-
-def _words(release: MonitorRelease, folder: Folder) -> dict[str, Any]:
-    """What the template puts into sentences."""
-    look, threshold = folder.look, _threshold(release)
-    return {
-        "title": look.title,
-        "noun": look.noun,
-        "things": plural(look.noun),
-        "threshold": threshold if isinstance(threshold, int) else "their own limit of",
-        "window": look.window,
-        "total": release.rules.size,
-        "located": look.located.size,
-        "counts": {name[0]: number for name, number in _counts(release).items()},
-        "when": release.time,
-        "number": release.number,
-        "batch": release.batch,
-        "head": release.head,
-        "frames": len(folder.frames),
-        "sentences": folder.guarantees.sentences,
-        "notes": look.notes,
-        "first_rows": _first_rows(release),
-    }
-
-
-def _first_rows(release: MonitorRelease) -> list[tuple[str, str, str]]:
-    columns = release.columns()
-    return [
-        (str(place), str(status), "–" if most is None else str(most))
-        for place, status, most in zip(
-            list(release.places)[:_FIRST_ROWS], columns["status"], columns["at_most"], strict=False
-        )
-    ]
-
-
-def _map(look: Look) -> dict[str, Any] | None:
-    """Where the places are; None where no position is known."""
-    rows = look.located
-    if rows.size == 0 or look.latitude is None or look.longitude is None:
-        return None
-    rows = rows[:: math.ceil(rows.size / MAP_LIMIT)]
-    latitude, longitude = look.latitude[rows], look.longitude[rows]
-    return {
-        "rows": rows.tolist(),
-        "at": {str(row): place for place, row in enumerate(rows.tolist())},
-        "x": longitude.round(6).tolist(),
-        "y": latitude.round(6).tolist(),
-        "size": round(min(9.0, max(3.0, 7.5 * math.sqrt(2500 / rows.size))), 1),
-        "webgl": needs_webgl(rows.size),
-        "layout": map_layout(latitude, longitude),
-    }
+def _json(told: object) -> str:
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from onesided._english import many
 from onesided._numbers import Loss, Number, positive, rate, text, whole
 from onesided.engine import PublicKeys, public_keys
 from onesided.errors import ParameterError, UnprotectableError
@@ -195,7 +196,7 @@ def _thresholds(given: object, size: int) -> IntArray:
         return np.full(size, level, dtype=np.int64)
     if len(plain) != size:
         raise ParameterError(
-            f"There are {len(plain)} thresholds for {size} places.",
+            f"Got {many(len(plain), 'threshold')} for {many(size, 'place')}.",
             hint="Give one for all places, or one for each.",
             thresholds=len(plain),
             places=size,

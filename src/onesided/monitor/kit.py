@@ -2,6 +2,7 @@
 
 from onesided.monitor._answer import StepAnswer
 from onesided.monitor._journal import MemoryJournal, Transaction
+from onesided.monitor._live import bound_of, counted, first_rows, frame, places_of, said, titled
 from onesided.monitor._opening import open_ledger
 from onesided.monitor._publish import Folder, Look
 from onesided.monitor._recorder import Recorder
@@ -17,7 +18,14 @@ __all__ = [
     "Scale",
     "StepAnswer",
     "Transaction",
+    "bound_of",
+    "counted",
     "duration",
+    "first_rows",
+    "frame",
     "open_ledger",
+    "places_of",
     "read_window",
+    "said",
+    "titled",
 ]

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided import _numbers
+from onesided._english import many
 from onesided._numbers import MAX_COUNT, MAX_RATE, MIN_RATE, Infinite, Loss
 from onesided.errors import ParameterError
 from onesided.noise._protocol import IntArray
@@ -106,7 +107,7 @@ def rates(value: Any, count: int, *, name: str) -> Loss | EachRate:
         return rate(value, name=name)
     if len(value) != count:
         raise ParameterError(
-            f"{name} has {len(value)} entries for {count} draws.",
+            f"{name} has {many(len(value), 'entry')} for {many(count, 'draw')}.",
             hint="Give one rate, or one for each draw.",
             length=len(value),
             size=count,

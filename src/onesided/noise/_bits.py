@@ -52,7 +52,12 @@ class NotPrivateSeededBits:
 
 
 class NotPrivateScriptedBits:
-    """Feeds chosen words, in order; an error when they run out. For tests of rare paths."""
+    """Feeds chosen words, in order; an error when they run out. For tests of rare paths.
+
+    >>> bits = NotPrivateScriptedBits([7, 9])
+    >>> bits.word(), bits.used
+    (7, 1)
+    """
 
     def __init__(self, words: Iterable[int]) -> None:
         self._words = np.array(list(words), dtype=np.uint64)

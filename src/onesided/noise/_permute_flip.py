@@ -98,7 +98,7 @@ def _arrived(
             over = step - place
             return over * low / (1 - place * low), over * high / (1 - place * high)
 
-        for item in _distinct(band.items, _successes(band.items, share, bits), bits):
+        for item in _distinct(band.items, successes(band.items, share, bits), bits):
             group = int(band.groups[np.searchsorted(band.ends, item, side="right")])
             if _kept(rate * int(deficits[group]), head, place, bits):
                 found.append(group)
@@ -154,8 +154,16 @@ def _distinct(below: int, count: int, bits: Bits) -> list[int]:
     return list(seen)
 
 
-def _successes(number: int, chance: _Real, bits: Bits) -> int:
-    """How many of ``number`` coins with this chance fall on their heads."""
+def successes(number: int, chance: _Real, bits: Bits) -> int:
+    """How many of ``number`` coins with this chance fall on their heads.
+
+    chance: bounds of it, as near as so many bits ask.
+
+    >>> from onesided.noise.kit import NotPrivateScriptedBits
+    >>> half = Fraction(1, 2)
+    >>> successes(3, lambda bits: (half, half), NotPrivateScriptedBits([2**62]))
+    1
+    """
     if chance(WORD_BITS)[0] == 1:
         if number > _MOST:
             raise _stuck()

@@ -13,17 +13,26 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 
 import tomli_w
 
+from onesided._english import many
 from onesided._numbers import INFINITE, Loss, positive
 from onesided.errors import PolicyError
 from onesided.policy._implications import Addition, Chains, chains
 from onesided.policy._picture import draw
 from onesided.policy._predicate import Rule
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, require_records
 from onesided.show import Card
 
 VERSION: Final = 1
 _SHOWN: Final = 4
 Made_co = TypeVar("Made_co", covariant=True)
+
+
+class Correlated(Protocol):
+    """What an attacker knows of records together, in so far as it can be told in a sentence."""
+
+    def sentence(self, policy: Policy, epsilon: Fraction) -> str:
+        """What it lets them learn under a policy at this ε."""
+        ...
 
 
 class CellMoves(Protocol[Made_co]):
@@ -189,7 +198,11 @@ class Policy(ABC):
         return ceil(far)
 
     def distance(self, real: Record, other: Record) -> Loss:
-        """How far ``real`` is from ``other`` in the policy's own direction; INFINITE if no edge."""
+        """How far ``real`` is from ``other`` in the policy's own direction; INFINITE if no edge.
+
+        Errors: PolicyError for what is no record.
+        """
+        require_records(real, other)
         if real == other:
             return Fraction(0)
         edge = self.edge_between(real, other)
@@ -198,6 +211,7 @@ class Policy(ABC):
     def moves(self, records: Iterable[Record]) -> Iterator[tuple[Record, Record, Edge]]:
         """Every ``(real, other, edge)`` among the given records."""
         pool = tuple(records)
+        require_records(*pool)
         for real in pool:
             for other in pool:
                 edge = None if real == other else self.edge_between(real, other)
@@ -280,9 +294,15 @@ class Policy(ABC):
         """SHA-256 of the TOML text: what a ledger knows this policy by."""
         return hashlib.sha256(self.to_toml().encode()).hexdigest()
 
-    def explain(self, *, epsilon: object = 1) -> str:
-        """Plain sentences: what an observer can learn for certain, what stays hidden, how well."""
-        return "\n".join(self.sentences(positive(epsilon, name="epsilon")))
+    def explain(self, *, epsilon: object = 1, correlation: Correlated | None = None) -> str:
+        """Plain sentences: what an observer can learn for certain, what stays hidden, how well.
+
+        correlation: what an attacker may know of records together, such as
+        :func:`onesided.bounds.household`; the last sentence says what it lets them learn.
+        """
+        loss = positive(epsilon, name="epsilon")
+        more = [] if correlation is None else [correlation.sentence(self, loss)]
+        return "\n".join([*self.sentences(loss), *more])
 
     def check_counted(self, query: GroupCount) -> None:
         """Refuse to count kinds that the policy does not have. Errors: PolicyError."""
@@ -301,7 +321,7 @@ class Policy(ABC):
         if (query.max_groups or 1) != 1:
             raise PolicyError(
                 f"The policy {self.name!r} protects one value per record, so a unit cannot be "
-                f"counted in {query.max_groups} groups.",
+                f"counted in {many(query.max_groups or 1, 'group')}.",
                 hint="Use max_groups=1, or protect each row on its own (unit=None).",
             )
         self.check_counted(query)

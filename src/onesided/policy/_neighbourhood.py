@@ -270,6 +270,11 @@ def neighbourhood(
             hint=f"Use one of {', '.join(METRICS)}.",
             metric=metric,
         )
+    if places is not None and not isinstance(places, Mapping):
+        raise PolicyError(
+            f"places must be a mapping from names to points, got {places!r}.",
+            hint='For example {"home": (0, 0), "shop": (3, 4)}.',
+        )
     space = METRICS[metric]
     origins, named = list(sources), sorted((places or {}).items())
     return Neighbourhood(

@@ -34,7 +34,7 @@ def draw(boxes: Sequence[str], edges: Sequence[Edge], *, title: str, mark: str) 
     title = escape(title)
     body = [_arrow(edge, edges, spots, width) for edge in edges]
     body += [_box(name, spots[name], width, protected=name in sources) for name in names]
-    legend = "Arrows: what is real must be able to pass as what they point to."
+    legend = "Arrows: what is real must be indistinguishable from what they point to."
     if any(edge.weight != 1 for edge in edges):
         legend += " Numbers: how far apart (1 elsewhere)."
     across = max(across, 7.2 * len(legend))

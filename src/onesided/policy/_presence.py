@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import combinations, islice
 from typing import Final, Literal
 
+from onesided._english import many
 from onesided._frozen import settle
 from onesided._numbers import round_up, whole
 from onesided.policy._base import Policy, Widened
@@ -112,7 +113,7 @@ class Presence(Policy):
             _largest_union(together, size) + most - size
             for size in range(min(most, len(groups)) + 1)
         )
-        change = f"Up to {needed} groups instead of {most} are now hidden at once"
+        change = f"Up to {many(needed, 'group')} instead of {most} are now hidden at once"
         if needed <= most:
             return Widened(self, ())
         added = [

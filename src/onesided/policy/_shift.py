@@ -124,3 +124,14 @@ def listed_edges(edges: object, *, example: str) -> Iterator[Sequence[Any]]:
                 hint=f"For example {example}.",
             )
         yield parts
+
+
+def require_records(*given: object) -> None:
+    """Refuse what is no record. Errors: PolicyError."""
+    for one in given:
+        if not isinstance(one, Record):
+            raise PolicyError(
+                f"A record was expected, got {one!r}.",
+                hint='Write onesided.policy.Record(kind, value), such as Record("visits", '
+                'frozenset({"gym"})); policy.kinds names the kinds.',
+            )

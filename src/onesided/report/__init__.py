@@ -7,7 +7,7 @@ from onesided.report._figures import MAP_LIMIT, map_layout, needs_webgl
 from onesided.report._folder import Publication, stated, write_folder
 from onesided.report._page import Page
 from onesided.report._render import write
-from onesided.report._template import fill, plural, resource
+from onesided.report._template import fill, moment, plural, resource
 
 __all__ = [
     "MAP_LIMIT",
@@ -15,6 +15,7 @@ __all__ = [
     "Publication",
     "fill",
     "map_layout",
+    "moment",
     "needs_webgl",
     "plural",
     "resource",

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onesided.show import line_trace
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -36,7 +38,8 @@ def map_figure(page: Page) -> dict[str, Any] | None:
     rows = rows[:: math.ceil(rows.size / MAP_LIMIT)]
     latitude, longitude = page.latitude[rows], page.longitude[rows]
     layout = map_layout(latitude, longitude)
-    return {"data": [_map_trace(page, rows)], "layout": layout}
+    lines = line_trace(page.outline, color="var(--muted)")
+    return {"data": [*lines, _map_trace(page, rows)], "layout": layout}
 
 
 def map_layout(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) -> dict[str, Any]:
@@ -135,6 +138,7 @@ def needs_webgl(markers: int) -> bool:
 def _hover(page: Page, row: int) -> str:
     """Text of one marker; plotly reads a little HTML here, so names are escaped for it."""
     lines = [f"<b>{html.escape(page.keys[row])}</b>"]
+    lines += [html.escape(texts[row]) for _, texts in page.beside if texts[row]]
     if page.certified is not None:
         yes = bool(page.certified[row])
         lines.append(f"certified: at most {page.threshold}" if yes else "unknown")

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import shown, text
+from onesided.engine.kit import position_columns
 from onesided.ledger import Entry
 from onesided.policy import Policy
 from onesided.report._page import Page
 from onesided.report._render import write
 from onesided.session import CountRelease
-from onesided.show import NewFolder, unwritable, write_tables
+from onesided.show import NewFolder, outline_around, unwritable, write_tables
+
+Degrees: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
     """A release and what a reader needs beside it. Every value is public.
 
-    threshold: T of "at most T", or None. latitude, longitude: degrees per key, or None.
+    threshold: T of "at most T", or None. outline: of the map, as in ``release.plot``.
     entries: the ledger extract. noun: what a group is, in the singular.
     told_again: when the answer was drawn, if it was told from the ledger and no data were read.
 
@@ -48,8 +51,7 @@ class Publication:
     title: str
     noun: str
     threshold: int | None = None
-    latitude: NDArray[np.float64] | None = None
-    longitude: NDArray[np.float64] | None = None
+    outline: object = None
     notes: tuple[str, ...] = ()
     told_again: str | None = None
 
@@ -168,6 +170,9 @@ def _epsilon(publication: Publication) -> Fraction:
 def page(publication: Publication) -> Page:
     """The report page of a publication."""
     release, certified = publication.release, publication.certified
+    told = release.keys.beside.columns
+    where = _where(told)
+    latitude, longitude = where or (None, None)
     return Page(
         title=publication.title,
         question=_question(publication),
@@ -183,8 +188,10 @@ def page(publication: Publication) -> Page:
         confidence=f"{float(Fraction(str(release.confidence))) * 100:g} %",
         threshold=publication.threshold if certified is not None else None,
         certified=certified,
-        latitude=publication.latitude,
-        longitude=publication.longitude,
+        latitude=latitude,
+        longitude=longitude,
+        beside=_texts(told),
+        outline=() if where is None else outline_around(*where, publication.outline),
         facts=_facts(publication),
         sentences=tuple(publication.policy.explain(epsilon=_epsilon(publication)).splitlines()),
         edges=tuple(
@@ -193,6 +200,25 @@ def page(publication: Publication) -> Page:
         ),
         ledger=tuple(_ledger_row(entry) for entry in publication.entries),
         notes=(release.guarantee.about, *publication.notes),
+    )
+
+
+def _where(told: Mapping[str, Sequence[Any]]) -> tuple[Degrees, Degrees] | None:
+    """Where each group is, in degrees, if that came with its key; NaN where it is not known."""
+    sides = position_columns(told)
+    if sides is None:
+        return None
+    latitude, longitude = (np.array(told[name], dtype=np.float64) for name in sides)
+    return latitude, longitude
+
+
+def _texts(told: Mapping[str, Sequence[Any]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What else came with the keys; positions are on the map, and in the tables."""
+    sides = position_columns(told) or ()
+    return tuple(
+        (name, tuple("" if value is None else str(value) for value in values))
+        for name, values in told.items()
+        if name not in sides
     )
 
 

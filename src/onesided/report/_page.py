@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from onesided.show import Outline
+
 Side = Literal["upper", "lower", "estimate"]
 
 
@@ -40,6 +42,8 @@ class Page:
             upper bound, and may be true only where ``upper`` is at most T.
         latitude: degrees per row; NaN where the position is not known.
         longitude: degrees per row; NaN where the position is not known.
+        beside: what else is public about each row, (column, a text per row).
+        outline: lines to draw below the map, as (latitudes, longitudes).
         facts: headline numbers, (label, text).
         sentences: the guarantee in plain words.
         edges: the guarantee per edge of the policy, (edge, epsilon, delta) as text.
@@ -73,6 +77,8 @@ class Page:
     certified: NDArray[np.bool_] | None = None
     latitude: NDArray[np.float64] | None = None
     longitude: NDArray[np.float64] | None = None
+    beside: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    outline: Outline = ()
     facts: tuple[tuple[str, str], ...] = ()
     sentences: tuple[str, ...] = ()
     edges: tuple[tuple[str, str, str], ...] = ()
@@ -86,6 +92,12 @@ class Page:
                 raise ParameterError(
                     f"{name} has shape {column.shape}, but there are {len(self.keys)} keys",
                     hint="give one value per key",
+                )
+        for name, texts in self.beside:
+            if len(texts) != len(self.keys):
+                raise ParameterError(
+                    f"{name} has {len(texts):,} texts, but there are {len(self.keys):,} keys",
+                    hint="give one text per key",
                 )
         if (self.latitude is None) != (self.longitude is None):
             raise ParameterError(

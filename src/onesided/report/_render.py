@@ -107,6 +107,7 @@ def _table(page: Page) -> dict[str, Any]:
     """Columns of the table, cut to the first rows of a very long release."""
     shown = slice(0, TABLE_LIMIT)
     columns = [_column("key", page.key_name, "", list(page.keys[shown]))]
+    columns += [_column("key", name, "", list(texts[shown])) for name, texts in page.beside]
     if page.certified is not None:
         columns.append(_column("status", "status", "", page.certified[shown].astype(int).tolist()))
     numbers = (

@@ -40,7 +40,7 @@ const Kit = (() => {
     const traces = resolve(data), narrow = place.clientWidth < 500 ? 0.7 : 1; // smaller marks where there is less room
     for (const trace of traces) {
       if (!webgl && trace.type === "scattergl") trace.type = "scatter";
-      if (trace.marker.size) trace.marker.size = Math.max(3, trace.marker.size * narrow);
+      if (trace.marker && trace.marker.size) trace.marker.size = Math.max(3, trace.marker.size * narrow);
     }
     const whole = {
       ...resolve(layout), paper_bgcolor: clear, plot_bgcolor: clear, font,
@@ -60,8 +60,8 @@ const Kit = (() => {
   };
 
   /* ---- a table held in memory, one page of its rows in the document ---- */
-  const table = ({ keys, order, cells, allowed }) => {
-    const body = $("table").tBodies[0], folded = keys.map((key) => key.toLocaleLowerCase());
+  const table = ({ keys, texts = [keys], order, cells, allowed }) => {
+    const body = $("table").tBodies[0], folded = keys.map((_, i) => texts.map((column) => column[i]).join(" ").toLocaleLowerCase());
     let rows = order, first = 0;
     const show = () => {
       const some = rows.slice(first, first + PAGE).map((i) => {

@@ -26,7 +26,7 @@
     return kind === "key" ? Kit.cell("key", values[i]) : Kit.value(values[i]);
   };
   const filter = Kit.table({
-    keys, order,
+    keys, order, texts: columns.filter((column) => column.kind === "key").map((column) => column.values),
     cells: (i) => columns.map((column) => cell(column, i)),
     allowed: (i, only) => status.values[i] === Number(only),
   });

@@ -117,7 +117,7 @@ def _step(kind: str, step: object) -> Fraction:
 def _number(value: object, key: str) -> Fraction:
     wrong = _wrong(
         f"{key} holds {shortened(value)}, which is no finite number that a column can hold.",
-        'Give an int, a Fraction, or text such as "0.1" or "1/3".',
+        'Give a whole number, or text such as "0.1" or "1/3".',
         key,
     )
     if isinstance(value, str) and len(value) > _MOST_DIGITS:

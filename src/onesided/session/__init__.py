@@ -24,6 +24,7 @@ from onesided.session.suggestions._suggest import Suggestion
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._noisy_max import QuantileEstimates
 from onesided.session.values._quantile import Quantile, QuantileRelease
+from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._assurance import Assurance
 from onesided.session.workloads._linear import LinearQuery, LinearRelease
@@ -70,6 +71,7 @@ __all__ = [
     "Question",
     "RangeQuery",
     "Release",
+    "RowCount",
     "Sample",
     "SampleRelease",
     "Session",

@@ -10,16 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided._numbers import Infinite, whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
-from onesided.mechanism import AdaptiveSparseVector, Interval, SparseAnswers, SparseVector
+from onesided.mechanism import (
+    AdaptiveSparseVector,
+    Interval,
+    SparseAnswers,
+    SparseVector,
+)
 from onesided.noise import IntArray, Noise
+from onesided.session._compounds import ABOUT, NamedCompounds, compounds_of
 from onesided.session._context import QueryContext
-from onesided.session._groups import Grouped
+from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
-from onesided.session._text import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,9 @@ class Above(Grouped):
     max_answers: None never stops; it then costs ε/ℓ0 per count.
     adaptive: counts far above the threshold are answered coarsely and pay half, so that up to
         twice ``max_answers`` are answered (:class:`onesided.mechanism.AdaptiveSparseVector`).
+    of: a mapping from names to groups, such as routes to their stops. Each of these compounds is
+        then answered once: certified, *every* group of it has at most the threshold. It costs what
+        one group would where a unit's groups are all in one compound; keys= may be left out.
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: as for :class:`onesided.session.TopK`.
 
@@ -45,26 +54,35 @@ class Above(Grouped):
     threshold: int | Sequence[int] | Mapping[Any, int]
     max_answers: int | None = field(kw_only=True)
     adaptive: bool = field(default=False, kw_only=True)
+    of: object = field(default=None, kw_only=True)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, AboveRelease]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(context)
+        groups, named = self.groups(context), self._named()
+        keys = groups.keys if named is None else named.keys
+        compounds = None if named is None else named.over(groups.keys)
         mechanism = groups.for_policy(
             self._kind(),
             context,
-            thresholds=_levels(self.threshold, groups.keys),
+            thresholds=_levels(self.threshold, keys),
             epsilon=self.epsilon,
             max_answers=self.max_answers,
+            compounds=compounds,
         )
-        plan = groups.plan(context, mechanism, certain=("upper",))
-        plan = replace(plan, certifies=certified_shares(mechanism))
+        through = None if compounds is None else compounds.shift
+        plan = groups.plan(context, mechanism, through=through, certain=("upper",))
+        promise = plan.guarantee
+        if compounds is not None:
+            promise = replace(promise, about=f"{promise.about} {ABOUT}")
+        plan = replace(plan, certifies=certified_shares(mechanism), guarantee=promise)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
-            return mechanism.release(counts, noise=noise)._asdict()
+            asked = counts if compounds is None else compounds.largest(counts)
+            return mechanism.release(asked, noise=noise)._asdict()
 
         def result(answer: Answer, entry: int | None) -> AboveRelease:
             return AboveRelease(
-                keys=groups.keys,
+                keys=keys,
                 answers=SparseAnswers(
                     certified=np.asarray(answer["certified"], dtype=np.bool_),
                     answered=np.asarray(answer["answered"], dtype=np.bool_),
@@ -76,6 +94,16 @@ class Above(Grouped):
             )
 
         return groups.prepared(context, plan, draw=draw, result=result, label="threshold on the")
+
+    def groups(self, context: QueryContext) -> Groups:
+        """The public half of the question, checked; without keys, all groups of compounds."""
+        own, named = self, self._named()
+        if named is not None and self.keys is None:
+            own = replace(self, keys=named.groups.by_name())
+        return Grouped.groups(own, context)
+
+    def _named(self) -> NamedCompounds | None:
+        return None if self.of is None else compounds_of(self.of, names_of(self.by, name="by"))
 
     def _kind(self) -> type[SparseVector | AdaptiveSparseVector]:
         if not isinstance(self.adaptive, bool):
@@ -223,7 +251,7 @@ def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:
     if isinstance(threshold, Sequence | np.ndarray) and not isinstance(threshold, str):
         if len(threshold) != keys.size:
             raise ParameterError(
-                f"There are {len(threshold)} thresholds for {keys.size} keys.",
+                f"Got {many(len(threshold), 'threshold')} for {many(keys.size, 'key')}.",
                 hint="Give one for every key, or one number for all.",
             )
         return list(threshold)

@@ -4,33 +4,61 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
+from onesided._english import many
+from onesided.engine.kit import position_columns
 from onesided.errors import ParameterError
-from onesided.show import MOST_DOTS, Bars, Dots, Heat, Lines, Numbers, Places, Shape, Side
+from onesided.show import (
+    MOST_DOTS,
+    Bars,
+    Dots,
+    Heat,
+    Lines,
+    Numbers,
+    Places,
+    Shape,
+    Side,
+    outline_around,
+)
 
 Columns = Mapping[str, Sequence[Any]]
 _BESIDE: Final = ("lower_certain", "upper_certain", "certified", "coarse", "standard_deviation")
 _NUMBERS: Final = frozenset(["estimate", "lower", "upper", *_BESIDE])
-_AT: Final = (("latitude", "lat"), ("longitude", "lon", "lng"))
+_NAMES: Final = ("name", "title", "label")  # what a key is called, where that travels with it
 _FIELDS: Final = 12  # below that many pairs, dots with bounds tell more than colours
 
 
-def shape_of(columns: Columns, confidence: str = "", *, positions: object = None) -> Shape:
-    """The picture of a table of groups, bins or places. Errors: ParameterError."""
+def shape_of(
+    columns: Columns,
+    confidence: str = "",
+    *,
+    positions: object = None,
+    beside: Collection[str] = (),
+) -> Shape:
+    """The picture of a table of groups, bins or places. Errors: ParameterError.
+
+    beside: the columns that are no keys and travel with them.
+    """
     size = len(next(iter(columns.values()), ()))
-    names = [name for name in columns if name not in _NUMBERS]
-    where = _positions(columns, positions)
-    names = [name for name in names if where is None or name not in _flat(_AT)]
+    sides = position_columns(columns) or ()
+    names = [name for name in columns if name not in (*_NUMBERS, *sides, *beside)]
+    # Of several grouping columns many rows would stand in one spot.
+    placed = len(names) <= 1 or not set(sides) <= set(beside)
+    where = _positions(columns, positions) if placed or positions is not None else None
+    if where is None:
+        names = [name for name in columns if name not in (*_NUMBERS, *beside)]
     estimate = _numbers(columns.get("estimate"), size)
     lower, upper = (_bound(columns, side, confidence) for side in ("lower", "upper"))
-    labels = [_label(columns, names, row) for row in range(size)]
+    called = next((name for name in _NAMES if name in beside), "")
+    labels = [_label(columns, names, row, called) for row in range(size)]
     if where is not None:
         values = estimate if upper is None or not np.isnan(estimate).all() else upper.values
-        return Places(labels=labels, latitude=where[0], longitude=where[1], values=values)
+        return _places(labels, where, values)
     if _is_bins(names, columns):
         left, right = (_numbers(columns[name], size) for name in names)
         return Bars(left=left, right=right, estimate=estimate, lower=lower, upper=upper)
@@ -40,10 +68,29 @@ def shape_of(columns: Columns, confidence: str = "", *, positions: object = None
 
 def fewer(shape: Shape) -> tuple[Shape, tuple[str, ...]]:
     """As much of a shape as can be read, and what was left out, in words."""
+    if isinstance(shape, Places) and shape.missing:
+        many = "1 group has" if shape.missing == 1 else f"{shape.missing:,} groups have"
+        return shape, (f"{many} no position and cannot be drawn.",)
     if not isinstance(shape, Dots) or len(shape.labels) <= MOST_DOTS:
         return shape, ()
     words = f"The {MOST_DOTS} largest of {len(shape.labels):,}; the frame holds all."
     return shape.largest(MOST_DOTS), (words,)
+
+
+def outlined(shape: Shape, outline: object) -> Shape:
+    """A map with the lines that are asked for, see :func:`onesided.show.outline_around`.
+
+    Errors: ParameterError for what is no outline, and where there is no map to draw it on.
+    """
+    if isinstance(shape, Places):
+        lines = outline_around(shape.latitude, shape.longitude, outline)
+        return replace(shape, outline=lines)
+    if outline is None or outline is False:
+        return shape
+    raise ParameterError(
+        "outline= is for maps, and these groups have no positions.",
+        hint="Give positions=, or keys as a table with columns of latitude and longitude.",
+    )
 
 
 def over_time(rows: Columns) -> Lines | None:
@@ -73,9 +120,22 @@ def _bound(columns: Columns, side: str, confidence: str) -> Side | None:
     return Side(values=values, certain=np.array(sure, dtype=bool), confidence=confidence)
 
 
-def _label(columns: Columns, names: Sequence[str], row: int) -> str:
-    """A group in words; the two ends of a bin read as one part."""
-    parts = []
+def _places(labels: Sequence[str], where: tuple[Numbers, Numbers], values: Numbers) -> Places:
+    """Those whose position is known."""
+    rows = np.flatnonzero(np.isfinite(where[0]) & np.isfinite(where[1]))
+    return Places(
+        labels=[labels[row] for row in rows.tolist()],
+        latitude=where[0][rows],
+        longitude=where[1][rows],
+        values=values[rows],
+        missing=len(labels) - rows.size,
+    )
+
+
+def _label(columns: Columns, names: Sequence[str], row: int, called: str = "") -> str:
+    """A group in words, first by its name; the two ends of a bin read as one part."""
+    name = columns[called][row] if called else None
+    parts = [] if name is None else [_word(name)]
     for name in names:
         if name.endswith("_to") and f"{name[:-3]}_from" in names:
             continue
@@ -126,14 +186,14 @@ def _heat(columns: Columns, names: Sequence[str], estimate: Numbers) -> Heat | N
 
 
 def _positions(columns: Columns, given: object) -> tuple[Numbers, Numbers] | None:
-    """Latitude and longitude of each row, where the keys or the caller have them."""
-    found = []
-    for names in _AT:
-        name = next((name for name in names if name in columns), None)
-        if name is None:
-            return _given(given, len(next(iter(columns.values()), ())))
-        found.append(_numbers(columns[name], len(columns[name])))
-    return _on_earth(found[0], found[1])
+    """Latitude and longitude of each row, where the caller or the keys have them."""
+    size = len(next(iter(columns.values()), ()))
+    sides = position_columns(columns)
+    if given is not None or sides is None:
+        return _given(given, size)
+    latitude, longitude = (_numbers(columns[name], size) for name in sides)
+    located = np.isfinite(latitude) & np.isfinite(longitude)
+    return _on_earth(latitude, longitude) if located.any() else None
 
 
 def _given(positions: object, size: int) -> tuple[Numbers, Numbers] | None:
@@ -142,7 +202,7 @@ def _given(positions: object, size: int) -> tuple[Numbers, Numbers] | None:
     pairs = list(positions) if isinstance(positions, Sequence) else []
     if len(pairs) != size or any(len(pair) != 2 for pair in pairs):
         raise ParameterError(
-            f"positions= holds {len(pairs):,} pairs for {size:,} rows.",
+            f"positions= holds {many(len(pairs), 'pair')} for {many(size, 'row')}.",
             hint="Give a (latitude, longitude) in degrees for each row, in the frame's order.",
         )
     latitude, longitude = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
@@ -151,7 +211,7 @@ def _given(positions: object, size: int) -> tuple[Numbers, Numbers] | None:
 
 def _on_earth(latitude: Numbers, longitude: Numbers) -> tuple[Numbers, Numbers]:
     for name, values, most in (("latitude", latitude, 90), ("longitude", longitude, 180)):
-        odd = ~(np.abs(values) <= most)
+        odd = ~(np.abs(values) <= most) & ~np.isnan(values)
         if odd.any():
             worst = float(values[odd][0])
             raise ParameterError(
@@ -161,7 +221,3 @@ def _on_earth(latitude: Numbers, longitude: Numbers) -> tuple[Numbers, Numbers]:
                 value=worst,
             )
     return latitude, longitude
-
-
-def _flat(names: Sequence[Sequence[str]]) -> set[str]:
-    return {name for group in names for name in group}

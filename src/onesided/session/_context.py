@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import narwhals as nw
 
+from onesided._english import many
 from onesided.engine import PublicKeys, Table, public_keys
 from onesided.engine.kit import Lazy
 from onesided.errors import DataError, PolicyError
@@ -35,6 +36,7 @@ class QueryContext:
     def keys(self, given: object, by: tuple[str, ...]) -> PublicKeys:
         """The public keys of a question, read once for as long as it is asked.
 
+        A column beside the keys that the data have, too, is left out: it may say what rows say.
         Errors: as :func:`onesided.engine.public_keys`.
         """
         if not by:
@@ -42,7 +44,9 @@ class QueryContext:
         place = (id(given), by)
         if place not in self._keys:
             # What was given is kept, so that nothing else can come by its id.
-            self._keys[place] = (given, public_keys(given, by))
+            found = public_keys(given, by)
+            told = found.beside.apart_from(self.schema)
+            self._keys[place] = (given, replace(found, beside=told))
         return self._keys[place][1]
 
     @property
@@ -93,7 +97,8 @@ class QueryContext:
         missing = self.table.null_rows(self.unit) if self.unit is not None else 0
         if missing:
             raise DataError(
-                f"{missing:,} rows have no value in the unit column {self.unit!r}.",
+                f"{many(missing, 'row', one='has', more='have')} no value in the unit column "
+                f"{self.unit!r}.",
                 hint="Fill it, or remove those rows first; the answers are then about the rest. "
                 "Nothing was drawn and nothing was recorded.",
                 rows=missing,

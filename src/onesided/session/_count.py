@@ -14,11 +14,12 @@ from onesided.mechanism import Counts, Cumulative, StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
 from onesided.policy import bounded
+from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import PlanOption
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Confidence, CountRelease
+from onesided.session._release import CountRelease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

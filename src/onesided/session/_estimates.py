@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided._numbers import Number, round_down, round_up
 from onesided.engine import PublicKeys
 from onesided.mechanism import Interval
 from onesided.session._release import Release, sides
-from onesided.session._text import many, share_words
+from onesided.session._text import share_words
 
 Floats = NDArray[np.float64]
 

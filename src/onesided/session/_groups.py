@@ -8,17 +8,17 @@ from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
+from onesided._english import many
 from onesided._numbers import Number, whole
 from onesided.engine import PublicKeys
 from onesided.engine.kit import Lazy, check_types
-from onesided.errors import ContributionError, ParameterError
+from onesided.errors import ContributionError, KeysError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Predicate
 from onesided.session._context import QueryContext, condition
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery, Result
 from onesided.session._release import FrameMaker
-from onesided.session._text import many
 
 Made = TypeVar("Made")
 OnExcess = Literal["keep", "truncate", "error"]
@@ -73,6 +73,8 @@ class Grouped:
     def groups(self, context: QueryContext) -> Groups:
         """The public half of the question, checked."""
         by = names_of(self.by, name="by")
+        if self.keys is not None and not by:
+            raise KeysError("keys= is given without by=.", hint="Name the keys' column: by=...")
         context.table.require(*by)
         refuse_clashes(by, context.unit)
         context.refuse_collated(*by)
@@ -139,8 +141,7 @@ class Groups:
         """The same over one column of numbers, where there is a group for keys not listed."""
         if not self.others:
             return context, self
-        size = self.keys.size + 1
-        table = context.table.numbered(self.keys, _GROUP)
+        table, size = context.table.numbered(self.keys, _GROUP), self.keys.size + 1
         keys = PublicKeys((_GROUP,), (np.arange(size),), size)
         return replace(context, table=table), replace(self, by=(_GROUP,), keys=keys, others=False)
 
@@ -176,7 +177,9 @@ class Groups:
         most = self.query.max_groups
         if self.excess == "truncate":
             return (
-                f"About bounded data: whoever is in more than {most} groups is counted in {most}."
+                f"About bounded data: whoever is in more than {many(most or 1, 'group')} is "
+                "counted in "
+                f"{most}."
             )
         if self.excess == "error":
             picked = f" in rows where {self.where.text}" if self.where else ""
@@ -202,10 +205,9 @@ class Groups:
 
     def plan(self, context: QueryContext, mechanism: Any, **facts: Any) -> Plan:
         """What ``mechanism`` on these counts costs on each edge."""
-        bounded = f"the bounded data (at most {self.query.max_groups} groups per unit)"
+        bounded = f"the bounded data (at most {many(self.query.max_groups or 1, 'group')} per unit)"
         # Who names a bound on a person's groups thinks of persons.
-        policy, alone = context.policy, context.unit is None
-        persons = alone and (policy.covers or 1) > 1
+        persons = context.unit is None and (context.policy.covers or 1) > 1
         return priced(
             context,
             mechanism,
@@ -241,7 +243,8 @@ class Groups:
         if self.excess != "truncate":
             return ""
         return (
-            f"Units in more than {most} groups were counted in {most} of them: every number and "
+            f"Units in more than {many(most or 1, 'group')} were counted in {most} of them: every "
+            "number and "
             "bound here is about data that may have been cut, not about the data as they are."
         )
 
@@ -286,7 +289,8 @@ class Groups:
         over, largest = context.table.units_over(rows, self.keys, unit=unit, most=most)
         if over:
             raise ContributionError(
-                f"{over:,} values of {unit!r} are in more than {most} groups (at most {largest}).",
+                f"{many(over, 'value')} of {unit!r} {'is' if over == 1 else 'are'} in more than "
+                f"{many(most, 'group')} (at most {largest}).",
                 hint=f"Raise max_groups to {largest}, or choose another on_excess. These numbers "
                 "are not for publication. Nothing was drawn and nothing was recorded.",
                 units=over,
@@ -352,7 +356,8 @@ def _max_groups(question: Grouped, context: QueryContext, excess: str) -> int | 
     if excess == "keep":
         if question.max_groups not in (None, own):
             raise ParameterError(
-                f"max_groups={question.max_groups}, but the policy covers {own} groups.",
+                f"max_groups={question.max_groups}, but the policy covers "
+                f"{many(own or 1, 'group')}.",
                 hint=f"Use presence(max_groups={question.max_groups}), or leave it out here.",
             )
         return None

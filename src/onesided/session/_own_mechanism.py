@@ -1,40 +1,48 @@
-"""A mechanism of the curator's own on a session's counts: priced by its loss, checked before."""
+"""A mechanism of the curator's own on counts or sums: priced by its loss, checked before."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import positive
+from onesided._english import many
+from onesided._numbers import Number, positive
 from onesided.engine import PublicKeys
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism import CheckRecord, Mechanism
 from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray, Noise, SecureNoise
+from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
-from onesided.session._plan import Plan
+from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
-from onesided.session._text import many
+from onesided.session.values._moments import moments
+from onesided.session.values._sum import Sum
+from onesided.session.values._value import Missing, Value
 
-_STATISTICS: Final = ("count",)
+_STATISTICS: Final = ("count", "sum")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnMechanism(Grouped):
-    """What does a mechanism of your own answer, on the counts of units per group?
+    """What does a mechanism of your own answer, on counts of units per group, or on sums?
 
-    For the curator alone: the mechanism is code that sees true counts.
+    For the curator alone: the mechanism is code that sees true numbers.
     mechanism: has ``release(counts, noise=...)``, which gives one number per group, and
         ``loss(shift)``, which is charged and may not exceed ε times an edge's weight.
-    statistic: what it is given; "count".
+    statistic: what it is given: "count", or "sum" of ``column`` within ``bounds``, as
+        :class:`onesided.session.Sum` has it, as whole numbers of ``step``.
     check: the record of ``onesided.verify.Case(mechanism, policy, epsilon, ...).run()``, which
-        must have passed for this very source, policy, ε and ``max_groups``.
+        must have passed for this very source, policy, ε and ``max_groups``; for sums on an
+        ``onesided.verify.SumUniverse`` whose moves go as far as these.
     unverified: True to go without; the guarantee then rests on what the mechanism says of itself.
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: ParameterError without a record that fits, or for a loss above ε.
@@ -55,6 +63,10 @@ class OwnMechanism(Grouped):
 
     mechanism: Mechanism
     statistic: str = field(kw_only=True)
+    column: str | None = field(default=None, kw_only=True)
+    bounds: Sequence[Number] | None = field(default=None, kw_only=True)
+    step: Number | None = field(default=None, kw_only=True)
+    missing: Missing = field(default="refuse", kw_only=True)
     check: CheckRecord | None = field(default=None, kw_only=True)
     unverified: bool = field(default=False, kw_only=True)
 
@@ -67,34 +79,72 @@ class OwnMechanism(Grouped):
                 value=self.statistic,
             )
         groups = self.groups(context)
-        assurance = self._assurance(context, groups)
-        plan = self._priced(context, groups, assurance)
-        size = groups.keys.size
-        # On made-up counts: an answer of another form is refused before anything is charged.
-        self._answer(np.zeros(size, dtype=np.int64), None)
+        given = self._given(context, groups)
+        assurance = self._assurance(context, groups, given)
+        plan = self._priced(context, groups, given, assurance)
+        # On made-up numbers: an answer of another form is refused before anything is charged.
+        self._answer(np.zeros(groups.keys.size, dtype=np.int64), None)
 
-        def draw(counts: IntArray, noise: Noise | None) -> Answer:
-            return {"values": self._answer(counts, noise)}
+        def draw(numbers: IntArray, noise: Noise | None) -> Answer:
+            return {"values": self._answer(numbers, noise)}
 
         def result(answer: Answer, entry: int | None) -> OwnRelease:
             return OwnRelease(
                 keys=groups.keys,
-                values=np.asarray(answer["values"]),
+                values=given.in_units(np.asarray(answer["values"])),
                 assurance=assurance,
                 **groups.published(context, plan, entry),
             )
 
-        name = type(self.mechanism).__name__
-        made = groups.prepared(context, plan, draw=draw, result=result, label=f"{name} on the")
-        return replace(made, noise=source_of(self.mechanism))
+        return PreparedQuery(
+            label=f"{type(self.mechanism).__name__} on the {given.label}",
+            detail={**groups.detail, **given.detail},
+            plan=plan,
+            read=given.read,
+            draw=draw,
+            result=result,
+            noise=source_of(self.mechanism),
+        )
 
-    def _assurance(self, context: QueryContext, groups: Groups) -> str:
+    def _given(self, context: QueryContext, groups: Groups) -> Given:
+        """What the mechanism is given. Errors: ParameterError, DataError."""
+        if self.statistic == "count":
+            if (self.column, self.bounds, self.step) != (None, None, None):
+                raise ParameterError(
+                    "column, bounds and step have no meaning for counts.",
+                    hint='Leave them out, or ask for statistic="sum".',
+                )
+            shifts = context.policy.shifts(groups.query)
+            return Given(groups.label, shifts, partial(groups.counts, context))
+        if self.column is None:
+            raise ParameterError("Sums of which column?", hint='Pass column="hours", for example.')
+        asked = Sum(
+            self.column,
+            bounds=self.bounds,
+            step=self.step,
+            missing=self.missing,
+            epsilon=self.epsilon,
+            by=self.by,
+        )
+        value = asked.value(context)
+        return Given(
+            f"sum of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
+            asked.shifts(context, groups, value),
+            lambda: moments(context, groups, value).total,
+            value,
+        )
+
+    def _assurance(self, context: QueryContext, groups: Groups, given: Given) -> str:
         """What the guarantee rests on. Errors: ParameterError without a record that fits."""
         epsilon = Fraction(positive(self.epsilon, name="epsilon"))
         why = "there is no record of a check"
         if self.check is not None:
             why = self.check.misfit(
-                self.mechanism, policy=context.policy, epsilon=epsilon, query=groups.query
+                self.mechanism,
+                policy=context.policy,
+                epsilon=epsilon,
+                query=groups.query,
+                sums=given.sums,
             )
         if not why and self.check is not None:
             return (
@@ -106,13 +156,17 @@ class OwnMechanism(Grouped):
         raise ParameterError(
             f"{type(self.mechanism).__name__} may not be used: {why}.",
             hint="Run onesided.verify.Case(mechanism, policy, epsilon, universe=...).run() with "
-            f"query={groups.query!r} and pass its record as check=; unverified=True goes without. "
+            f"{given.world(groups)} and pass its record as check=; unverified=True goes without. "
             "Nothing was drawn and nothing was recorded.",
         )
 
-    def _priced(self, context: QueryContext, groups: Groups, assurance: str) -> Plan:
+    def _priced(self, context: QueryContext, groups: Groups, given: Given, assurance: str) -> Plan:
         """The plan at the mechanism's own loss. Errors: ParameterError above ε."""
-        plan = groups.plan(context, self.mechanism, why=assurance)
+        if given.value is None:
+            plan = groups.plan(context, self.mechanism, why=assurance)
+        else:
+            about = f"{groups.sentence} {given.value.sentence}"
+            plan = priced(context, self.mechanism, given.shifts, about=about, why=assurance)
         told = replace(plan.guarantee, about=f"{plan.guarantee.about} {assurance}")
         plan = replace(plan, guarantee=told)
         for edge in context.policy.edges:
@@ -126,17 +180,53 @@ class OwnMechanism(Grouped):
                 )
         return plan
 
-    def _answer(self, counts: IntArray, noise: Noise | None) -> NDArray[Any]:
+    def _answer(self, numbers: IntArray, noise: Noise | None) -> NDArray[Any]:
         """What the mechanism answers. Errors: DataError unless one number per group."""
         source = SecureNoise() if noise is None else noise
-        values = np.asarray(self.mechanism.release(counts.copy(), noise=source))
-        if values.shape != counts.shape or values.dtype.kind not in "biuf":
+        values = np.asarray(self.mechanism.release(numbers.copy(), noise=source))
+        if values.shape != numbers.shape or values.dtype.kind not in "biuf":
             raise DataError(
                 f"{type(self.mechanism).__name__} must give one number per group, "
                 f"got {values.dtype} with shape {values.shape}.",
-                hint="Return a one-dimensional array, as long as the counts it is given.",
+                hint="Return a one-dimensional array, as long as what it is given.",
             )
         return values
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The numbers that the mechanism is given: what they are, how far they move, how to read them.
+
+    value: the column and its grid, for sums; None for counts.
+    """
+
+    label: str
+    shifts: Mapping[Edge, tuple[Shift, ...]]
+    read: Callable[[], IntArray]
+    value: Value | None = None
+
+    @property
+    def sums(self) -> Mapping[Edge, tuple[Shift, ...]] | None:
+        """How far sums move; None for counts."""
+        return None if self.value is None else self.shifts
+
+    @property
+    def detail(self) -> Mapping[str, object]:
+        """The column and its grid, for the ledger."""
+        return {} if self.value is None else self.value.detail
+
+    def world(self, groups: Groups) -> str:
+        """What a check must be given to speak for these numbers."""
+        if self.value is None:
+            return f"query={groups.query!r}"
+        ends, sums = (self.value.low, self.value.high), 2 if groups.by else 1
+        return f"universe=SumUniverse(bounds={ends}, groups={sums}, query={groups.query!r})"
+
+    def in_units(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The answers in the column's unit."""
+        if self.value is None or self.value.step == 1:
+            return values
+        return np.asarray(values * float(self.value.step), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -36,24 +36,25 @@ class PlanOption:
     name: the mechanism. error: the root mean square error of an estimate, in its own unit, where
     none is clipped, or as tried on a public guess; None where it depends on the data.
     certain: the sides that are never wrong. note: why, or what it is about where that differs.
+    question: what asks it, ready for ``session.ask``; None where a comparison is all it is.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
     >>> policy = od.policy.presence(max_groups=2)
     >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
     >>> question = od.Count(by="place", keys=["a", "b"], epsilon=1)
-    >>> for option in session.plan(question).ranked:
+    >>> for option in session.plan(question).ranked[:3]:
     ...     print(f"{option.error:.2f} {option.name}")
     1.98 Counts, correction="mean"
     2.05 Counts
     2.51 Counts, correction="none"
-    5.64 Counts under bounded differential privacy
     """
 
     name: str
     error: float | None = None
     certain: tuple[str, ...] = ()
     note: str = ""
+    question: Any = field(default=None, repr=False, compare=False)
 
     @property
     def row(self) -> tuple[str, str, str, str]:
@@ -99,6 +100,9 @@ class Plan:
     )
     alternatives: Callable[[], Iterable[PlanOption]] = field(default=tuple, repr=False)
     planned: Callable[[Number], Plan] | None = field(default=None, repr=False, compare=False)
+    tried: Callable[[], tuple[PlanOption, ...]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __repr__(self) -> str:
         worst = readable(max(self.charge.values(), default=Fraction(0)))
@@ -165,7 +169,7 @@ class Plan:
     @property
     def others(self) -> tuple[PlanOption, ...]:
         """What else could answer, worked out when it is read."""
-        return tuple(self.alternatives())
+        return tuple(self.alternatives()) if self.tried is None else self.tried()[1:]
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
@@ -188,7 +192,9 @@ class Plan:
 
     @property
     def options(self) -> tuple[PlanOption, ...]:
-        """What would answer, and then what else could."""
+        """What would answer, and then what else could; as tried, where a public table was given."""
+        if self.tried is not None and self.tried():
+            return self.tried()
         name = type(self.mechanism).__name__
         spread = self.standard_deviation
         error = None if spread is None else math.hypot(spread, self.bias)
@@ -255,6 +261,7 @@ def priced(
     shifts: Mapping[Edge, Iterable[Shift]],
     *,
     loss: Callable[[Shift], Loss] | None = None,
+    through: Callable[[Shift], Shift] | None = None,
     about: str = "",
     scope: str = "",
     certain: tuple[str, ...] = (),
@@ -263,9 +270,15 @@ def priced(
     why: str = "",
     alternatives: Callable[[], Iterable[PlanOption]] = tuple,
 ) -> Plan:
-    """A plan that charges each edge the worst of its ``shifts`` by the mechanism's own loss."""
+    """A plan that charges each edge the worst of its ``shifts`` by the mechanism's own loss.
+
+    through: how far what is asked moves where the counts beneath it move so far.
+    """
     cost = mechanism.loss if loss is None else loss
-    possible = {edge.name: tuple(many) for edge, many in shifts.items()}
+    possible = {
+        edge.name: tuple(many if through is None else map(through, many))
+        for edge, many in shifts.items()
+    }
     charge: dict[str, Loss] = {
         edge: max(cost(shift) for shift in many) for edge, many in possible.items()
     }

@@ -80,13 +80,37 @@ class PreparedQuery(Generic[Secret, Result_co]):
 
 
 def require_question(given: object) -> None:
-    """Refuse what is no question, such as the class of one. Errors: ParameterError."""
+    """Refuse what is no question, such as the class of one. Errors: ParameterError.
+
+    >>> import onesided as od
+    >>> require_question(od.Count(epsilon=1))
+    """
     if isinstance(given, type) or not (is_dataclass(given) and hasattr(given, "prepare")):
         raise ParameterError(
             f"A question was expected, got {given!r}.",
             hint='Make one of onesided.session\'s, such as Count(by="place", keys=places, '
             "epsilon=1).",
         )
+    name, again = getattr(given, "id", None), getattr(given, "again", False)
+    if not isinstance(again, bool):
+        raise ParameterError(f"again must be True or False, got {again!r}.", hint="Write True.")
+    if name is not None and (not isinstance(name, str) or not name):
+        raise ParameterError(
+            f"id must be text that is not empty, got {name!r}.",
+            hint='Name the answer, such as id="2026-11", or leave id= out.',
+            id=name,
+        )
+
+
+def require_noise(given: Noise | None) -> Noise | None:
+    """Refuse what nothing can be drawn from, before it is charged for. Errors: ParameterError."""
+    kind = type(given)  # asked of its class: a stand-in may count what is asked of itself
+    if given is not None and not (hasattr(kind, "two_sided") or hasattr(kind, "__getattr__")):
+        raise ParameterError(
+            f"noise must be a source of noise, got {given!r}.",
+            hint="Leave noise= out: production draws from the operating system.",
+        )
+    return given
 
 
 def query_method(

@@ -7,12 +7,13 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from onesided.errors import ReleaseExistsError
-from onesided.ledger import StoredRelease, decode_columns, encode_columns, holds_columns
+from onesided.errors import LedgerError, ParameterError, ReleaseExistsError
+from onesided.ledger import Account, StoredRelease, decode_columns, encode_columns, holds_columns
 from onesided.session import _legacy
 from onesided.session._context import QueryContext
 from onesided.session._identity import identity_of
 from onesided.session._question import Answer, PreparedQuery, Question, Result
+from onesided.session._release import Release
 
 
 def asked_as(
@@ -61,3 +62,31 @@ def told_again(
         )
     release: Any = prepared.result(prepared.unpack(packed), stored.number)
     return replace(release, told_again=True, drawn=stored.time)  # type: ignore[no-any-return]
+
+
+def with_left(release: Result, account: Account) -> Result:
+    """The release, with what its account had left after it, if that can be read.
+
+    It is charged and stored by then: an answer is not lost for a line on its card.
+    """
+    if not isinstance(release, Release) or release.entry is None:
+        return release
+    try:
+        return replace(release, left=account.left_after(release.entry))
+    except LedgerError:
+        return release
+
+
+def is_free(prepared: PreparedQuery[Any, Any]) -> bool:
+    """Whether no move of the policy can change the answer."""
+    plan = prepared.plan
+    return not any(plan.charge.values()) and not any(plan.guarantee.delta.values())
+
+
+def named(asked: str | None) -> str:
+    """What tells a question from others. Errors: ParameterError for one without an id."""
+    if asked is None:
+        raise ParameterError(
+            "A question that is charged before it is answered needs an id.", hint="Give id=."
+        )
+    return asked

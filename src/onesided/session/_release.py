@@ -19,15 +19,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Number, whole
+from onesided._english import many
+from onesided._numbers import Number, readable, whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval
-from onesided.mechanism.kit import shared
-from onesided.noise import IntArray, TwoSidedGeometric
+from onesided.noise import IntArray
 from onesided.policy import Guarantee
-from onesided.session._chart import fewer, shape_of
-from onesided.session._text import many, share_words, table
+from onesided.session._chart import fewer, outlined, shape_of
+from onesided.session._text import share_words, table
 from onesided.show import (
     Card,
     Chart,
@@ -51,9 +51,9 @@ class Release:
     """What was published, and under which guarantee. Everything here is public.
 
     guarantee: what it promises, edge by edge. entry: its number in the ledger; None if it cost
-    nothing. told_again: whether it was read from the ledger, where it stands since ``drawn``,
-    without a look at the data. cut: what must be known first where units may have been cut down
-    to a bound; "" where they were not.
+    nothing, or came from a server. told_again: whether it was read from the ledger, where it
+    stands since ``drawn``, without a look at the data. cut: what must be known first where units
+    may have been cut down to a bound; "" where they were not.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
@@ -71,6 +71,7 @@ class Release:
     told_again: bool = False
     drawn: str = ""
     cut: str = ""
+    left: Mapping[str, Fraction] = field(default_factory=dict, compare=False)
     _make_frame: FrameMaker | None = field(default=None, compare=False)
 
     @property
@@ -101,6 +102,12 @@ class Release:
     def labels(self) -> list[Any]:
         """What the rows of :attr:`interval` are about: a key, or a tuple of keys."""
         raise _has_no(self, "groups")
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns that are no keys and came with them, such as a name or a position."""
+        keys = getattr(self, "keys", None)
+        return tuple(keys.beside.columns) if isinstance(keys, PublicKeys) else ()
 
     @property
     def value(self) -> float:
@@ -140,10 +147,9 @@ class Release:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What must be known before any number."""
-        again = (
-            f"Told again: drawn on {self.drawn[:19].replace('T', ' ')} UTC (ledger entry "
-            f"{self.entry}); the data were not read."
-        )
+        entry = "" if self.entry is None else f" (ledger entry {self.entry})"
+        day = self.drawn[:19].replace("T", " ")
+        again = f"Told again: drawn on {day} UTC{entry}; the data were not read."
         told = ((again, self.told_again), (self.cut, bool(self.cut)))
         return tuple(words for words, holds in told if holds)
 
@@ -159,11 +165,11 @@ class Release:
 
     def shape(self, *, positions: object = None) -> Shape:
         """What :meth:`plot` draws. Errors: ParameterError."""
-        return shape_of(self.columns(), self.bound_words, positions=positions)
+        return shape_of(self.columns(), self.bound_words, positions=positions, beside=self.beside)
 
-    def chart(self, *, positions: object = None) -> Chart:
+    def chart(self, *, positions: object = None, outline: object = None) -> Chart:
         """The picture with its words, apart from who draws it. Errors: ParameterError."""
-        shape, notes = fewer(self.shape(positions=positions))
+        shape, notes = fewer(outlined(self.shape(positions=positions), outline))
         return Chart(
             title=self.title,
             shape=shape,
@@ -173,34 +179,43 @@ class Release:
             caption=str(self.guarantee),
         )
 
-    def plot(self, *, positions: object = None, backend: str = "plotly") -> Any:
+    def plot(
+        self, *, positions: object = None, outline: object = None, backend: str = "plotly"
+    ) -> Any:
         """A picture: groups with their bounds, bins, fields or places, by what the columns are.
 
         Certain bounds end in a bar on a solid line, the others in a circle on a dotted one.
         positions: a (latitude, longitude) in degrees per row, where the keys have no such columns.
+        outline: of a map: GeoJSON, as a file's name or a mapping; False for none; by default the
+        coasts, where the map is wide enough for them.
         backend: "plotly" or "matplotlib". Errors: ParameterError; MissingDependencyError.
         """
-        return figure(self.chart(positions=positions), backend)
+        return figure(self.chart(positions=positions, outline=outline), backend)
 
-    def write(self, folder: str | Path, *, formats: Sequence[str] = FORMATS) -> Path:
+    def write(
+        self, folder: str | Path, *, formats: Sequence[str] = FORMATS, outline: object = None
+    ) -> Path:
         """Write ``release.csv`` and so on, as ``formats`` asks, and ``guarantee.json``.
 
         formats: of "csv", "json", "parquet", "xlsx" and "html", a page with the picture.
+        outline: of a map in that page, as in :meth:`plot`.
         The folder must be new; it appears once everything is in it. Errors: OutputError;
         ParameterError for unknown formats; MissingDependencyError.
         """
         require_formats(formats)
+        if not isinstance(folder, str | Path):
+            raise ParameterError(f"folder must be a path, got {folder!r}.", hint='Write "out".')
         with new_folder(folder) as made:
             try:
-                self.write_into(made.partial, formats)
+                self.write_into(made.partial, formats, outline=outline)
                 return made.publish()
             except OSError as error:
                 raise unwritable(made.target, error, charged=True) from error
 
-    def write_into(self, place: Path, formats: Sequence[str]) -> None:
+    def write_into(self, place: Path, formats: Sequence[str], *, outline: object = None) -> None:
         """As :meth:`write`, into a folder that is there."""
         chosen, told = require_formats(formats), self.columns()
-        page = self._page() if "html" in chosen else ""
+        page = self._page(outline) if "html" in chosen else ""
         written = json.dumps(self._document(), indent=2, ensure_ascii=False) + "\n"
         write_tables(told, place / "release", chosen)
         (place / "guarantee.json").write_text(written, encoding="utf-8")
@@ -217,9 +232,9 @@ class Release:
             "drawn": self.drawn,
         }
 
-    def _page(self) -> str:
+    def _page(self, outline: object) -> str:
         return html_page(
-            self.chart(),
+            self.chart(outline=outline),
             title=self.title,
             first=self.warnings,
             lines=(str(self.guarantee), self._entry_words()),
@@ -228,10 +243,15 @@ class Release:
         )
 
     def _entry_words(self) -> str:
-        return "It cost nothing." if self.entry is None else f"Ledger entry {self.entry}."
+        if self.entry is not None:
+            left = ", ".join(f"ε {readable(some)} ({edge})" for edge, some in self.left.items())
+            return f"Ledger entry {self.entry}." + (f" Left after it: {left}." if left else "")
+        promise = self.guarantee
+        spent = any(promise.epsilon.values()) or any(promise.delta.values())
+        return "It is in its server's ledger." if spent else "It cost nothing."
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: first and last rows, certain bounds, and what it cost."""
+        """A table for notebooks: first and last rows, certain bounds, its cost and what is left."""
         return Card(
             title=self.title,
             first=self.warnings,
@@ -310,7 +330,7 @@ class CountRelease(Release):
         return self.keys.part(places).labels()
 
     def columns(self) -> dict[str, list[Any]]:
-        """The keys, then estimate, lower, upper, lower_certain, upper_certain."""
+        """The keys, what came with them, the estimate and its bounds."""
         return {**self.keys.columns(), "estimate": self.estimate.tolist(), **sides(self.bounds)}
 
     @property
@@ -319,6 +339,7 @@ class CountRelease(Release):
         size = self.noisy.size
         told = {
             **self.keys.by_name(),
+            **self.keys.beside.columns,
             "estimate": self.estimate,
             "lower": self.bounds.lower,
             "upper": self.bounds.upper,
@@ -346,39 +367,6 @@ def sides(bounds: Interval) -> dict[str, list[Any]]:
         "lower_certain": [bounds.lower_certain] * size,
         "upper_certain": [bounds.upper_certain] * size,
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Confidence:
-    """How often intervals hold: each on its own, or all at once if ``simultaneous``."""
-
-    share: Number
-    simultaneous: bool
-
-    def of_each(self, intervals: int) -> Fraction:
-        """The confidence of each of so many intervals.
-
-        Errors: ParameterError for what is no confidence, or neither True nor False.
-        """
-        if not isinstance(self.simultaneous, bool):
-            raise ParameterError(
-                f"simultaneous must be True or False, got {self.simultaneous!r}.",
-                hint="True makes the intervals of all groups hold at once.",
-                value=self.simultaneous,
-            )
-        return shared(self.share, intervals if self.simultaneous else 1)
-
-
-def below_selected(
-    law: TwoSidedGeometric, values: NDArray[np.int64], candidates: int, confidence: Number
-) -> NDArray[np.int64]:
-    """Lower bounds of counts that were selected by these noisy values, all at once.
-
-    They hold for all candidates at once, and so for those that were selected: noise decides who
-    is selected, so that a bound for each on its own is missed more often than it says.
-    """
-    reach = law.quantile_upper(shared(confidence, candidates)) or 0
-    return np.maximum(values - reach, 0)
 
 
 def _has_no(release: Release, what: str) -> ParameterError:

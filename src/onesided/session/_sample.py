@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 import narwhals as nw
 import numpy as np
 
+from onesided._english import many
 from onesided._numbers import Loss, Number
 from onesided.engine import Table
 from onesided.engine.kit import KIND, Cut, Draw, Samples, look, missing
@@ -23,7 +24,7 @@ from onesided.session._context import QueryContext
 from onesided.session._plan import Plan, promised
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
-from onesided.session._text import many, table
+from onesided.session._text import table
 from onesided.show import Dots, Shape
 
 _EMPTY: Final = "Few units are open, or ε is small: noisy counts say more."
@@ -140,7 +141,7 @@ class Total:
     missing: int = 0
 
     def __str__(self) -> str:
-        gaps = f" {self.missing:,} rows have no value and are left out." if self.missing else ""
+        gaps = f" {many(self.missing, 'row')} without a value left out." if self.missing else ""
         return (
             f"About {self.estimate:,.6g} over all units that are {' or '.join(self.kinds)} "
             f"(standard error {self.standard_error:,.3g}).{gaps} It says nothing of protected "

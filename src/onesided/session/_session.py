@@ -12,8 +12,8 @@ from typing import Any
 from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
 from onesided.engine import Table
-from onesided.errors import PolicyError, called
-from onesided.ledger import Account, Ledger, Unit
+from onesided.errors import LedgerError, PolicyError, called
+from onesided.ledger import Account, Allowance, Ledger, Receipt, Unit
 from onesided.noise import Noise
 from onesided.policy import Policy
 from onesided.schema import Schema, schema_of
@@ -31,19 +31,22 @@ from onesided.session._question import (
     Question,
     Result,
     query_method,
+    require_noise,
     require_question,
 )
-from onesided.session._recall import asked_as, kept, told_again
+from onesided.session._recall import asked_as, is_free, kept, named, told_again, with_left
 from onesided.session._sample import Sample
 from onesided.session._top_k import TopK
 from onesided.session.discover._ngrams import Ngrams
 from onesided.session.discover._unknown import Discover
 from onesided.session.histograms._histogram import Histogram
+from onesided.session.planning._tried import with_ways
 from onesided.session.several._several import Several
 from onesided.session.sql._questions import question_of
 from onesided.session.suggestions._suggest import Suggestion, suggested
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile, QuantileRelease
+from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
@@ -98,7 +101,7 @@ class Session:
         total = positive(budget, name="budget")
         self.policy, self.schema = policy, schema_of(schema)
         self.unit = unit = unit if self.schema is None else self.schema.unit_of(unit)
-        self._noise, self._completed = noise, Completer(self.schema)
+        self._noise, self._completed = require_noise(noise), Completer(self.schema)
         self._table = Table(data, declared=self.schema)
         if unit is not None:
             self._table.require(unit)
@@ -114,6 +117,11 @@ class Session:
             unit=Unit(unit, self._table.read_as.get(unit) if unit is not None else None),
             further=further,
         )
+
+    @property
+    def account(self) -> Account:
+        """Its account in the ledger."""
+        return self._account
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
@@ -149,6 +157,7 @@ class Session:
     at_most = query_method(AtMost)
     enclose = query_method(Enclosed)
     sum = query_method(Sum)
+    row_count = query_method(RowCount)
     mean = query_method(Mean)
     variance = query_method(Variance)
     histogram = query_method(Histogram)
@@ -207,8 +216,9 @@ class Session:
         """The question with the least ε for what is wanted, from public facts; asks nothing.
 
         wanted: one of ``error`` (root mean square), ``relative`` with ``guess``, or ``certified``
-        with ``count``; ``groups_of_units``, a public guess {groups: units}, chooses ``max_groups``.
-        Errors: ParameterError.
+        with ``count``; ``groups_of_units``, a public guess {groups: units}, chooses ``max_groups``;
+        ``like``, a public table, chooses bounds. ``look="1/20"`` spends so much of the question's
+        ε on a look at sizes, charged in a line of its own. Errors: ParameterError.
 
         >>> import polars as pl, onesided as od
         >>> people = pl.DataFrame({"place": ["a", "b", "b"]})
@@ -217,19 +227,27 @@ class Session:
         >>> float(session.suggest(asked, certified="0.9", count=3).epsilon)
         0.768
         """
-        return called(suggested, self.plan, self._completed(question), **wanted)
+        return called(suggested, self.plan, self._completed(question), ask=self.ask, **wanted)
 
-    def plan(self, question: Question[Any]) -> Plan:
-        """What ``question`` would cost and give. Looks at no row and spends nothing."""
+    def plan(self, question: Question[Any], *, like: object = None) -> Plan:
+        """What ``question`` would cost and give. Looks at no row and spends nothing.
+
+        like: a *public* table with the same columns that the data may resemble, such as made-up
+            rows. Every way to answer is tried on it, also where errors depend on the data.
+        """
         seen = (self._account.remaining, self._account.delta_remaining)
-        prepared = self._prepared(self._completed(question), self._context())
+        context, asked = self._context(), self._completed(question)
+        plan = with_ways(self._prepared(asked, context).plan, asked, context, like)
         single = hasattr(question, "epsilon")
-        return replace(
-            prepared.plan, seen=seen, planned=partial(self._planned, question) if single else None
-        )
+        planned = partial(self._planned, question, like) if single else None
+        return replace(plan, seen=seen, planned=planned)
 
-    def _planned(self, question: Any, epsilon: Number) -> Plan:
-        return self.plan(replace(question, epsilon=epsilon))
+    def detail(self, question: Question[Any]) -> Mapping[str, object]:
+        """The public facts that the ledger would keep of ``question``. Looks at no row."""
+        return self._prepared(self._completed(question), self._context()).detail
+
+    def _planned(self, question: Any, like: object, epsilon: Number) -> Plan:
+        return self.plan(replace(question, epsilon=epsilon), like=like)
 
     def ask(self, question: Question[Result]) -> Result:
         """Answer ``question``; what every method named after a question does.
@@ -243,19 +261,90 @@ class Session:
         if question.id is not None:
             stored = self._account.recall(question.id, question=asked, again=question.again)
             if stored is not None:
-                return told_again(question, prepared, context, asked, stored)
-        charge, delta = prepared.plan.charge, prepared.plan.guarantee.delta
-        if not any(charge.values()) and not any(delta.values()):
+                told = told_again(question, prepared, context, asked, stored)
+                return with_left(told, self._account)
+        if is_free(prepared):
             # No move of the policy can change this answer: it may be told as it is. Another
             # policy's moves may, so the account goes on record, where totals find it.
             secret = prepared.read()
             self._account.open()
             return prepared.result(prepared.draw(secret, self._noise), None)
-        self._account.require(charge, delta=delta)
+        self._account.require(prepared.plan.charge, delta=prepared.plan.guarantee.delta)
         secret = prepared.read()
-        receipt = self._account.spend(
-            charge,
-            delta=delta,
+        receipt = self._charged(question, prepared, context, asked)
+        answer = prepared.draw(secret, self._noise)
+        self._account.store(receipt, kept(prepared, answer), content_type=CONTENT_TYPE)
+        return with_left(prepared.result(answer, receipt.number), self._account)
+
+    def charge(
+        self, question: Question[Any], *, allowance: Allowance | None = None
+    ) -> Receipt | None:
+        """Check ``question`` and charge it, without a look at any row; :meth:`answer` answers it.
+
+        For services, where whether something is charged must not depend on rows. The question
+        needs an id, which was not charged before. allowance: who asks, and what they may spend.
+        Returns None for a question that costs nothing. Errors: as :meth:`ask`.
+
+        >>> import polars as pl, onesided as od
+        >>> people = pl.DataFrame({"place": ["a", "b", "b"]})
+        >>> session = od.Session(people, policy=od.policy.addition_only(), budget=99)
+        >>> asked = od.Count(by="place", keys=["a", "b"], epsilon=90, id="monday")
+        >>> session.charge(asked).number
+        2
+        >>> session.answer(asked).estimate.tolist(), session.answer(asked).told_again
+        ([1, 2], True)
+        """
+        context, question = self._context(), self._completed(question)
+        prepared = self._prepared(question, context)
+        if is_free(prepared):
+            self._account.open()
+            return None
+        return self._charged(
+            question, prepared, context, named(asked_as(question, prepared, context)), allowance
+        )
+
+    def answer(self, question: Question[Result]) -> Result:
+        """The one answer of a question that :meth:`charge` charged, drawn unless it is stored.
+
+        An answer is told only once it is stored, and a charge stores one: where none is, whatever
+        was drawn before a crash was seen by nobody, and noise is drawn anew. Of two processes
+        that draw at once, both tell what was stored first.
+        Errors: LedgerError if it was not charged; those of reading the data.
+        """
+        context, question = self._context(), self._completed(question)
+        prepared = self._prepared(question, context)
+        if is_free(prepared):
+            return prepared.result(prepared.draw(prepared.read(), self._noise), None)
+        asked = named(asked_as(question, prepared, context))
+        name = str(question.id)
+        receipt = self._account.unanswered(name, question=asked)
+        if receipt is not None:
+            answer = prepared.draw(prepared.read(), self._noise)
+            try:
+                self._account.store(receipt, kept(prepared, answer), content_type=CONTENT_TYPE)
+            except LedgerError as error:
+                if error.values.get("state") != "stored":
+                    raise
+            else:
+                return prepared.result(answer, receipt.number)
+        stored = self._account.recall(name, question=asked)
+        if stored is None:
+            raise LedgerError(
+                f"the question {name!r} was never charged.", hint="Charge it first.", id=name
+            )
+        return told_again(question, prepared, context, asked, stored)
+
+    def _charged(
+        self,
+        question: Question[Any],
+        prepared: PreparedQuery[Any, Any],
+        context: QueryContext,
+        asked: str | None,
+        allowance: Allowance | None = None,
+    ) -> Receipt:
+        return self._account.spend(
+            prepared.plan.charge,
+            delta=prepared.plan.guarantee.delta,
             label=prepared.label,
             detail={
                 **prepared.detail,
@@ -265,11 +354,8 @@ class Session:
             },
             release_id=question.id,
             question=asked,
+            allowance=allowance,
         )
-        answer = prepared.draw(secret, self._noise)
-        payload = kept(prepared, answer)
-        self._account.store(receipt, payload, content_type=CONTENT_TYPE)
-        return prepared.result(answer, receipt.number)
 
     def _prepared(
         self, question: Question[Result], context: QueryContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from onesided._numbers import Number, exact
+from onesided._numbers import Number, exact, outward
 
 Columns = Mapping[str, Sequence[Any]]
 _SIDES: Final = ("lower", "upper")
@@ -30,15 +30,6 @@ def table(columns: Columns, *, rows: int, share: str = "") -> list[str]:
     return [*lines, f"... and {size - rows:,} more"] if size > rows else lines
 
 
-def many(number: int, noun: str) -> str:
-    """A number of things.
-
-    >>> many(1, "group"), many(2_000, "group")
-    ('1 group', '2,000 groups')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def share_words(confidence: Number, *, together: bool = False) -> str:
     """A confidence in words; together: whether it is of all lines at once.
 
@@ -54,7 +45,10 @@ def _column(name: str, columns: Columns, rows: int, share: str) -> list[str]:
     values = list(columns[name][:rows])
     sure = list(columns.get(f"{name}_certain", ())) if name in _SIDES else []
     mixed = any(sure) and not all(sure)
-    cells = [_head(name, sure, share), *(_cell(v, exactly=name in _SIDES) for v in values)]
+    cells = [
+        _head(name, sure, share),
+        *(_cell(v, bound=name if name in _SIDES else "") for v in values),
+    ]
     if mixed:
         cells[1:] = [f"{c} certain" if s else c for c, s in zip(cells[1:], sure, strict=False)]
     width = max(map(len, cells))
@@ -72,13 +66,13 @@ def _head(name: str, sure: Sequence[bool], share: str) -> str:
     return f"{name} ({share})"
 
 
-def _cell(value: Any, *, exactly: bool) -> str:
-    """A value as text; bounds with every digit, for a rounded one could be wrong."""
+def _cell(value: Any, *, bound: str) -> str:
+    """A value as text; a bound is rounded outwards alone, for else it could be wrong."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, float):
-        return repr(value) if exactly else f"{value:,.6g}"
+        return outward(value, up=bound == "upper") if bound else f"{value:,.6g}"
     text = f"{value:,}" if isinstance(value, int) else str(value)
     return text if text.isprintable() else ascii(text)[1:-1]

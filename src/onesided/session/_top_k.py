@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided._numbers import INFINITE, Number, whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
@@ -15,10 +16,11 @@ from onesided.mechanism import Interval, TopKAnswer
 from onesided.mechanism import TopK as Mechanism
 from onesided.mechanism.kit import confident
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.session._confidence import below_selected
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Release, below_selected
+from onesided.session._release import Release
 from onesided.session._text import share_words
 
 
@@ -49,7 +51,7 @@ class TopK(Grouped):
         most = whole(self.k, name="k", least=1)
         if most > groups.keys.size:
             raise ParameterError(
-                f"The {most} largest of {groups.keys.size} groups were asked for.",
+                f"The {most} largest groups were asked for, of {many(groups.keys.size, 'group')}.",
                 hint=f"Ask for at most {groups.keys.size}, or give more keys.",
                 k=most,
             )

@@ -1,11 +1,51 @@
-"""What the checks need of questions about values."""
+"""What checks, clients and servers need of questions beside asking them."""
+
+from typing import Any
 
 from onesided.session._groups import Groups
+from onesided.session._question import PreparedQuery, require_question
+from onesided.session._recall import kept
+from onesided.session._session import Session
+from onesided.session.sql._questions import question_of
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
 
 __all__ = [
     "Groups",
     "SumNoise",
+    "prepared",
+    "question_of",
+    "rehearse",
+    "require_question",
     "value_shifts",
 ]
+
+
+def prepared(session: Session, question: Any) -> PreparedQuery[Any, Any]:
+    """A question in the steps that a session takes it through, none of which is taken.
+
+    >>> import polars as pl, onesided as od
+    >>> rows, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
+    >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
+    >>> prepared(session, od.Count(epsilon=1)).read().tolist(), sum(session.spent.values())
+    ([2], Fraction(0, 1))
+    """
+    own = session
+    return own._prepared(own._completed(question), own._context())  # noqa: SLF001 - same package
+
+
+def rehearse(session: Session, question: Any) -> None:
+    """Take every step but the charge, and forget what was drawn. Errors: as answering it.
+
+    For sessions over tables without rows: what fails here fails on any rows.
+
+    >>> import polars as pl, onesided as od
+    >>> rows, policy = pl.DataFrame({"person": []}, {"person": int}), od.policy.addition_only()
+    >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
+    >>> rehearse(session, od.Count(epsilon=1)), sum(session.spent.values())
+    (None, Fraction(0, 1))
+    """
+    steps = prepared(session, question)
+    answer = steps.draw(steps.read(), None)
+    kept(steps, answer)
+    steps.result(answer, None)

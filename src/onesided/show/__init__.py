@@ -12,6 +12,7 @@ from onesided.show._chart import (
     Heat,
     Lines,
     Numbers,
+    Outline,
     Places,
     Shape,
     Side,
@@ -19,8 +20,11 @@ from onesided.show._chart import (
 from onesided.show._figure import figure
 from onesided.show._folder import NewFolder, new_folder, unwritable
 from onesided.show._formats import FORMATS, require_formats, write_tables
+from onesided.show._outline import outline_around, read_outline
 from onesided.show._page import html_page
+from onesided.show._plotly import line_trace
 from onesided.show._spreadsheet import csv_text
+from onesided.show._svg import svg_text
 
 __all__ = [
     "FORMATS",
@@ -33,14 +37,19 @@ __all__ = [
     "Lines",
     "NewFolder",
     "Numbers",
+    "Outline",
     "Places",
     "Shape",
     "Side",
     "csv_text",
     "figure",
     "html_page",
+    "line_trace",
     "new_folder",
+    "outline_around",
+    "read_outline",
     "require_formats",
+    "svg_text",
     "unwritable",
     "write_tables",
 ]

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from onesided._numbers import outward
+
 _FIRST: Final = 7
 _LAST: Final = 3
 _SIDES: Final = ("lower", "upper")
@@ -95,11 +97,13 @@ def _cell(name: str, columns: Mapping[str, Sequence[Any]], row: int) -> str:
     mark = " certain" if any(sure) and not all(sure) and sure[row] else ""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     align = ' style="text-align:right"' if number else ' style="text-align:left"'
-    return f"<td{align}>{_text(_value(value, exactly=name in _SIDES))}{mark}</td>"
+    return f"<td{align}>{_text(_value(value, bound=name if name in _SIDES else ''))}{mark}</td>"
 
 
-def _value(value: Any, *, exactly: bool) -> str:
-    """A value as text; bounds with every digit, for a rounded one could be wrong."""
+def _value(value: Any, *, bound: str) -> str:
+    """A value as text; a bound is rounded outwards alone, for else it could be wrong."""
+    if value is None:
+        return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and math.isinf(value):
@@ -107,7 +111,7 @@ def _value(value: Any, *, exactly: bool) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, float):
-        return repr(value) if exactly else f"{value:,.6g}"
+        return outward(value, up=bound == "upper") if bound else f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Numbers: TypeAlias = NDArray[np.float64]
 
+Outline: TypeAlias = Sequence[tuple[Sequence[float], Sequence[float]]]
 MOST_DOTS: Final = 40  # more lines than that cannot be read; the largest are drawn
 
 
@@ -103,6 +104,8 @@ class Heat:
 class Places:
     """Groups where they are, in degrees. outline: lines to draw below them, in degrees.
 
+    missing: how many groups have no position, and are not among them.
+
     >>> import numpy as np
     >>> at = {"latitude": np.array([52.5]), "longitude": np.array([13.4])}
     >>> Places(labels=["gym"], values=np.array([3.0]), **at).outline
@@ -113,7 +116,8 @@ class Places:
     latitude: Numbers
     longitude: Numbers
     values: Numbers
-    outline: Sequence[tuple[Sequence[float], Sequence[float]]] = ()
+    outline: Outline = ()
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

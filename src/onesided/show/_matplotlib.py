@@ -10,7 +10,7 @@ import numpy as np
 
 from onesided.errors import MissingDependencyError
 from onesided.show._chart import Bars, Chart, Dots, Heat, Lines, Numbers, Places, Shape, Side
-from onesided.show._plotly import CERTAIN, ESTIMATE, SERIES, UNSURE
+from onesided.show._plotly import CERTAIN, ESTIMATE, SERIES, UNSURE, room
 
 
 def matplotlib_figure(chart: Chart) -> Any:
@@ -76,6 +76,8 @@ def _(shape: Places, axes: Any, value_name: str) -> None:
     for latitude, longitude in shape.outline:
         axes.plot(longitude, latitude, color="#888888", linewidth=0.8)
     dots = axes.scatter(shape.longitude, shape.latitude, c=shape.values, cmap="cividis", s=14)
+    for limits, values in ((axes.set_xlim, shape.longitude), (axes.set_ylim, shape.latitude)):
+        limits(room(values))
     axes.set_aspect(1 / max(float(np.cos(np.radians(np.mean(shape.latitude)))), 0.01))
     axes.figure.colorbar(dots, ax=axes, label=value_name)
 

@@ -11,7 +11,18 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from onesided.errors import MissingDependencyError
-from onesided.show._chart import Bars, Chart, Dots, Heat, Lines, Numbers, Places, Shape, Side
+from onesided.show._chart import (
+    Bars,
+    Chart,
+    Dots,
+    Heat,
+    Lines,
+    Numbers,
+    Outline,
+    Places,
+    Shape,
+    Side,
+)
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
 ESTIMATE: Final = "#0072B2"
@@ -141,18 +152,7 @@ def _(shape: Heat, value_name: str) -> Drawn:
 @_drawn.register
 def _(shape: Places, value_name: str) -> Drawn:
     stretch = max(math.cos(math.radians(float(np.mean(shape.latitude)))), 0.01)
-    lines: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": list(longitude),
-            "y": list(latitude),
-            "line": {"color": "#888888", "width": 1},
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
-        for latitude, longitude in shape.outline
-    ]
+    lines = line_trace(shape.outline, color="#888888")
     dots = {
         "type": "scattergl" if len(shape.labels) > 4_000 else "scatter",
         "mode": "markers",
@@ -171,8 +171,13 @@ def _(shape: Places, value_name: str) -> Drawn:
     }
     axis = {"zeroline": False, "ticksuffix": "°"}
     layout = {
-        "xaxis": {**axis, **_room(shape.longitude)},
-        "yaxis": {**axis, **_room(shape.latitude), "scaleanchor": "x", "scaleratio": 1 / stretch},
+        "xaxis": {**axis, "range": room(shape.longitude)},
+        "yaxis": {
+            **axis,
+            "range": room(shape.latitude),
+            "scaleanchor": "x",
+            "scaleratio": 1 / stretch,
+        },
         "dragmode": "pan",
         "height": 560,
     }
@@ -203,6 +208,27 @@ def _(shape: Lines, value_name: str) -> Drawn:
         "height": 420,
     }
     return traces, layout
+
+
+def line_trace(outline: Outline, *, color: str) -> list[dict[str, Any]]:
+    """All lines of an outline as one trace; none where there is no line.
+
+    >>> line_trace([([52.5, 52.6], [13.4, 13.5])], color="#888888")[0]["x"]
+    [13.4, 13.5, None]
+    """
+    if not outline:
+        return []
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [value for _, longitude in outline for value in (*longitude, None)],
+            "y": [value for latitude, _ in outline for value in (*latitude, None)],
+            "line": {"color": color, "width": 1},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
+    ]
 
 
 def _sides(
@@ -259,10 +285,11 @@ def _named(names: list[str]) -> dict[str, Any]:
     return {"tickvals": places, "ticktext": [_short(names[place]) for place in places]}
 
 
-def _room(degrees: Numbers) -> dict[str, Any]:
+def room(degrees: Numbers) -> list[float]:
+    """From where to where an axis of a map reaches."""
     low, high = float(degrees.min()), float(degrees.max())
     pad = max((high - low) * 0.05, 0.002)
-    return {"range": [low - pad, high + pad]}
+    return [low - pad, high + pad]
 
 
 def _short(name: str) -> str:

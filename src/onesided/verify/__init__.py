@@ -1,6 +1,7 @@
 """Attempts to falsify our own promises, by running the shipped code against every noise."""
 
 from onesided.verify import zoo
+from onesided.verify._aligned import AlignedReport, Misaligned, NoisePath, aligned
 from onesided.verify._audit import AuditReport, EachCount, audit
 from onesided.verify._enumerate import PathNoise, paths
 from onesided.verify._exact import estimate, exact
@@ -15,11 +16,13 @@ from onesided.verify._progress import Effort
 from onesided.verify._report import ExactReport, Finding
 from onesided.verify._risk import RiskReport, risk
 from onesided.verify._run_all import verdicts
+from onesided.verify._sum_universe import SumUniverse
 from onesided.verify._universe import Universe
 from onesided.verify.cases import catalogue
 
 __all__ = [
     "Agreement",
+    "AlignedReport",
     "AuditReport",
     "Case",
     "CheckResult",
@@ -28,11 +31,15 @@ __all__ = [
     "ExactReport",
     "Finding",
     "Line",
+    "Misaligned",
+    "NoisePath",
     "PathNoise",
     "RiskReport",
+    "SumUniverse",
     "Universe",
     "Verdict",
     "agrees",
+    "aligned",
     "as_json",
     "as_junit",
     "audit",

@@ -13,6 +13,7 @@ from onesided._numbers import INFINITE
 from onesided.mechanism import (
     AdaptiveSparseVector,
     AtMost,
+    Compounds,
     Counts,
     Cumulative,
     Interval,
@@ -33,6 +34,7 @@ from onesided.verify._certificates import (
     of_interval,
     of_statement,
 )
+from onesided.verify._certified_more import more_certificates
 
 _SURE: Final = Fraction(95, 100)
 _PAIR: Final = ((0, 3), (5, 20))
@@ -40,11 +42,12 @@ _SIGNED: Final = ((-4, 7),)
 
 
 def certificates() -> Iterator[Certificate]:
-    """The sound first."""
+    """Every certificate, sound or a control."""
     yield from _intervals()
     yield from _statements()
     yield from _selections()
     yield from _broken()
+    yield from more_certificates()
 
 
 def _intervals() -> Iterator[Certificate]:
@@ -64,6 +67,7 @@ def _intervals() -> Iterator[Certificate]:
     )
     for rates in ((2, INFINITE), (2, 2)):
         yield _cumulative(Cumulative(*rates, bins=2, levels=1))
+    yield replace(_cumulative(Cumulative("1/4", "1/4", bins=1)), truths=((90,),))
 
 
 def _bounded(
@@ -110,6 +114,7 @@ def _statements() -> Iterator[Certificate]:
     yield replace(_sparse(stops), name="SparseVector(1), one answer", power=None)
     coarse = AdaptiveSparseVector(1, upper_rate=1, max_answers=2, margin=1)
     yield replace(_sparse(coarse), name="AdaptiveSparseVector(1)", power=None)
+    yield _of_compounds()
     keys = UnknownKeys(1, threshold=1)
     yield Certificate(
         name="UnknownKeys",
@@ -156,6 +161,25 @@ def _sparse(mechanism: SparseVector | AdaptiveSparseVector) -> Certificate:
     )
 
 
+def _of_compounds() -> Certificate:
+    """Certified: every count of the compound is at most the threshold."""
+    limit, compound = 3, Compounds([[0, 1]])
+    sparse = SparseVector(limit, upper_rate=1)
+
+    def read(told: Any, truth: IntArray) -> Said:
+        most = np.maximum.reduce(truth, keepdims=True)
+        said = of_statement(told.certified, most <= limit, most == limit)
+        right = ~told.answered | ((told.values > limit) & (told.values >= most))
+        return replace(said, certain=said.certain & right)
+
+    return Certificate(
+        name="Compounds",
+        run=lambda truth, noise: sparse.release(compound.largest(truth), noise=noise),
+        read=read,
+        truths=((limit, 0), (1, limit + 1)),
+    )
+
+
 def _selections() -> Iterator[Certificate]:
     top = TopK(1, upper_rate=1)
 
@@ -186,6 +210,14 @@ def _broken() -> Iterator[Certificate]:
         yes,
         name="AtMost, never certifies the threshold itself",
         run=lambda truth, noise: counts.noisy(truth, noise=noise) < right.threshold,
+        sound=False,
+    )
+    yield replace(
+        _of_compounds(),
+        name="Compounds, certified by the smallest count",
+        run=lambda truth, noise: SparseVector(3, upper_rate=1).release(
+            truth.min(keepdims=True), noise=noise
+        ),
         sound=False,
     )
     looser = _sparse(SparseVector(3, upper_rate=1))

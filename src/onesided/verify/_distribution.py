@@ -10,7 +10,7 @@ from typing import Any, Final
 from onesided._numbers import whole
 from onesided.errors import OnesidedError, ParameterError
 from onesided.verify._enumerate import MAX_PATHS, PathNoise, Walk, unsteady, whole_tail
-from onesided.verify._form import Form, form
+from onesided.verify._form import CLASSES, Form, form
 from onesided.verify._report import Table
 from onesided.verify._watch import PATIENCE
 
@@ -71,6 +71,7 @@ def distribution(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table,
 
 
 def _twice(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table, int]:
+    CLASSES.begin()
     walk = how.walk(run)
     weights: dict[Form, list[float]] = {}
     first = 0
@@ -78,18 +79,24 @@ def _twice(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table, int]:
         key = form(output)
         weights.setdefault(key, []).append(weight)
         first = hash((first, key, weight))
-    if walk.lost > _TOO_COARSE:
-        raise ParameterError(
-            f"Paths of probability below {how.tail:g} hold up to {walk.lost:.3g} of all "
-            "probability, so nothing would follow from the others.",
-            hint="Use a smaller tail, fewer draws, or larger rates. A program whose draws "
-            "never come to an end is cut the same way.",
-            lost=walk.lost,
-        )
+    too_coarse(walk.lost, how.tail)
     again = how.walk(run, repeats=max(_REPEATS_AT_LEAST, _RUNS_AT_LEAST - walk.count))
     second = 0
     for output, weight in again:
         second = hash((second, form(output), weight))
     if second != first:
         raise unsteady()
+    CLASSES.refuse_changed()
     return Table({key: math.fsum(many) for key, many in weights.items()}, walk.lost), walk.count
+
+
+def too_coarse(lost: float, tail: float) -> None:
+    """Errors: ParameterError if so much was cut that nothing follows."""
+    if lost > _TOO_COARSE:
+        raise ParameterError(
+            f"Paths of probability below {tail:g} hold up to {lost:.3g} of all "
+            "probability, so nothing would follow from the others.",
+            hint="Use a smaller tail, fewer draws, or larger rates. A program whose draws "
+            "never come to an end is cut the same way.",
+            lost=lost,
+        )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from onesided._numbers import Loss, Number, whole
+from onesided._english import many
+from onesided._numbers import whole
 from onesided.errors import ParameterError
-from onesided.noise import BoolArray, IntArray, Rates
 from onesided.verify._form import form
+from onesided.verify._requests import RequestedNoise
 from onesided.verify._seal import Seal
-from onesided.verify._support import Request, Support, request_of, support
+from onesided.verify._support import Request, Support, support
 from onesided.verify._watch import PATIENCE, Watch
 
 Result = TypeVar("Result")
@@ -41,7 +41,7 @@ class _Node:
     index: int = 0
 
 
-class PathNoise:
+class PathNoise(RequestedNoise):
     """Answers calls for noise along one path; :class:`Walk` takes it down all of them.
 
     For verification only. ``weight`` is the probability of the outcomes given so far; a path
@@ -65,28 +65,6 @@ class PathNoise:
         self._place = 0
         self._turned = 0
 
-    def geometric(self, rate: Rates, size: int) -> IntArray:
-        return self._ints(("geometric", request_of(rate), size))
-
-    def two_sided(self, upper: Rates, lower: Rates, size: int) -> IntArray:
-        return self._ints(("two_sided", request_of(upper), request_of(lower), size))
-
-    def bernoulli(self, probability: Fraction | Number, size: int) -> BoolArray:
-        return self._flips(("bernoulli", probability, size))
-
-    def bernoulli_exp(self, rate: Loss | Number, size: int) -> BoolArray:
-        return self._flips(("bernoulli_exp", rate, size))
-
-    def uniform(self, below: int, size: int) -> IntArray:
-        return self._ints(("uniform", below, size))
-
-    def permutation(self, length: int) -> IntArray:
-        return self._ints(("permutation", length))
-
-    def permute_and_flip(self, rate: Loss | Number, deficits: IntArray, sizes: IntArray) -> int:
-        groups = (tuple(np.asarray(part).tolist()) for part in (deficits, sizes))
-        return int(self._ints(("permute_and_flip", rate, *groups))[0])
-
     def restart(self) -> None:
         """Back to the beginning, to follow the same choices again."""
         self.weight, self._place, self._ended = 1.0, 0, False
@@ -104,7 +82,8 @@ class PathNoise:
             )
         if self._place < max(self._turned, len(self._nodes) if self.repeated else 0):
             raise ParameterError(
-                f"Run again with the same noise, the program drew {self._place} times where it "
+                f"Run again with the same noise, the program made {many(self._place, 'draw')} "
+                "where it "
                 f"had drawn {max(self._turned, len(self._nodes))} times.",
                 hint="The program must not keep noise, or anything else, from one run to the next.",
             )
@@ -136,15 +115,8 @@ class PathNoise:
 
     _pick: Callable[[int], int] | None = None
 
-    def _ints(self, request: Request) -> IntArray:
-        drawn: IntArray = self._draw(request)
-        return drawn
-
-    def _flips(self, request: Request) -> BoolArray:
-        drawn: BoolArray = self._draw(request)
-        return drawn
-
-    def _draw(self, request: Request) -> Any:
+    def answer(self, request: Request) -> Any:
+        """The outcome of this call on the path that is taken."""
         place = self._place
         if not self.open:
             raise ParameterError(

@@ -17,9 +17,11 @@ from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._distribution import TAIL, Settings, distribution
 from onesided.verify._enumerate import MAX_PATHS
 from onesided.verify._form import form
+from onesided.verify._generators import undrawn
 from onesided.verify._progress import Effort, Progress, progress_of
 from onesided.verify._report import ExactReport, Finding, Pair, Table, compare
-from onesided.verify._universe import Data, Universe
+from onesided.verify._sum_universe import SumUniverse
+from onesided.verify._universe import Universe
 from onesided.verify._watch import PATIENCE
 from onesided.verify._workers import spread
 
@@ -27,13 +29,14 @@ _DIVES: Final = 40
 _SETS_PROBED: Final = 8
 _PACED: Final = 500
 
-Program = Callable[[Data, Noise], Any]
+Program = Callable[[Any, Noise], Any]
+World = Universe | SumUniverse
 
 
 def exact(
     program: object,
     policy: Policy,
-    universe: Universe | None = None,
+    universe: World | None = None,
     *,
     query: GroupCount | None = None,
     tail: float = TAIL,
@@ -48,9 +51,10 @@ def exact(
     Each path is run twice and must come to the same. Outputs are told apart as an observer
     would: by type, order, dtype, bytes and every field.
 
-    program: a mechanism (its ``release`` is run on the counts that ``query`` describes), or any
-        function ``(data, noise)`` where ``data`` is a tuple of records and ``noise`` a Noise. It
-        may ask for noise as often as it likes and let later calls depend on earlier ones.
+    program: a mechanism (its ``release`` is run on the counts that ``query`` describes, or on the
+        sums of a :class:`SumUniverse`), or any function ``(data, noise)`` where ``data`` is a tuple
+        of records (of sums, there) and ``noise`` a Noise. It may ask for noise as often as it likes
+        and let later calls depend on earlier ones.
     tail: paths less likely than this are left out; what that can hide is reported.
     limit: the most paths for one data set. patience: seconds that one run may take.
     processes: how many to use; above 1 the program must be picklable.
@@ -70,14 +74,13 @@ def exact(
     """
     how = Settings(tail=tail, limit=limit, patience=patience, sealed=sealed)
     task = Task(program, universe or Universe(), query or GroupCount(), how)
-    moves = _distinct_moves(task, policy)
+    moves = distinct_moves(task, policy)
     sets = _data_sets(moves)
     report_progress = progress_of(
         progress, lambda: _estimate(task, list(sets.values())), total=len(sets)
     )
-    tables = dict(
-        zip(sets, spread(task.table, list(sets.values()), processes, report_progress), strict=True)
-    )
+    made = spread(task.table, list(sets.values()), processes, report_progress)
+    tables = dict(zip(sets, made, strict=True))
     found = [
         compare(edge, real, other, tables[here][0], tables[there][0])
         for real, other, edge, here, there in moves
@@ -95,7 +98,7 @@ def exact(
 def estimate(
     program: object,
     policy: Policy,
-    universe: Universe | None = None,
+    universe: World | None = None,
     *,
     query: GroupCount | None = None,
     tail: float = TAIL,
@@ -110,10 +113,10 @@ def estimate(
     9
     """
     task = Task(program, universe or Universe(), query or GroupCount(), Settings(tail=tail))
-    return _estimate(task, list(_data_sets(_distinct_moves(task, policy)).values()))
+    return _estimate(task, list(_data_sets(distinct_moves(task, policy)).values()))
 
 
-_Move = tuple[Data, Data, Edge, Hashable, Hashable]
+_Move = tuple[Any, Any, Edge, Hashable, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ class Task:
     """Everything that is needed to enumerate one data set."""
 
     program: Any
-    world: Universe
+    world: World
     query: GroupCount
     how: Settings
 
@@ -134,13 +137,19 @@ class Task:
         if not hasattr(self.program, "release"):
             _refuse_other_arguments(self.program)
 
-    def seen(self, data: Data) -> Hashable:
+    def seen(self, data: Hashable) -> Hashable:
         """What of the data the program can depend on; equal data sets share one enumeration."""
         if hasattr(self.program, "release"):
-            return tuple(self.world.count(data, self.query).tolist())
+            return tuple(self.world.count(data, self.query).tolist())  # type: ignore[arg-type]
         return data
 
-    def bound(self, data: Data) -> Callable[[Noise], Any]:
+    def given(self, data: Any) -> Any:
+        """The data as the program is given them."""
+        if not hasattr(self.program, "release"):
+            return data
+        return self.world.count(data, self.query)
+
+    def bound(self, data: Any) -> Callable[[Noise], Any]:
         """The program on this data, as a function of noise."""
         if not hasattr(self.program, "release"):
             return partial(self.program, data)
@@ -148,9 +157,10 @@ class Task:
         release = self.program.release
         return lambda noise: release(counts.copy(), noise=noise)
 
-    def table(self, data: Data) -> tuple[Table, int]:
+    def table(self, data: Any) -> tuple[Table, int]:
         """The distribution of the program's output on this data, and how many paths it took."""
-        return distribution(self.bound(data), self.how)
+        with undrawn(self.program):
+            return distribution(self.bound(data), self.how)
 
     def untested(self, policy: Policy, moves: list[_Move]) -> tuple[Edge, ...]:
         """The edges of which nothing was seen.
@@ -181,7 +191,7 @@ def _refuse_other_arguments(program: Callable[..., Any]) -> None:
         return  # built-in code that does not tell its arguments
 
 
-def _distinct_moves(task: Task, policy: Policy) -> list[_Move]:
+def distinct_moves(task: Task, policy: Policy) -> list[_Move]:
     """The moves of the policy, without those that the program cannot tell from an earlier one."""
     known: dict[tuple[Hashable, ...], _Move] = {}
     for real, other, edge in task.world.moves(policy):
@@ -195,15 +205,15 @@ def _distinct_moves(task: Task, policy: Policy) -> list[_Move]:
     return list(known.values())
 
 
-def _data_sets(moves: list[_Move]) -> dict[Hashable, Data]:
-    sets: dict[Hashable, Data] = {}
+def _data_sets(moves: list[_Move]) -> dict[Hashable, Any]:
+    sets: dict[Hashable, Any] = {}
     for real, other, _, here, there in moves:
         sets.setdefault(here, real)
         sets.setdefault(there, other)
     return sets
 
 
-def _estimate(task: Task, sets: list[Data]) -> Effort:
+def _estimate(task: Task, sets: list[Any]) -> Effort:
     """Random dives on evenly spaced data sets; the pace is that of the first one's first paths."""
     chosen = sets[:: max(1, len(sets) // _SETS_PROBED)][:_SETS_PROBED]
     walks = [task.how.walk(task.bound(data)) for data in chosen]

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
+import threading
 from collections.abc import Callable, Hashable, Iterator
 from decimal import Decimal
-from enum import Enum
 from fractions import Fraction
-from pathlib import PurePath
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 import numpy as np
 
+from onesided._english import a
 from onesided._numbers import Infinite
 from onesided.errors import ParameterError
+from onesided.verify._classes import HELD, MRO, Classes
 
 Form: TypeAlias = tuple[Hashable, ...]
 
@@ -37,12 +40,20 @@ def form(output: object) -> Form:
     NaN equals NaN of the same bits. Dictionaries are compared in order, objects field by field.
     Errors: ParameterError for what has no fixed form: sets, iterators, functions, frames.
     """
+    _MET.objects, _MET.kinds = [], set()
     try:
-        return _form(output)
+        key = _form(output)
     except RecursionError:
         raise ParameterError(
-            f"The program returned a {type(output).__name__} that holds itself.", hint=_HINT
+            f"The program returned {a(type(output).__name__)} that holds itself.", hint=_HINT
         ) from None
+    met, _MET.objects = _MET.objects, []
+    if _MET.kinds:
+        CLASSES.see(tuple(_MET.kinds))
+    if len(met) == len(set(met)):
+        return key
+    # One list held twice is not two equal lists: who changes the one changes the other.
+    return _twice_held, tuple(map(met.index, met)), key
 
 
 def shown(key: Any) -> Any:
@@ -94,91 +105,139 @@ def _form(output: Any) -> Form:
     make = _FORMS.get(kind)
     if make is not None:
         return make(output)
-    if isinstance(output, np.generic):
+    if issubclass(kind, np.generic):
         return _scalar(output)
-    if isinstance(output, Enum):
-        return (kind, output.name)
-    if isinstance(output, type):
+    if issubclass(kind, type):
+        if output.__module__ != "builtins":
+            _MET.kinds.add(output)
         return (type, output)
-    if isinstance(output, PurePath | dt.tzinfo):
-        return (kind, repr(output))
     return _fields(output)
 
 
 def _scalar(value: Any) -> Form:
+    if type(value) not in _SCALARS:
+        raise _unknown(value)
     dtype = value.dtype
-    if type(value) is not dtype.type or dtype.kind not in "biufcSUmM" or dtype.itemsize > 16:
+    if dtype.kind not in "biufcSUmM" or dtype.itemsize > 16:
         raise _unknown(value)
     if dtype.kind in "fc" and dtype in _PADDED:
         raise _unknown(value)
     return dtype, value.tobytes()
 
 
-def _array(given: Any) -> Form:
-    array = given.view(np.ndarray)
-    dtype = array.dtype
+def _array(array: Any) -> Form:
+    """An array: what it holds, how it lies in memory, and the larger one that it is a part of."""
+    dtype, base = array.dtype, array.base
     if dtype.metadata is not None or dtype in _PADDED:
-        raise _unknown(given)
-    # An array in the other order is written to a file in another way.
-    order = array.flags.fnc
+        raise _unknown(array)
+    _MET.objects.append(id(array))
+    part = base is not None and not (
+        isinstance(base, np.ndarray)
+        and base.nbytes == array.nbytes
+        and (array.flags.c_contiguous or array.flags.f_contiguous)
+    )
+    lies = array.strides, array.flags.num, _form(base) if part else None
     if dtype.kind == "O":
-        return np.ndarray, dtype, array.shape, order, tuple(map(_form, array.ravel().tolist()))
-    if dtype.fields is not None:
-        fields = tuple((name, _array(array[name])) for name in dtype.names)
-        return np.ndarray, dtype, array.shape, order, fields
-    return np.ndarray, dtype, array.shape, order, array.tobytes()
+        held: Any = tuple(map(_form, array.ravel().tolist()))
+    elif dtype.fields is not None:
+        held = tuple((name, _array(array[name].copy())) for name in dtype.names)
+    else:
+        held = array.tobytes()
+    return np.ndarray, dtype, array.shape, lies, held
 
 
 def _fields(output: Any) -> Form:
-    """Everything that an object holds: its base's value, its dictionary and its slots."""
+    """Everything that an object holds: its base's value, its dictionary and its slots.
+
+    Asked of Python's own types, for a class may say of itself and of its objects what it likes.
+    """
     kind = type(output)
     if callable(output) or isinstance(output, Iterator | set | frozenset):
         raise _unknown(output)
-    base = next((b for b in kind.__mro__ if b in _FORMS), None)
-    own = [b for b in kind.__mro__ if b.__module__ != "builtins" and b not in _FORMS]
-    slots = [name for b in own for name in _slots(b)]
-    held = vars(output) if hasattr(output, "__dict__") else {}
-    tells = base is not None or slots or hasattr(output, "__dict__")
-    if not tells or _holds_more(kind, base or object, len(slots)):
+    bases = MRO(kind)
+    base = next((b for b in bases if b in _FORMS), None)
+    own = [b for b in bases if b.__module__ != "builtins" and b not in _FORMS]
+    slots = [found for b in own for found in _slots(b)]
+    places = [HELD(b)["__dict__"] for b in bases if "__dict__" in HELD(b)]
+    tells = base is not None or slots or places
+    if base not in _BASES or not tells or _holds_more(kind, base or object, len(slots)):
         raise _unknown(output)
-    parts = [(name, _form(getattr(output, name))) for name in slots if hasattr(output, name)]
-    parts += [(name, _form(value)) for name, value in held.items()]
-    value = () if base is None else (("", _FORMS[base](output)),)
+    if not all(isinstance(place, GetSetDescriptorType) for place in places):
+        raise _unknown(output)
+    _MET.kinds.add(kind)
+    _MET.objects.append(id(output))
+    parts = [(name, _form(held[0])) for name, slot in slots if (held := _filled(slot, output))]
+    held = places[-1].__get__(output) if places else {}
+    parts += [(name, _form(value)) for name, value in dict.items(held)]
+    value = () if base is None else (("", _BASES[base](output)),)
     return _object, kind, *value, *parts
+
+
+def _filled(slot: Any, output: Any) -> tuple[Any, ...]:
+    try:
+        return (slot.__get__(output),)
+    except AttributeError:
+        return ()
 
 
 def _object() -> None:
     """The mark of a form that was made field by field."""
 
 
-def _slots(kind: type) -> Iterator[str]:
-    given = vars(kind).get("__slots__", ())
-    for name in (given,) if isinstance(given, str) else given:
-        if name not in ("__dict__", "__weakref__"):
-            hidden = name.startswith("__") and not name.endswith("__")
-            yield f"_{kind.__name__.lstrip('_')}{name}" if hidden else name
+def _slots(kind: type) -> Iterator[tuple[str, Any]]:
+    """The slots that a class itself adds, also those that a class derived from it hides."""
+    for name, value in HELD(kind).items():
+        if isinstance(value, MemberDescriptorType):
+            yield name, value
 
 
 def _holds_more(kind: type, base: type, slots: int) -> bool:
     """Whether objects have room for what neither a dictionary nor slots tell of, as in C."""
     links = sum(
-        bool(getattr(kind, name)) and not getattr(base, name)
+        bool(_offset(kind, name)) and not _offset(base, name)
         for name in ("__dictoffset__", "__weakrefoffset__")
     )
-    return kind.__basicsize__ > base.__basicsize__ + _WORD * (slots + links)
+    size, least = (_offset(one, "__basicsize__") for one in (kind, base))
+    return size > least + _WORD * (slots + links)
+
+
+def _offset(kind: type, name: str) -> int:
+    return int(type.__dict__[name].__get__(kind))
+
+
+def _mutable(make: Callable[[Any], Form]) -> Callable[[Any], Form]:
+    """What can be changed is one thing or two, however equal."""
+
+    def made(value: Any) -> Form:
+        _MET.objects.append(id(value))
+        return make(value)
+
+    return made
+
+
+def _timed(kind: type) -> Callable[[Any], Form]:
+    """A time, and the zone by itself."""
+    return lambda value: (kind, repr(value.replace(tzinfo=None)), _form(value.tzinfo))
+
+
+def _twice_held() -> None:
+    """The mark of a form in which one thing is met more than once."""
 
 
 def _unknown(output: object) -> ParameterError:
     name = type(output).__name__
     if isinstance(output, set | frozenset):
         return ParameterError(
-            f"The program returned a {name}, which cannot be compared: the order in which it is "
+            f"The program returned {a(name)}, which cannot be compared: the order in which it is "
             "listed may tell how it was made.",
             hint="Return sorted(...) or a tuple.",
         )
-    return ParameterError(f"The program returned a {name}, which cannot be compared.", hint=_HINT)
+    return ParameterError(f"The program returned {a(name)}, which cannot be compared.", hint=_HINT)
 
 
+_real: Final = complex.__dict__["real"].__get__
+_imag: Final = complex.__dict__["imag"].__get__
+_SCALARS: Final = frozenset(np.sctypeDict.values())
 _PADDED: Final = frozenset({np.dtype(np.longdouble), np.dtype(np.clongdouble)}) - {
     np.dtype(np.float64),
     np.dtype(np.complex128),
@@ -190,27 +249,52 @@ _SHOWN: Final[dict[Any, Callable[[list[Any]], Any]]] = {
     float: lambda parts: struct.unpack("<d", parts[0])[0],
     np.ndarray: _shown_array,
     _object: _shown_fields,
+    _twice_held: lambda parts: shown(parts[1]),
 }
 _FORMS: Final[dict[type, Callable[[Any], Form]]] = {
     type(None): lambda _value: (None,),
     bool: lambda value: (bool, value),
-    int: lambda value: (int, int(value)),
-    float: lambda value: (float, struct.pack("<d", value)),
-    complex: lambda value: (complex, struct.pack("<dd", value.real, value.imag)),
-    str: lambda value: (str, str(value)),
-    bytes: lambda value: (bytes, bytes(value)),
-    bytearray: lambda value: (bytearray, bytes(value)),
-    tuple: lambda value: (tuple, *map(_form, value)),
-    list: lambda value: (list, *map(_form, value)),
-    dict: lambda value: (dict, *(_form(part) for pair in value.items() for part in pair)),
+    int: lambda value: (int, int.__int__(value)),
+    float: lambda value: (float, struct.pack("<d", float.__float__(value))),
+    complex: lambda value: (complex, struct.pack("<dd", _real(value), _imag(value))),
+    str: lambda value: (str, str.__str__(value)),
+    bytes: lambda value: (bytes, bytes.__getitem__(value, slice(None))),
+    bytearray: _mutable(lambda v: (bytearray, bytes(bytearray.__getitem__(v, slice(None))))),
+    tuple: lambda value: (tuple, *map(_form, tuple.__iter__(value))),
+    list: _mutable(lambda value: (list, *map(_form, list.__iter__(value)))),
+    dict: _mutable(lambda value: (dict, *(_form(p) for pair in dict.items(value) for p in pair))),
     range: lambda value: (range, value.start, value.stop, value.step),
     np.ndarray: _array,
     Fraction: lambda value: (Fraction, Fraction(value)),
     Decimal: lambda value: (Decimal, str(value)),
     Infinite: lambda value: (Infinite, value),
     UUID: lambda value: (UUID, str(value)),
+    PurePosixPath: lambda value: (PurePosixPath, str(value)),
+    PureWindowsPath: lambda value: (PureWindowsPath, str(value)),
+    type(Path()): lambda value: (type(Path()), str(value)),
     dt.date: lambda value: (dt.date, repr(value)),
-    dt.datetime: lambda value: (dt.datetime, repr(value)),
-    dt.time: lambda value: (dt.time, repr(value)),
+    dt.datetime: _timed(dt.datetime),
+    dt.time: _timed(dt.time),
     dt.timedelta: lambda value: (dt.timedelta, repr(value)),
+    dt.timezone: lambda value: (dt.timezone, repr(value)),
 }
+# What a class may be derived from: told by the base's own functions, which it cannot replace.
+_BASES: Final[dict[Any, Callable[[Any], Form]]] = {
+    **{base: _FORMS[base] for base in (int, float, complex, str, bytes, tuple, list, dict)},
+    bytearray: _FORMS[bytearray],
+    np.ndarray: lambda value: _array(np.ndarray.view(value, np.ndarray)),
+    None: lambda _value: (None,),
+}
+
+
+class _Met(threading.local):
+    """What the form at hand has met: objects that could be met again, and their classes."""
+
+    def __init__(self) -> None:
+        self.objects: list[int] = []
+        self.kinds: set[type] = set()
+
+
+_MET: Final = _Met()
+CLASSES: Final = Classes(_form)
+"""The only mutable state of the module: what the classes of outputs were like at first."""

@@ -14,6 +14,7 @@ from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._exact import exact
 from onesided.verify._report import ROUNDING, ExactReport
+from onesided.verify._sum_universe import SumUniverse
 from onesided.verify._universe import Data, Universe
 
 # Cut tails may hide this much and no more, unless a case says otherwise.
@@ -46,7 +47,7 @@ class Line:
     program: Any
     claims: Mapping[Edge, Loss]
     query: GroupCount = field(default_factory=GroupCount)
-    universe: Universe = field(default_factory=Universe)
+    universe: Universe | SumUniverse = field(default_factory=Universe)
     flaw: str = ""
     seen: str = ""
     loose: str = ""

@@ -12,11 +12,16 @@ from onesided._numbers import INFINITE
 from onesided.errors import MissingDependencyError
 from onesided.mechanism import Counts
 from onesided.noise import Noise, NotPrivateSeededNoise, SecureNoise
+from onesided.verify._added import added_checks
+from onesided.verify._alignments import alignment_checks
 from onesided.verify._audit import EachCount, audit
 from onesided.verify._certified import certificates
+from onesided.verify._charges import charge_checks
+from onesided.verify._definitions import definition_checks
 from onesided.verify._floats import float_free
 from onesided.verify._gaps import Attack, NaiveLaplace, attack_floats, attack_whole
 from onesided.verify._laws import agrees, geometric_law
+from onesided.verify._sampler_checks import sampler_checks
 from onesided.verify._timing import draws_differ
 
 _DRAWS: Final = 100_000
@@ -58,7 +63,17 @@ def own_checks() -> list[CheckResult]:
     >>> all(check.right for check in own_checks())
     True
     """
-    without = [*_certificates(), *_repeats(), *_gaps(), *_floats(), *_draws()]
+    without = [
+        *_certificates(),
+        *_alignments(),
+        *_samplers(),
+        *_charges(),
+        *_definitions(),
+        *_repeats(),
+        *_gaps(),
+        *_floats(),
+        *_draws(),
+    ]
     try:
         return [*without, *_laws(), *_audits()]
     except MissingDependencyError as error:
@@ -71,6 +86,34 @@ def _certificates() -> Iterator[CheckResult]:
         fault = line.fault()
         measured = fault or "holds on every path, as often as is said"
         yield CheckResult("certificates", line.name, measured, not fault, line.sound)
+
+
+def _alignments() -> Iterator[CheckResult]:
+    """Proofs by alignment, each on every path of noise."""
+    for one in alignment_checks():
+        measured = one.fault or "same output on every path, at no more than is said"
+        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
+
+
+def _samplers() -> Iterator[CheckResult]:
+    """Every sampler, which enumeration replaces: words at its thresholds, and its law."""
+    for one in sampler_checks():
+        measured = one.fault or "as the law says"
+        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
+
+
+def _charges() -> Iterator[CheckResult]:
+    """What a real session adds up of its rows, and what its ledger holds after some questions."""
+    for one in (*charge_checks(), *added_checks()):
+        measured = one.fault or "all that was planned"
+        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
+
+
+def _definitions() -> Iterator[CheckResult]:
+    """Parts that tiny worlds do not reach all of."""
+    for one in definition_checks():
+        measured = one.fault or "as defined"
+        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
 
 
 def repeats(make: Callable[[], Noise], *, draws: int = 64) -> bool:

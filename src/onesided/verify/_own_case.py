@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from onesided._frozen import settle
 from onesided._numbers import Infinite, Loss, Number, positive
 from onesided._numbers import exact as exact_number
 from onesided.errors import ParameterError, PolicyError, UnprotectableError
 from onesided.mechanism import CheckRecord
-from onesided.mechanism.kit import source_of
-from onesided.policy import Edge, GroupCount, Policy
+from onesided.mechanism.kit import named_shifts, source_of
+from onesided.policy import Edge, GroupCount, Policy, Shift
 from onesided.verify._line import CASE_TAIL, UNSEEN, Line, Verdict
+from onesided.verify._sum_universe import SumUniverse
 from onesided.verify._universe import Universe
 
 _NOT_TIGHT = "less than was promised, in this universe"
@@ -26,7 +29,8 @@ class Case:
         ``loss(shift)``; or a plain function of ``(data, noise)``, data a tuple of records.
     epsilon: loss per unit of edge weight, in nats, along every edge of ``policy``. Its own
         ``loss`` may say less and is then held to that, but not more.
-    universe: the small world to try it in. query: which counts ``release`` is given.
+    universe: the small world to try it in; a :class:`SumUniverse` for one that is given sums.
+    query: which counts ``release`` is given; of sums, the universe says it.
     delta: the probability with which ε may fail. tail: paths less likely are left out; unseen:
         how much they may hide. name: in the table.
     Promise: ``run()`` passes only if no noise, on any pair of data sets of the universe, shows
@@ -45,7 +49,7 @@ class Case:
     policy: Policy
     epsilon: Number
     _: KW_ONLY
-    universe: Universe = field(default_factory=Universe)
+    universe: Universe | SumUniverse = field(default_factory=Universe)
     query: GroupCount = field(default_factory=GroupCount)
     delta: Number = 0
     name: str = ""
@@ -58,11 +62,13 @@ class Case:
                 f"policy must be a Policy, got {self.policy!r}.",
                 hint="Make one with onesided.policy, for example presence(max_groups=3).",
             )
-        if not isinstance(self.universe, Universe):
+        if not isinstance(self.universe, Universe | SumUniverse):
             raise ParameterError(
                 f"universe must be a Universe, got {self.universe!r}.",
                 hint='For example onesided.verify.Universe(groups=("a", "b"), units=2).',
             )
+        if isinstance(self.universe, SumUniverse):
+            settle(self, query=self.universe.query)
         positive(self.epsilon, name="epsilon")
         if not (hasattr(self.mechanism, "release") or callable(self.mechanism)):
             raise ParameterError(
@@ -114,7 +120,14 @@ class Case:
             universe=str(self.universe),
             passed=verdict.accepted,
             said=f"{verdict.word}; {found}",
+            sums=None if self._sums is None else named_shifts(self._sums),
         )
+
+    @property
+    def _sums(self) -> Mapping[Edge, tuple[Shift, ...]] | None:
+        """How far sums move along each edge; None for a mechanism that is given counts."""
+        world = self.universe
+        return world.shifts(self.policy) if isinstance(world, SumUniverse) else None
 
     def _claims(self) -> dict[Edge, Loss]:
         epsilon = exact_number(self.epsilon, name="epsilon")
@@ -122,8 +135,10 @@ class Case:
         if loss is None or not hasattr(self.mechanism, "release"):
             return {edge: epsilon * edge.weight for edge in self.policy.edges}
         try:
-            shifts = self.policy.shifts(self.query)
-            claims = {edge: max(loss(shift) for shift in many) for edge, many in shifts.items()}
+            shifts = self._sums or self.policy.shifts(self.query)
+            claims = {
+                edge: max(_said(loss(shift)) for shift in many) for edge, many in shifts.items()
+            }
         except (TypeError, AttributeError) as error:
             raise ParameterError(
                 f"The loss of {type(self.mechanism).__name__} could not be computed: {error}.",
@@ -139,3 +154,15 @@ class Case:
                     "whose moves it hides.",
                 )
         return claims
+
+
+def _said(loss: Any) -> Loss:
+    """What a mechanism says it loses, as a number. Errors: ParameterError."""
+    said = loss if isinstance(loss, Infinite) else exact_number(loss, name="loss")
+    if said < 0:
+        raise ParameterError(
+            f"A loss cannot be below 0, got {loss!r}.",
+            hint="Say how much the mechanism loses along the move: 0 if nothing.",
+            value=loss,
+        )
+    return said

@@ -10,6 +10,7 @@ from itertools import combinations_with_replacement
 from typing import Any, Final, TypeAlias
 
 from onesided._numbers import Number, non_negative
+from onesided.bounds import Correlation
 from onesided.errors import ParameterError, PolicyError
 from onesided.policy import GroupCount, Policy, Record
 from onesided.verify._distribution import TAIL, Settings
@@ -19,6 +20,7 @@ from onesided.verify._report import Table
 from onesided.verify._universe import Data, Universe
 
 Weights: TypeAlias = dict[Record, Fraction]
+Worlds: TypeAlias = Mapping[Data, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,9 @@ def risk(
     program: object,
     policy: Policy,
     *,
-    proposition: Callable[[Record], bool],
+    proposition: Callable[[Record], bool] | None = None,
     prior: Mapping[Record, Number] | None = None,
+    correlation: Correlation | None = None,
     universe: Universe | None = None,
     query: GroupCount | None = None,
     tail: float = TAIL,
@@ -67,6 +70,8 @@ def risk(
     proposition: what the observer wants to know of the record, true or false of each.
     prior: the weight of each record before the answer, not necessarily summing to 1; None is the
         worst prior of all, which then weighs one record of each side.
+    correlation: a law over several records together, and the secret, in place of proposition and
+        prior; see :class:`onesided.bounds.Correlation`. The factor is then at most its likelihood.
     Direction: towards *true*. For the other way ask for the opposite proposition.
     A mechanism that keeps (ε, P) has ``factor <= e^ε`` if each record for which the proposition
     is true must be able to pass as each for which it is false.
@@ -85,21 +90,54 @@ def risk(
     >>> risk(Counts(1, INFINITE), proposition=lambda one: not one.value, **asked).loss > 9
     True
     """
+    world = Universe() if universe is None else universe
+    tables = _Tables(program, world, query or GroupCount(), Settings(tail=tail))
+    if correlation is not None:
+        return _together(correlation, tables, world.records(policy), world.units, proposition)
     if not callable(proposition):
         raise ParameterError(
             f"proposition must be a function of a record, got {proposition!r}.",
             hint='For example lambda record: "a" in record.value.',
         )
-    world = Universe() if universe is None else universe
     records = world.records(policy)
     weights = _weights(prior, records)
-    tables = _Tables(program, world, query or GroupCount(), Settings(tail=tail))
     best = _NONE
     for true, false in _sides(weights, proposition, single=prior is None):
-        for others in combinations_with_replacement(records, world.units - 1):
-            found = _compare(tables.mix(true, others), tables.mix(false, others), others)
-            best = max(best, found, key=lambda each: each.factor)
+        sides = _alone(true), _alone(false)
+        found = _worst(tables, *sides, records, world.units - 1)
+        best = max(best, found, key=lambda each: each.factor)
     return best
+
+
+def _alone(side: Weights) -> Worlds:
+    return {(record,): weight for record, weight in side.items()}
+
+
+def _worst(tables: _Tables, true: Worlds, false: Worlds, records: Data, others: int) -> RiskReport:
+    """The worst over all that the other records may be."""
+    best = _NONE
+    for rest in combinations_with_replacement(records, others):
+        found = _compare(tables.mix(true, rest), tables.mix(false, rest), rest)
+        best = max(best, found, key=lambda each: each.factor)
+    return best
+
+
+def _together(
+    correlation: Correlation, tables: _Tables, records: Data, units: int, proposition: object
+) -> RiskReport:
+    """The worst factor where several records are known to go together."""
+    true, false = correlation.sides()
+    held = {record for world in (*true, *false) for record in world}
+    size = len(next(iter((*true, *false))))
+    if proposition is not None or size > units or not held <= set(records):
+        raise ParameterError(
+            f"The correlation is about {size} records, with a secret of its own; the universe has "
+            f"{units}.",
+            hint="Leave proposition out, and give a universe of enough units that has its records.",
+        )
+    if not true or not false:
+        return _NONE
+    return _worst(tables, true, false, records, units - size)
 
 
 def _weights(prior: Mapping[Record, Number] | None, records: Data) -> Weights:
@@ -149,12 +187,12 @@ class _Tables:
             self._known[seen], _ = self._task.table(data)
         return self._known[seen]
 
-    def mix(self, side: Weights, others: Data) -> Table:
-        """The output's distribution when the record is drawn from one side of the prior."""
+    def mix(self, side: Worlds, others: Data) -> Table:
+        """The output's distribution when records are drawn from one side of the prior."""
         total: dict[Form, float] = {}
         lost = 0.0
-        for record, weight in side.items():
-            table = self.of((record, *others))
+        for world, weight in side.items():
+            table = self.of((*world, *others))
             lost += float(weight) * table.lost
             for output, chance in table.weights.items():
                 total[output] = total.get(output, 0.0) + float(weight) * chance

@@ -2,23 +2,29 @@
 
 What a program draws elsewhere is on no path, so the enumeration would not see it: a program with
 a generator of its own passes in most runs. The system's random numbers, Python's and numpy's
-generators, our own secure noise and the clock are therefore refused while a program runs. Names
-are replaced for the thread that enumerates and no other; names that a program imported earlier
-are found by watching a few of its runs call by call.
+generators, our own secure noise and the clock are therefore refused while a program runs, and so
+are devices, other threads and other processes, which might draw. Names are replaced for the thread
+that enumerates and no other; names that a program imported earlier are found by watching a few of
+its runs call by call.
 """
 
 from __future__ import annotations
 
+import _thread
+import builtins
 import datetime as dt
 import gc
+import io
 import os
 import random
 import secrets
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn, Self
 from unittest.mock import patch
@@ -51,6 +57,8 @@ _PYTHON: Final = (
     *("betavariate", "gammavariate", "lognormvariate", "paretovariate", "vonmisesvariate"),
     "weibullvariate",
 )
+_STARTED: Final = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen")
+_SYSTEM: Final = ("urandom", "getrandom", *_STARTED)
 _SECRETS: Final = ("token_bytes", "token_hex", "token_urlsafe", "randbits", "randbelow", "choice")
 
 
@@ -112,6 +120,8 @@ class _Guards:
                 for owner, name in _sources():
                     instead = self._guarded(getattr(owner, name), name_of(owner, name))
                     self._stack.enter_context(patch.object(owner, name, instead))
+                for owner in (builtins, io):
+                    self._stack.enter_context(patch.object(owner, "open", self._opened(io.open)))
                 gc.callbacks.insert(0, self._pause)
                 gc.callbacks.append(self._go_on)
 
@@ -139,6 +149,26 @@ class _Guards:
             return original(*arguments, **named)
 
         return guarded
+
+    def _opened(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Files may be read, but nothing else that has a name: devices give random numbers."""
+
+        def opened(file: Any, *arguments: Any, **named: Any) -> Any:
+            if self.running and not _is_plain(file):
+                refuse(f"open({file!r})")
+            return original(file, *arguments, **named)
+
+        return opened
+
+
+def _is_plain(file: Any) -> bool:
+    """Whether this is a file on a disk, or there is none of that name."""
+    if isinstance(file, int):
+        return False
+    path = Path(os.fsdecode(file))
+    if path.is_absolute() and path.parts[1:2] in (("proc",), ("sys",), ("dev",)):
+        return False
+    return path.is_file() or not path.exists()
 
 
 def _look(_frame: FrameType, event: str, called: Any) -> None:
@@ -172,12 +202,24 @@ def _is_chance(owner: Any, name: str) -> bool:
         return name in ("random", "getrandbits")
     if isinstance(owner, type) and issubclass(owner, dt.date):
         return name in ("now", "today", "utcnow")
-    return name in ("urandom", "getrandom") and getattr(owner, "__name__", "") == os.name
+    if isinstance(owner, io.IOBase):
+        own = getattr(owner, "name", "")
+        return name.startswith("read") and isinstance(own, str) and not _is_plain(own)
+    return name in _BUILT_IN.get(getattr(owner, "__name__", ""), ())
 
 
 def _sources() -> Iterator[tuple[Any, str]]:
     """Every name that is replaced."""
-    yield os, "urandom"
+    yield os, "open"
+    for name in _SYSTEM:
+        if hasattr(os, name):
+            yield os, name
+    yield _thread, "start_new_thread"
+    yield threading.Thread, "start"
+    for module in ("ssl", "_ssl"):
+        if module in sys.modules:
+            yield sys.modules[module], "RAND_bytes"
+    yield subprocess.Popen, "__init__"
     yield random, "_urandom"
     for owner, names in (
         (time, _CLOCKS),
@@ -192,4 +234,11 @@ def _sources() -> Iterator[tuple[Any, str]]:
                 yield owner, name
 
 
+# Built-in functions by the modules that they say they are of.
+_BUILT_IN: Final = {
+    os.name: _SYSTEM,
+    "_ssl": ("RAND_bytes", "RAND_pseudo_bytes"),
+    "_thread": ("start_new_thread",),
+    "_posixsubprocess": ("fork_exec",),
+}
 _GUARDS: Final = _Guards()

@@ -94,11 +94,11 @@ def _first_accepted(rate_: Any, deficits: tuple[int, ...], sizes: tuple[int, ...
 def _each(kind: str, arguments: Sequence[Any], size: int) -> list[tuple[Any, ...]]:
     """The exact arguments of each draw of a call."""
     if kind in {"geometric", "two_sided"}:
-        return list(zip(*(_rates(many, size) for many in arguments), strict=True))
+        return list(zip(*(rates_of(many, size) for many in arguments), strict=True))
     return [tuple(arguments)] * size
 
 
-def _rates(rates: Any, size: int) -> list[Loss]:
+def rates_of(rates: Any, size: int) -> list[Loss]:
     if not isinstance(rates, tuple):
         return [rate(rates, name="rate")] * size
     if len(rates) != size:

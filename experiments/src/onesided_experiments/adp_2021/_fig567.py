@@ -138,8 +138,9 @@ def _counts_figure(found: Sequence[Places]) -> Figure:
                 title=places.name,
                 x_label="people counted (20: 20 or more)",
                 y_label="places",
-                curves=[Curve(look=look, x=range(21), y=counts.tolist(), kind="bar")],
+                curves=[Curve(look=look, x=range(21), y=counts.tolist(), kind="dots")],
                 log_y=True,
+                zero_y=1.0,
             )
         )
     return Figure(title="ADP-2021 Figure 1: places by count", panels=panels, columns=3)

@@ -8,13 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from onesided.mechanism import Counts
+from onesided.mechanism import Counts, TopK
 from onesided.noise import IntArray, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.numbers import INFINITE, Loss
 from onesided_experiments._repeat import Floats, chunks, two_sided
 from onesided_experiments.baselines import MeasuredTopK
 
 _RANK_BITS: Final = 20
+_ONE_BY_ONE: Final = 200  # repetitions of what runs one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,9 @@ def largest_rows_with_leads(noisy: IntArray, fractions: IntArray, k: int) -> Sel
     return Selected(indices=order[:, 1:], values=values, leads=leads)
 
 
-def combine_rows(measured: IntArray, leads: IntArray, *, variance_ratio: float) -> Floats:
+def combine_rows(
+    measured: IntArray | Floats, leads: IntArray | Floats, *, variance_ratio: float
+) -> Floats:
     """``combine_leads`` on every row."""
     centre = measured.mean(axis=1, keepdims=True)
     own = leads - leads.mean(axis=1, keepdims=True)
@@ -64,6 +67,20 @@ class Errors:
     squared: dict[str, Floats]
     precision: Floats
     recall: Floats | None = None
+
+
+def shrunk_errors(
+    counts: IntArray, k: int, rate: Loss, repeats: int, noise: NotPrivateSeededNoise
+) -> Errors:
+    """``TopK`` itself, and its values as ``session.top_k`` answers: ``TopK.shrunk``."""
+    mechanism, top = TopK(k, upper_rate=rate), top_mask(counts, k)
+    squared, precision = [], []
+    for _ in range(min(repeats, _ONE_BY_ONE)):
+        indices, values = mechanism.release(counts, noise=noise)
+        error = mechanism.shrunk(values, candidates=counts.size) - counts[indices]
+        squared.append(float((error**2).mean()))
+        precision.append(float(top[indices].mean()))
+    return Errors(squared={"shrunk": np.array(squared)}, precision=np.array(precision))
 
 
 def one_sided_errors(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from onesided_experiments._clicks import ClickFile, find_clicks
-from onesided_experiments._model import Curve, Figure, Job, Look, Panel, Row, Setup
+from onesided_experiments._model import Curve, Figure, Job, Judged, Look, Panel, Row, Setup
 from onesided_experiments._repeat import measured
 from onesided_experiments.adp_2021._selection import Errors
 
@@ -19,22 +19,28 @@ _AXES: Final = {
     "recall": "hits / k",
 }
 MEASURES: Final = ("mse", "precision")
+READINGS: Final[tuple[Judged, ...]] = ("as run", "corrected", "ours")
 EPSILON: Final = "0.5"
 
-LOOKS: Final = {
-    ("asymmetric", "none"): Look(name="ADP, raw value", colour="sky", dashed=True),
-    ("asymmetric", "mean"): Look(name="ADP, less mean", colour="blue"),
-    ("asymmetric", "median"): Look(
-        name="ADP, less median", colour="green", marker="triangle", dashed=True
+_ADP: Final = Look(name="ADP, less mean", colour="blue")
+_RAW: Final = Look(name="ADP, raw value", colour="sky", dashed=True)
+_AS_RUN: Final = {
+    ("free gap, as run", "combined"): Look(
+        name="free gap, as run (twice the noise)", colour="vermillion", marker="cross"
     ),
-    ("asymmetric, few groups", "mean"): Look(
-        name="ours: ADP with ε/min(k, ℓ0)", colour="purple", marker="diamond"
+    ("asymmetric, as run", "none"): _RAW,
+    ("asymmetric, as run", "mean"): _ADP,
+    ("free gap, adaptive, as run", "mean"): Look(
+        name="free gap, as run (twice the noise)", colour="vermillion", marker="cross"
     ),
+    ("asymmetric, adaptive, as run", "mean"): _ADP,
+}
+_CORRECTED: Final = {
     ("free gap", "combined"): Look(
         name="free gap, at its best (monotone)", colour="vermillion", marker="square"
     ),
-    ("free gap, few groups", "combined"): Look(
-        name="free gap with ℓ0", colour="grey", marker="square", dashed=True
+    ("free gap, general", "combined"): Look(
+        name="free gap, general noise", colour="black", marker="cross", dashed=True
     ),
     ("free gap, one-sided policy", "combined"): Look(
         name="free gap priced for the one-sided policy",
@@ -42,21 +48,40 @@ LOOKS: Final = {
         marker="square",
         dashed=True,
     ),
-    ("asymmetric, adaptive", "mean"): Look(
-        name="ADP, adaptive (as the authors ran)", colour="blue", marker="cross", dashed=True
-    ),
     ("free gap, adaptive", "mean"): Look(
-        name="free gap, adaptive (as they ran)", colour="vermillion", marker="cross", dashed=True
+        name="free gap, adaptive, half of ε to find", colour="orange", marker="cross", dashed=True
     ),
     ("free gap, adaptive, gaps", "mean"): Look(
         name="free gap, adaptive, all ε to find", colour="grey", marker="cross", dashed=True
     ),
-    ("free gap, general", "combined"): Look(
-        name="free gap, general noise", colour="black", marker="cross", dashed=True
+    ("asymmetric", "none"): _RAW,
+    ("asymmetric", "mean"): _ADP,
+    ("asymmetric", "median"): Look(
+        name="ADP, less median", colour="green", marker="triangle", dashed=True
     ),
 }
+_OURS: Final = {
+    ("asymmetric", "mean"): _ADP,
+    ("asymmetric", "shrunk"): Look(
+        name="ours: less what noise alone selects", colour="green", marker="diamond"
+    ),
+    ("asymmetric, few groups", "mean"): Look(
+        name="ours: ADP with ε/min(k, ℓ0)", colour="purple", marker="diamond"
+    ),
+    ("asymmetric, adaptive", "mean"): Look(
+        name="ours: adaptive, whole numbers", colour="black", marker="cross", dashed=True
+    ),
+    ("free gap, few groups", "combined"): Look(
+        name="free gap with ℓ0", colour="grey", marker="square", dashed=True
+    ),
+}
+LOOKS: Final[Mapping[Judged, Mapping[tuple[str, str], Look]]] = {
+    "as run": _AS_RUN,
+    "corrected": _CORRECTED,
+    "ours": _OURS,
+}
 # For precision one curve per method is enough: estimates share their selection.
-_PRECISION: Final = ("mean", "combined")
+_SELECTED: Final = ("mean", "combined")
 
 
 class Setting(NamedTuple):
@@ -134,7 +159,7 @@ def sweep_figures(
 
 
 def _sweep_figure(rows: Sequence[Row], *, title: str, measures: Sequence[str]) -> Figure:
-    """Panels per data set: error, precision and so on, by ε and by k."""
+    """A row of panels per data set, sweep and measure: as run, corrected, ours, on one scale."""
     panels = []
     for dataset in datasets(rows):
         mine = [row for row in rows if row["dataset"] == dataset]
@@ -145,30 +170,40 @@ def _sweep_figure(rows: Sequence[Row], *, title: str, measures: Sequence[str]) -
             part = [row for row in mine if row["varying"] == varying]
             panels += [
                 Panel(
-                    title=f"{dataset}, {fixed}",
+                    title=f"{reading}\n{dataset}, {fixed}",
                     x_label=label,
                     y_label=_AXES[value],
-                    curves=_curves(part, varying, value),
+                    curves=_curves(part, reading, value),
                     log_y=value == "mse",
                     log_x=varying == "k",
-                    y_range=None if value == "mse" else (0, 1.02),
+                    y_range=_range(part, value),
                 )
                 for value in measures
+                for reading in READINGS
             ]
-    return Figure(title=title, panels=panels, columns=2 * len(measures))
+    return Figure(title=title, panels=panels, columns=len(READINGS))
 
 
-def _curves(rows: Sequence[Row], varying: str, value: str) -> list[Curve]:
+def _range(rows: Sequence[Row], value: str) -> tuple[float, float]:
+    if value != "mse":
+        return 0.0, 1.02
+    drawn = {key for looks in LOOKS.values() for key in looks}
+    errors = [row["mse"] for row in rows if (row["method"], row["estimate"]) in drawn]
+    known = [error for error in errors if error > 0]
+    return (0.7 * min(known), 1.4 * max(known)) if known else (0.1, 1.0)
+
+
+def _curves(rows: Sequence[Row], reading: Judged, value: str) -> list[Curve]:
     curves = []
-    for (method, estimate), look in LOOKS.items():
-        if value != "mse" and estimate not in _PRECISION:
+    for (method, estimate), look in LOOKS[reading].items():
+        if value != "mse" and estimate not in _SELECTED:
             continue
         mine = [row for row in rows if row["method"] == method and row["estimate"] == estimate]
         if mine:
             curves.append(
                 Curve(
                     look=look,
-                    x=[float(row[varying]) for row in mine],
+                    x=[float(row[row["varying"]]) for row in mine],
                     y=[row[value] for row in mine],
                     spread=[row[f"{value}_spread"] for row in mine],
                 )

@@ -1,9 +1,11 @@
 """The two-sided competitors that the papers compare with. Baselines, not recommendations.
 
-All but :class:`ObjectivePerturbation` are checked exactly by ``onesided verify``.
+All but :class:`ObjectivePerturbation` and :class:`DirectDawaz` are checked exactly by
+``onesided verify``.
 """
 
 from onesided_experiments.baselines._combine import combine_gaps, combine_leads
+from onesided_experiments.baselines._direct_dawaz import DirectDawaz
 from onesided_experiments.baselines._discrete_laplace import DiscreteLaplace
 from onesided_experiments.baselines._objective import ObjectivePerturbation
 from onesided_experiments.baselines._sparse_vector import (
@@ -24,6 +26,7 @@ __all__ = [
     "ACCEPTED",
     "AdaptiveGapAnswers",
     "AdaptiveGapSparseVector",
+    "DirectDawaz",
     "DiscreteLaplace",
     "GapAnswers",
     "GapSparseVector",

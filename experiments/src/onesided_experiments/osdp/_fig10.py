@@ -8,32 +8,38 @@ from typing import Final
 from onesided_experiments._model import Claim, Curve, Figure, Panel, Row, judge
 from onesided_experiments.osdp._regret import LOOKS, SUPPRESS, average
 
+THEIRS: Final = ("Suppress10", "Suppress100", "OsdpLaplaceL1", "DAWAz, as printed")
 SHOWN: Final = ("Suppress10", "Suppress100", "OsdpLaplaceL1", "DAWAz", "OpenShape")
 
 
-def figure(rows: Sequence[Row]) -> Figure:
-    """Regret of MRE at ε = 1, by ratio, for each policy."""
+def figure(papers: Sequence[Row], ours: Sequence[Row]) -> Figure:
+    """Regret of MRE at ε = 1, by ratio, for each policy; in the paper's pool and in ours."""
     panels = []
-    for generator in dict.fromkeys(row["generator"] for row in rows):
-        mine = [r for r in rows if (r["generator"], r["epsilon"]) == (generator, "1")]
-        ratios = sorted({row["ratio"] for row in mine}, reverse=True)
-        panels.append(
-            Panel(
-                title=str(generator),
-                x_label="share of records that are open",
-                y_label="regret of MRE",
-                curves=[
-                    Curve(
-                        look=LOOKS[method],
-                        x=range(len(ratios)),
-                        y=[average(mine, "mre", method=method, ratio=ratio) for ratio in ratios],
-                    )
-                    for method in SHOWN
-                ],
-                log_y=True,
-                x_names=[f"{ratio:g}" for ratio in ratios],
+    for generator in dict.fromkeys(row["generator"] for row in papers):
+        for title, rows, methods in (
+            ("the six, line 9 as printed", papers, THEIRS),
+            ("all, with ours", ours, SHOWN),
+        ):
+            mine = [r for r in rows if (r["generator"], r["epsilon"]) == (generator, "1")]
+            ratios = sorted({row["ratio"] for row in mine}, reverse=True)
+            curves = [
+                Curve(
+                    look=LOOKS[method],
+                    x=range(len(ratios)),
+                    y=[average(mine, "mre", method=method, ratio=ratio) for ratio in ratios],
+                )
+                for method in methods
+            ]
+            panels.append(
+                Panel(
+                    title=f"{generator}\n{title}",
+                    x_label="share of records that are open",
+                    y_label="regret of MRE",
+                    curves=curves,
+                    log_y=True,
+                    x_names=[f"{ratio:g}" for ratio in ratios],
+                )
             )
-        )
     return Figure(title="Figure 10: against Suppress, at ε = 1", panels=panels)
 
 

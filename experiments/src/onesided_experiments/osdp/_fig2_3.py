@@ -183,9 +183,9 @@ def _panel(rows: Sequence[Row], name: str, epsilon: str, over: str) -> Panel:
         x_label=_looks.X_LABEL,
         y_label=f"mean relative error, {said}",
         curves=[
-            _looks.bars(rows, "All NS", over, tried),
-            _looks.bars(at, "OsdpRR", over, tried),
-            _looks.bars(at, "ours: unknown keys", over, tried),
+            _looks.dots(rows, "All NS", over, tried),
+            _looks.dots(at, "OsdpRR", over, tried),
+            _looks.dots(at, "ours: unknown keys", over, tried),
             _looks.level(flat, "LM T1", over, tried),
             _looks.level(flat, "LM T*", over, tried),
         ],

@@ -40,6 +40,13 @@ def bars(rows: Sequence[Row], method: str, value: str, tried: Sequence[int]) -> 
     )
 
 
+def dots(rows: Sequence[Row], method: str, value: str, tried: Sequence[int]) -> Curve:
+    """A dot for each policy, where the axis is logarithmic and a bar would have no foot."""
+    by_policy = {row["policy"]: row for row in rows if row["method"] == method}
+    y = [by_policy[one][value] for one in tried]
+    return Curve(look=LOOKS[method], x=range(len(y)), y=y, kind="dots")
+
+
 def level(rows: Sequence[Row], method: str, value: str, tried: Sequence[int]) -> Curve:
     """A flat line: a method that does not know of the policy."""
     (row,) = [row for row in rows if row["method"] == method]

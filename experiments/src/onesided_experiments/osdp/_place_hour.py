@@ -16,6 +16,7 @@ from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
 from onesided.policy import bounded, sensitive
 from onesided_experiments.baselines import DiscreteLaplace
 from onesided_experiments.osdp._policies import ZonePolicy, choose_zones
+from onesided_experiments.osdp._rescaling import NAMES, RESCALINGS, Rescaling, released
 from onesided_experiments.osdp._trajectories import ZONES, Trace
 
 Floats = NDArray[np.float64]
@@ -85,8 +86,21 @@ def _laplace(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats
 
 
 def _dawa(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
+    """As in its paper: a partition always, without asking first whether one is worth it."""
+    found = Dawa.for_policy(bounded(), epsilon=epsilon, clip=True, look_share=None)
+    return found.release(parts.everybody, noise=noise)
+
+
+def _dawa_looks(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
+    """Ours: asks first, at a small part of ε."""
     found = Dawa.for_policy(bounded(), epsilon=epsilon, clip=True)
     return found.release(parts.everybody, noise=noise)
+
+
+def _zeros_left_out(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
+    """Ours: cells that are known to be 0 are left out before a partition is learnt."""
+    found = zeros(Dawa).for_policy(_POLICY, epsilon=epsilon, clip=True)
+    return found.release(parts.everybody, parts.open_part, noise=noise)
 
 
 def _sample(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> IntArray:
@@ -120,27 +134,12 @@ def _hybrid(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
     return found
 
 
-def _dawa_zeros(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
-    """Algorithm 3, with a tenth of ε for the zeros: cells without an open record become 0."""
-    found = zeros(Dawa).for_policy(_POLICY, epsilon=epsilon, clip=True)
-    return found.release(parts.everybody, parts.open_part, noise=noise)
-
-
-def _other_factors(
-    parts: Parts, epsilon: str, noise: NotPrivateSeededNoise, *, printed: bool
+def _dawa_zeros(
+    parts: Parts, epsilon: str, noise: NotPrivateSeededNoise, *, rescaling: Rescaling
 ) -> Floats:
-    """Algorithm 3 with its line 9 as printed (|B| / |Z and B|), or left out: erratum 9."""
-    found = zeros(Dawa).for_policy(_POLICY, epsilon=epsilon, clip=True)
-    empty = found.empty(parts.open_part, noise=noise)
-    partition = found.algorithm.learn(parts.everybody, noise=noise)
-    totals = found.algorithm.measure(parts.everybody, partition, noise=noise)
-    each = found.algorithm.spread(partition, totals)
-    if printed:
-        gone = np.bincount(partition.labels[empty], minlength=partition.buckets)
-        # The paper does not say what a bucket without zeros should do; it stays.
-        factor = np.where(gone > 0, partition.sizes / np.maximum(gone, 1), 1.0)
-        each *= factor[partition.labels]
-    return np.where(empty, 0.0, each)
+    """Algorithm 3, with a tenth of ε for the zeros: cells without an open record become 0."""
+    found = zeros(Dawa).for_policy(_POLICY, epsilon=epsilon, clip=True, look_share=None)
+    return released(found, parts.everybody, parts.open_part, noise, rescaling)
 
 
 def _split(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> IntArray:
@@ -173,9 +172,9 @@ ALGORITHMS: Final[dict[str, Algorithm]] = {
     "OsdpLaplace": _below,
     "OsdpLaplaceL1": _below_clipped,
     "hybrid": _hybrid,
-    "DAWAz": _dawa_zeros,
-    "DAWAz, printed factor": partial(_other_factors, printed=True),
-    "DAWAz, no factor": partial(_other_factors, printed=False),
+    **{NAMES[one]: partial(_dawa_zeros, rescaling=one) for one in RESCALINGS},
+    "ours: DAWA that looks first": _dawa_looks,
+    "ours: DAWAz, zeros left out": _zeros_left_out,
     "ours: split": _split,
     "ours: open shape": _open_shape,
 }

@@ -17,6 +17,7 @@ from onesided_experiments._files import locate
 from onesided_experiments._model import Look, Row
 from onesided_experiments._repeat import measured
 from onesided_experiments.baselines import Suppress
+from onesided_experiments.osdp._rescaling import NAMES, RESCALINGS, Rescaling, released
 from onesided_experiments.osdp._sampling import GENERATORS
 
 Floats = NDArray[np.float64]
@@ -33,8 +34,12 @@ TITLES: Final = dict(
     )
 )
 OPEN_ONLY: Final = ("OsdpRR", "OsdpLaplace", "OsdpLaplaceL1")
-PAPER_POOL: Final = ("Laplace", "DAWA", *OPEN_ONLY, "DAWAz")
-POOL: Final = (*PAPER_POOL, "AHP", "AHPz", "Split", "OpenShape")
+# The paper's six; which DAWAz is the sixth depends on how its line 9 is read.
+PAPER_POOLS: Final[dict[Rescaling, tuple[str, ...]]] = {
+    one: ("Laplace", "DAWA", *OPEN_ONLY, NAMES[one]) for one in RESCALINGS
+}
+OWN: Final = ("DAWA, looks first", "DAWAz, zeros left out", "AHP", "AHPz", "Split", "OpenShape")
+POOL: Final = ("Laplace", "DAWA", *OPEN_ONLY, *NAMES.values(), *OWN)
 SUPPRESS: Final = {"Suppress10": 10, "Suppress100": 100}
 MEASURES: Final = {"mre": "MRE", "rel95": "Rel95"}
 
@@ -44,7 +49,15 @@ LOOKS: Final = {
     "OsdpRR": Look(name="OsdpRR", colour="sky", marker="triangle", dashed=True),
     "OsdpLaplace": Look(name="OsdpLaplace", colour="yellow", dashed=True),
     "OsdpLaplaceL1": Look(name="OsdpLaplaceL1", colour="orange", marker="diamond"),
-    "DAWAz": Look(name="DAWAz", colour="vermillion", marker="square"),
+    "DAWAz": Look(name="DAWAz, totals stay", colour="vermillion", marker="square"),
+    "DAWAz, as printed": Look(name="DAWAz, line 9 as printed", colour="vermillion", marker="cross"),
+    "DAWAz, not rescaled": Look(name="DAWAz, not rescaled", colour="vermillion", marker="triangle"),
+    "DAWA, looks first": Look(
+        name="DAWA that looks first (ours)", colour="black", marker="diamond", dashed=True
+    ),
+    "DAWAz, zeros left out": Look(
+        name="DAWAz, zeros left out (ours)", colour="green", marker="diamond"
+    ),
     "AHP": Look(name="AHP", colour="grey", marker="square", dashed=True),
     "AHPz": Look(name="AHPz", colour="purple", marker="triangle"),
     "Split": Look(name="split histogram (ours)", colour="sky", marker="diamond", dashed=True),
@@ -56,30 +69,55 @@ LOOKS: Final = {
 
 def algorithms(epsilon: str) -> dict[str, Algorithm]:
     """All of them at one ε, under the policy of sensitive and open records."""
+    return {
+        **_papers(epsilon),
+        **_own(epsilon),
+        **{name: _suppress(epsilon, times) for name, times in SUPPRESS.items()},
+    }
+
+
+def _papers(epsilon: str) -> dict[str, Algorithm]:
+    """The paper's six, the sixth in three readings. DAWA always makes a partition."""
     both = Counts.for_policy(POLICY, epsilon=epsilon)
     below = Counts.for_policy(POLICY, epsilon=epsilon, counted=["open"])
     back = Counts(below.upper_rate, below.lower_rate, correction="median", clip=True)
-    dawa = Dawa.for_policy(POLICY, epsilon=epsilon, clip=True)
-    dawa_zeros = zeros(Dawa).for_policy(POLICY, epsilon=epsilon, clip=True)
-    ahp = Ahp.for_policy(POLICY, epsilon=epsilon)
-    ahp_zeros = zeros(Ahp).for_policy(POLICY, epsilon=epsilon)
-    split = SplitHistogram.for_policy(POLICY, epsilon=epsilon)
-    shape = OpenShape.for_policy(POLICY, epsilon=epsilon)
+    dawa = Dawa.for_policy(POLICY, epsilon=epsilon, clip=True, look_share=None)
     kept = -float(np.expm1(-float(epsilon)))
-    made: dict[str, Algorithm] = {
+    return {
         "Laplace": lambda x, _open, noise, _random: both.release(x, noise=noise),
         "DAWA": lambda x, _open, noise, _random: dawa.release(x, noise=noise),
         # As RecordSample gives, without a coin for each of up to 28 million records.
         "OsdpRR": lambda _x, o, _noise, random: random.binomial(o, kept),
         "OsdpLaplace": lambda _x, o, noise, _random: below.release(o, noise=noise),
         "OsdpLaplaceL1": lambda _x, o, noise, _random: back.release(o, noise=noise),
-        "DAWAz": lambda x, o, noise, _random: dawa_zeros.release(x, o, noise=noise),
+        **{NAMES[one]: _dawaz(epsilon, one) for one in RESCALINGS},
+    }
+
+
+def _dawaz(epsilon: str, rescaling: Rescaling) -> Algorithm:
+    recipe = zeros(Dawa).for_policy(POLICY, epsilon=epsilon, clip=True, look_share=None)
+    return lambda x, o, noise, _random: released(recipe, x, o, noise, rescaling)
+
+
+def _own(epsilon: str) -> dict[str, Algorithm]:
+    """What the paper does not have: AHP, and what is ours."""
+    looks = Dawa.for_policy(POLICY, epsilon=epsilon, clip=True)
+    looks_zeros = zeros(Dawa).for_policy(POLICY, epsilon=epsilon, clip=True)
+    ahp = Ahp.for_policy(POLICY, epsilon=epsilon)
+    ahp_zeros = zeros(Ahp).for_policy(POLICY, epsilon=epsilon)
+    split = SplitHistogram.for_policy(POLICY, epsilon=epsilon)
+    # The measures are relative errors of cells: what keeps records is measured in the benchmarks.
+    shape = OpenShape.for_policy(POLICY, epsilon=epsilon, keep="cells")
+    return {
+        "DAWA, looks first": lambda x, _open, noise, _random: looks.release(x, noise=noise),
+        "DAWAz, zeros left out": lambda x, o, noise, _random: looks_zeros.release(
+            x, o, noise=noise
+        ),
         "AHP": lambda x, _open, noise, _random: ahp.release(x, noise=noise),
         "AHPz": lambda x, o, noise, _random: ahp_zeros.release(x, o, noise=noise),
         "Split": lambda x, o, noise, _random: split.estimate(split.release(x - o, o, noise=noise)),
         "OpenShape": lambda x, o, noise, _random: shape.release(x - o, o, noise=noise),
     }
-    return made | {name: _suppress(epsilon, times) for name, times in SUPPRESS.items()}
 
 
 def _suppress(epsilon: str, times: int) -> Algorithm:

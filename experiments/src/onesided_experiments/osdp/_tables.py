@@ -145,14 +145,14 @@ def _panel(epsilon: str, rows: Sequence[Row]) -> Panel:
         curves=[
             Curve(
                 look=look,
-                x=range(len(rows)),
+                x=[row["times"] for row in rows],
                 y=[row[name] for row in rows],
                 spread=[row[f"{name}_spread"] for row in rows],
             )
             for name, look in (("sample", _SAMPLE), ("laplace", _LAPLACE))
         ],
+        log_x=True,
         log_y=True,
-        x_names=[f"{row['times']:g}" for row in rows],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -92,6 +93,7 @@ class DuckDBEngine(Engine):
     ) -> None:
         self.native, self.caller, self._connection = native, caller, connection
         self.refused = dict(refused or {})
+        self._plain: set[str] | None = None  # columns known to be compared byte by byte
         # A selection of columns lacks DuckDB's own: rowid tells how many rows come before.
         wanted = ", ".join(
             f"CAST({quoted(name)} AS {texts[name]}) AS {quoted(name)}"
@@ -115,7 +117,20 @@ class DuckDBEngine(Engine):
         self.caller.read_as(values)
 
     def refuse_collated(self, names: Sequence[str]) -> None:
-        refuse_collated(self.native, names)
+        self._refuse_collated(self.native, names)
+
+    def settle(self) -> None:
+        self._plain = set()
+
+    def _refuse_collated(self, native: Any, names: Sequence[str]) -> None:
+        """As :meth:`refuse_collated`, of a relation that is made of this one."""
+        if self._plain is None:
+            refuse_collated(native, names)
+            return
+        own = [name for name in names if name in self.native.columns]
+        refuse_collated(self.native, [name for name in own if name not in self._plain])
+        self._plain.update(own)
+        refuse_collated(native, [name for name in names if name not in own])
 
     def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
         del like  # the join casts both sides
@@ -221,7 +236,7 @@ class DuckDBEngine(Engine):
         return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
 
     def words(self, native: Any) -> Words:
-        return words(native)
+        return words(native, check=partial(self._refuse_collated, native))
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         rows = DuckDBRows(subject, caller=self.caller, beside=self.relation, refused=self.refused)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from onesided.conditions import Translator
 from onesided.engine._words import Words
 
 
-def words(native: Any) -> Words:
-    """How conditions are asked of this table."""
+def words(native: Any, *, check: Callable[[Sequence[str]], None]) -> Words:
+    """How conditions are asked of this table. check: refuses columns that are not plain text."""
     import duckdb  # noqa: PLC0415 - the caller's table came by it
 
     from onesided.engine.duckdb._condition import DuckDBTerms, column_type  # noqa: PLC0415
-    from onesided.engine.duckdb._text import refuse_collated  # noqa: PLC0415
 
     held = dict(zip(native.columns, map(str, native.types), strict=True))
     return Words(
@@ -24,5 +24,5 @@ def words(native: Any) -> Words:
             duckdb.StarExpression(), duckdb.SQLExpression(made).alias(name)
         ),
         keep=lambda made: native.filter(duckdb.SQLExpression(made)),
-        check=lambda columns: refuse_collated(native, tuple(columns)),
+        check=lambda columns: check(tuple(columns)),
     )

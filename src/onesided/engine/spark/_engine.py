@@ -121,7 +121,7 @@ def _plain(value: Any) -> Any:
 def _type_of(values: Column) -> Any:
     from pyspark.sql import types  # noqa: PLC0415 - loaded already
 
-    first = _plain(values[0]) if len(values) else 0
+    first = next((_plain(value) for value in values if value is not None), 0)
     kinds = {
         bool: types.BooleanType,
         int: types.LongType,

@@ -72,6 +72,11 @@ class Ahp(TwoPhase):
         """The least noise that keeps ``(epsilon, policy)``; ``share`` of ε goes to phase 1."""
         return cls(*phases(policy, epsilon, counted, share), clip=clip)
 
+    @property
+    def by_cells(self) -> bool:
+        """Yes: a cell's place is not used."""
+        return True
+
     def learn(self, counts: IntArray, *, noise: Noise) -> Partition:
         """Buckets of cells with similar noisy counts, from the lowest to the highest."""
         noisy = self.learning.noisy(counts.ravel(), noise=noise)

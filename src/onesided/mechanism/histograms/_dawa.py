@@ -30,6 +30,8 @@ LOOK_SHARE: Final = Fraction(1, 50)
 # such pairs the one of least mean error over 39 made-up histograms at ε = 1, 0.1, 0.01.
 _SEEN: Final = 20
 _LED: Final = 1 / 12
+# How many mean errors below 0 two-sided noise is one time in 20.
+_SURE: Final = math.log(10)
 # Prices are whole numbers of sixteenths of a count; a bucket's deviation counts twice, because
 # the counts' distance from their mean is up to twice that from their median.
 _UNIT: Final = 16
@@ -53,7 +55,7 @@ def _learn_rate(value: Loss | Number, *, name: str) -> Loss:
 
 @dataclass(frozen=True)
 class Look:
-    """Whether neighbours are alike, asked first; if not, every cell is measured at these rates.
+    """Whether neighbours are alike, asked first; if not, cells are measured at these rates.
 
     ask_rate: of the noise on the price of the cheapest partition, in nats per count.
 
@@ -88,7 +90,8 @@ class Dawa(TwoPhase):
 
     With a ``look`` a small part of ε asks first whether neighbours are alike: the price of the
     cheapest partition, without noise on the costs, is compared with that of measuring every cell
-    with all that is left. If it is not cheaper, phase 1 is left out and that is done instead.
+    with all that is left. If it is not cheaper, phase 1 is left out and that is done instead; for
+    ranges a tree over all cells is.
 
     Promise: along a move with ``Shift(rise, fall)`` phase 1 loses at most
     ``learn_rate * (rise + fall)`` and phase 2 exactly ``upper_rate * fall + lower_rate * rise``
@@ -139,14 +142,11 @@ class Dawa(TwoPhase):
                 f"workload must be 'cells' or 'ranges', got {self.workload!r}.",
                 hint="Use 'ranges' if sums over ranges of cells matter more than single cells.",
             )
-        if self.look is not None and self.workload == "ranges":
-            raise ParameterError(
-                "A look decides about cells, not about ranges.",
-                hint='Leave look= out, or use workload="cells".',
-            )
         if self.workload == "ranges":
-            tree_rate(self.upper_rate, name="upper_rate")
-            tree_rate(self.lower_rate, name="lower_rate")
+            both = (self,) if self.look is None else (self, self.look)
+            for one in both:
+                tree_rate(one.upper_rate, name="upper_rate")
+                tree_rate(one.lower_rate, name="lower_rate")
 
     @classmethod
     def for_policy(
@@ -163,7 +163,7 @@ class Dawa(TwoPhase):
         """``learn_share`` of ε on every edge for the partition, the rest for the totals.
 
         look_share: of ε on every edge, before that, for whether neighbours are alike; None does
-            not ask. Not for ranges.
+            not ask.
         query: how units are counted; None is one group per unit, or presence's own bound.
         """
         count = GroupCount() if query is None else query
@@ -172,7 +172,7 @@ class Dawa(TwoPhase):
             strict_share(learn_share, name="learn_share"),
         )
         look = None
-        if look_share is not None and workload == "cells":
+        if look_share is not None:
             first = whole * strict_share(look_share, name="look_share")
             above, below = rates_for(policy, count, whole - first)
             asked = both_ways_rate(policy, count, first)
@@ -187,6 +187,11 @@ class Dawa(TwoPhase):
             clip=clip,
             look=look,
         )
+
+    @property
+    def by_cells(self) -> bool:
+        """Unless sums over ranges matter more."""
+        return self.workload == "cells"
 
     def learn(self, counts: IntArray, *, noise: Noise) -> Partition:
         """The buckets: contiguous in one dimension, or along the Z-order curve in two."""
@@ -226,26 +231,32 @@ class Dawa(TwoPhase):
     def alike(self, line: IntArray, *, noise: Noise) -> bool:
         """Whether the cheapest partition seems cheaper than every cell at the look's rates.
 
-        line: the cells in their order. True where there is no look.
+        So much cheaper that noise alone says so one time in 20; of few cells it would say so often.
+        For ranges: cheaper, as phase 1 prices it, than √n buckets, over which a tree is half as
+        deep as over n cells. line: the cells in their order. True where there is no look.
         """
         look = self.look
         if look is None:
             return True
-        prices = self._priced(_SEEN, _LED)
+        ranges = self.workload == "ranges"
+        prices = self._prices() if ranges else self._priced(_SEEN, _LED)
         seen = least(line.size, deviations(line), prices) // prices.deviation
         noisy = seen + int(noise.two_sided(look.ask_rate, look.ask_rate, 1)[0])
-        plain = line.size * _UNIT * _error(look.upper_rate, look.lower_rate)
+        doubt = prices.deviation * _SURE * _error(look.ask_rate, look.ask_rate)
+        plain = line.size * _UNIT * _error(look.upper_rate, look.lower_rate) - doubt
+        if ranges:
+            plain = math.sqrt(line.size) * prices.interval
         return bool(noisy * prices.deviation < plain)
 
     def measure(self, counts: IntArray, partition: Partition, *, noise: Noise) -> NDArray[Any]:
         """Noisy totals of the buckets, shape (m,): int64, or float64 for ranges."""
         totals = partition.totals(counts)
+        rates = (self.upper_rate, self.lower_rate)
+        if self.look is not None and isinstance(partition, _Unlearnt):
+            rates = (self.look.upper_rate, self.look.lower_rate)
         if self.workload == "cells":
-            rates = (self.upper_rate, self.lower_rate)
-            if self.look is not None and isinstance(partition, _Unlearnt):
-                rates = (self.look.upper_rate, self.look.lower_rate)
             return Counts(*rates, correction="median").release(totals, noise=noise)
-        tree = TreeTotals(self.upper_rate, self.lower_rate)
+        tree = TreeTotals(*rates)
         edges = edges_of(partition)
         found = tree.release(totals, edges, noise=noise)
         return tree.non_negative(found, edges) if self.clip else found

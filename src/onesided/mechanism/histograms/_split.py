@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onesided._english import many
 from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate
 from onesided.errors import DataError, ParameterError
@@ -152,7 +153,8 @@ class SplitHistogram:
             return every, every
         if len(self.holds) != hidden.size:
             raise DataError(
-                f"holds speaks of {len(self.holds)} cells, the histograms have {hidden.size}.",
+                f"holds speaks of {many(len(self.holds), 'cell')}, the histograms have "
+                f"{hidden.size}.",
                 hint="Give one word for each cell.",
             )
         named = np.array(self.holds)

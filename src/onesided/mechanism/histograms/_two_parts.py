@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import INFINITE, Loss
+from onesided._numbers import INFINITE, Infinite, Loss
 from onesided.errors import DataError, PolicyError
 from onesided.mechanism.histograms._two_phase import MAX_TOTAL, histogram_of
 from onesided.noise import IntArray
@@ -100,6 +100,24 @@ class Demands:
     def open_lower(self, upper: Fraction) -> Loss:
         """The largest rate for rises of open counts beside ``upper``."""
         return _least((one.loss - upper * one.fall) / one.opened for one in self.each if one.opened)
+
+    def records(self, upper: Loss, lower: Loss, opened: Loss) -> tuple[Loss, Loss] | None:
+        """The largest rates (upper, lower) for the number of all records that cost nothing more.
+
+        A record that only leaves, or only comes, does not pay for both of its cells: what is left
+        pays for the number. One that changes cell or part leaves the number alone. None where
+        moves leave nothing.
+        """
+        above: list[Fraction] = []
+        below: list[Fraction] = []
+        for one in self.each:
+            for fall, rise, free in product({0, one.fall}, {0, one.rise}, {0, one.opened}):
+                spent = upper * fall + lower * rise + opened * free
+                net = rise + free - fall
+                if net and not isinstance(spent, Infinite):
+                    (above if net < 0 else below).append((one.loss - spent) / abs(net))
+        found = (_least(above), _least(below))
+        return found if min(found) > 0 else None
 
 
 def _least(rates: Iterable[Fraction]) -> Loss:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._english import many
 from onesided._frozen import settle
 from onesided._numbers import Loss, regular
 from onesided.errors import DataError
@@ -48,7 +49,8 @@ class Partition:
         # The size is checked before anything of the length of the largest label is made.
         if array.min() < 0 or array.max() >= array.size:
             raise DataError(
-                f"Labels lie in {array.min()} .. {array.max()}, but {array.size} cells have at "
+                f"Labels lie in {array.min()} .. {array.max()}, but "
+                f"{many(array.size, 'cell', one='has', more='have')} at "
                 f"most the buckets 0 .. {array.size - 1}.",
                 hint="Number the buckets 0, 1, 2, ...",
             )
@@ -104,6 +106,11 @@ class TwoPhase(ABC):
 
     __slots__ = ()
     clip: bool
+
+    @property
+    def by_cells(self) -> bool:
+        """Whether estimates are meant cell by cell, so that known cells may be left out."""
+        return False
 
     @abstractmethod
     def learn(self, counts: IntArray, *, noise: Noise) -> Partition:

@@ -19,6 +19,7 @@ from onesided.mechanism.histograms._two_phase import (
     TwoPhase,
     histogram_of,
 )
+from onesided.mechanism.histograms._z_order import z_order
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
@@ -31,8 +32,9 @@ class Zeroed:
     """A two-phase algorithm on all records, with zeros where open records seem to be none.
 
     The open counts less geometric noise at ``open_rate`` are compared with 0; where they are not
-    above it, the estimate becomes 0, and the bucket's total goes to its other cells. A bucket
-    of which no cell is left keeps zeros.
+    above it, the estimate is 0. An algorithm that estimates cells is then given the other cells
+    alone, in their order (along the Z-order curve in two dimensions). One for ranges or rectangles
+    is given all, and a bucket's total goes to those of its cells that are left, if any is.
 
     Promise: along a move that shifts all counts by ``all_shift`` and the open ones by
     ``open_shift``, the loss is at most ``algorithm.loss(all_shift) + open_rate * open_shift.rise``
@@ -40,9 +42,13 @@ class Zeroed:
     Direction: a sensitive record that passes as an open one makes an open count rise, which noise
     below hides; an empty cell stays empty, so no cell is spared by chance. Open records are not
     hidden.
-    What it costs in truth: a cell with sensitive records and no open one is set to 0.
-    Source: OSDP Algorithm 3. Its line 9 prints the factor ``|B| / |Z and B|``; what keeps the
-    bucket's total is ``|B| / (|B| - |Z and B|)``.
+    Proof: given the zeros, which are published, the other cells are a histogram along which the
+    move shifts counts by no more than along all of them.
+    What it costs in truth: a cell with sensitive records and no open one is set to 0. Its records
+    are missing from estimates of cells; for ranges they go to the cells beside it.
+    Source: OSDP Algorithm 3, which learns the partition first. Its line 9 prints the factor
+    ``|B| / |Z and B|``; what keeps the bucket's total is ``|B| / (|B| - |Z and B|)``. For single
+    cells either is up to twice as far off as leaving cells out.
     Errors: ParameterError for a rate that cannot be meant.
 
     >>> from onesided.mechanism.histograms import Ahp
@@ -70,10 +76,21 @@ class Zeroed:
                 hint="Count both over the same cells.",
             )
         source = SecureNoise() if noise is None else noise
-        empty = self.empty(opened, noise=source)
+        kept = ~self.empty(opened, noise=source)
+        if self.algorithm.by_cells:
+            return self._of_cells(counts, kept, source)
         partition = self.algorithm.learn(counts, noise=source)
         totals = self.algorithm.measure(counts, partition, noise=source)
-        return spread_over(partition, totals, ~empty, clip=self.algorithm.clip)
+        return spread_over(partition, totals, kept, clip=self.algorithm.clip)
+
+    def _of_cells(self, counts: IntArray, kept: BoolArray, noise: Noise) -> FloatArray:
+        """The algorithm's estimates of the kept cells, as if there were no others."""
+        order = np.arange(counts.size) if counts.ndim == 1 else z_order(counts.shape)
+        asked = order[kept.ravel()[order]]
+        cells: FloatArray = np.zeros(counts.size)
+        if asked.size:
+            cells[asked] = self.algorithm.release(counts.ravel()[asked], noise=noise)
+        return cells.reshape(counts.shape)
 
     def empty(self, opened: IntArray, *, noise: Noise) -> BoolArray:
         """Cells whose noisy open count is not above 0; all that are truly 0 are among them."""

@@ -11,6 +11,7 @@ from onesided.mechanism.local._response import (
     utility_optimised_response,
     warner,
 )
+from onesided.mechanism.local._shuffled import ShuffledCounts
 from onesided.mechanism.local._tally import Tally
 from onesided.mechanism.local._tight import context_aware, for_policy
 from onesided.mechanism.local._unary import (
@@ -26,6 +27,7 @@ __all__ = [
     "RandomisedResponse",
     "Randomiser",
     "Report",
+    "ShuffledCounts",
     "Tally",
     "UnaryResponse",
     "context_aware",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from onesided._english import many
 from onesided._frozen import settle
 from onesided._numbers import Infinite, Loss, Number, probability
 from onesided.errors import DataError, ParameterError
@@ -50,7 +51,7 @@ class UnaryResponse(Marked):
             chances = tuple(probability(chance, name=name) for chance in given)
             if len(chances) != len(letters):
                 raise ParameterError(
-                    f"{name} needs one chance for each of {len(letters)} letters, got "
+                    f"{name} needs one chance for each of the {many(len(letters), 'letter')}, got "
                     f"{len(chances)}.",
                     hint="Give them in the alphabet's order.",
                 )

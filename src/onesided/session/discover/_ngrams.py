@@ -8,6 +8,7 @@ from typing import Final
 
 import narwhals as nw
 
+from onesided._english import many
 from onesided._numbers import Number, whole
 from onesided.engine.kit import LENGTH, Lazy, missing
 from onesided.errors import DataError, ParameterError
@@ -122,7 +123,8 @@ def _refuse_no_order(context: QueryContext, rows: Lazy, order: Sequence[str]) ->
         )
         if int(gaps):
             raise DataError(
-                f"{int(gaps):,} rows have no value in the column of order {name!r}.",
+                f"{many(int(gaps), 'row', one='has', more='have')} no value in the column of "
+                f"order {name!r}.",
                 hint="Fill it, or leave those rows out by where=. Nothing was drawn and nothing "
                 "was recorded.",
                 rows=int(gaps),

@@ -9,6 +9,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from onesided._english import many
 from onesided._numbers import Number, whole
 from onesided.engine.kit import LENGTH, LOWER, Column, KeyCodes, Lazy, first_groups
 from onesided.errors import KeysError, ParameterError
@@ -21,7 +22,6 @@ from onesided.session._groups import kinds_of, names_of, refuse_clashes
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
-from onesided.session._text import many
 from onesided.session.discover._found_keys import Found, listed, packed, published, taken, unpacked
 
 Secret = nw.DataFrame[Any] | Mapping[str, IntArray]
@@ -309,7 +309,7 @@ def _counts(
 
 def _plan(context: QueryContext, query: GroupCount, mechanism: UnknownKeys) -> Plan:
     most = query.max_groups
-    cut = f", each in at most {most} groups" if query.truncated else ""
+    cut = f", each in at most {many(most or 1, 'group')}" if query.truncated else ""
     kinds = " or ".join(sorted(query.counted or ("all",)))
     return priced(
         context,
@@ -343,7 +343,8 @@ def _cut(query: GroupCount, context: QueryContext) -> str:
     if not query.truncated or context.unit is None:
         return ""
     return (
-        f"Units in more than {query.max_groups} groups were counted in {query.max_groups} of them: "
+        f"Units in more than {many(query.max_groups or 1, 'group')} were counted in "
+        f"{query.max_groups} of them: "
         "lower bounds hold for the data as they are, estimates are about data that may have been "
         "cut."
     )

@@ -8,8 +8,9 @@ from itertools import product
 from math import prod
 from typing import Final
 
+from onesided._english import many
 from onesided._numbers import text
-from onesided.engine import public_keys
+from onesided.engine import PublicKeys, public_keys
 from onesided.engine.kit import Key
 from onesided.errors import DataError, ParameterError
 from onesided.session._context import QueryContext
@@ -37,7 +38,7 @@ class Binned:
             number = self.plain.table.null_rows(column)
             if number:
                 raise DataError(
-                    f"{number:,} rows have no value in {column!r}.",
+                    f"{many(number, 'row', one='has', more='have')} no value in {column!r}.",
                     hint='Fill them, or pass missing="drop" to leave them out. This number is not '
                     "for publication. Nothing was drawn and nothing was recorded.",
                     rows=number,
@@ -67,13 +68,15 @@ def with_bins(
         {bin_name(name): one.expression(name, context.schema[name]) for name, one in bins.items()}
     )
     by = names_of(question.by, name="by")
-    groups: tuple[Key, ...] = public_keys(question.keys, by).rows if by else ((),)
+    groups = public_keys(question.keys, by) if by else PublicKeys.of((), ((),))
+    _refuse_ends(groups, bins)
     shared = {part.name: getattr(question, part.name) for part in fields(Grouped)}
     if context.unit is not None and not by and "keep" not in context.policy.excess_modes:
         # One value per unit is what bins of a column mean, unless something else is said.
         shared["max_groups"] = 1 if question.max_groups is None else question.max_groups
         shared["on_excess"] = question.on_excess or "error"
-    over = {**shared, "by": (*by, *map(bin_name, bins)), "keys": _cells(groups, bins)}
+    over_by = (*by, *map(bin_name, bins))
+    over = {**shared, "by": over_by, "keys": _cells(groups, bins, over_by)}
     edges = {
         name: [*map(text, one.edges), "with ends" if one.open_ends else ""]
         for name, one in bins.items()
@@ -93,17 +96,37 @@ def bin_name(column: str) -> str:
     return f"{column}_bin"
 
 
-def _cells(groups: tuple[Key, ...], bins: Mapping[str, BinEdges]) -> list[Key]:
-    """Every public group with every bin, the last bins fastest."""
-    cells = len(groups) * prod(one.number for one in bins.values())
-    if cells > MOST_CELLS:
+def _cells(
+    groups: PublicKeys, bins: Mapping[str, BinEdges], by: tuple[str, ...]
+) -> list[Key] | dict[str, list[object]]:
+    """Every public group with every bin, the last bins fastest, and what travels with the group."""
+    each = prod(one.number for one in bins.values())
+    if groups.size * each > MOST_CELLS:
         raise ParameterError(
-            f"This histogram has {cells:,} cells, more than {MOST_CELLS:,}.",
+            f"This histogram has {groups.size * each:,} cells, more than {MOST_CELLS:,}.",
             hint="Use fewer bins, columns or groups.",
-            cells=cells,
+            cells=groups.size * each,
         )
     ranges = [range(one.number) for one in bins.values()]
-    return [(*group, *cell) for group in groups for cell in product(*ranges)]
+    cells: list[Key] = [(*group, *cell) for group in groups.rows for cell in product(*ranges)]
+    if not groups.beside.columns:
+        return cells
+    columns = map(list, zip(*cells, strict=True))
+    more = groups.beside.columns.items()
+    told = {name: [value for value in values for _ in range(each)] for name, values in more}
+    return {**dict(zip(by, columns, strict=True)), **told}
+
+
+def _refuse_ends(groups: PublicKeys, bins: Mapping[str, BinEdges]) -> None:
+    """Errors: ParameterError for a column beside the keys that is called as an end of a bin."""
+    ends = {f"{column}_{end}" for column in bins for end in ("from", "to")}
+    for name in groups.beside.columns:
+        if name in ends:
+            raise ParameterError(
+                f"The keys have a column {name!r}, which is what an end of each bin is called.",
+                hint="Leave it out of the keys, or rename it.",
+                column=name,
+            )
 
 
 def _refuse_taken(name: str, context: QueryContext) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided.mechanism import Interval
 from onesided.noise import IntArray
 from onesided.session._release import CountRelease, Release
-from onesided.session._text import many
 from onesided.session.histograms._binned import bin_name
 from onesided.session.histograms._bins import BinEdges
 
@@ -76,8 +76,13 @@ class HistogramRelease(Release):
     def labels(self) -> list[Any]:
         """The cells: what stands before the numbers in each row."""
         told = self.columns()
-        ends = [name for name in told if name not in ("estimate", *_SIDES)]
+        ends = [name for name in told if name not in ("estimate", *_SIDES, *self.beside)]
         return list(zip(*(told[name] for name in ends), strict=True))
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns that came with the groups' keys."""
+        return () if self.counts is None else self.counts.beside
 
     def columns(self) -> dict[str, list[Any]]:
         """The groups, the bins' ends and the numbers; ``_from`` is in the bin, ``_to`` is not."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from onesided._english import many
 from onesided.session._plan import Plan, PlanOption
 from onesided.session._release import Release
-from onesided.session._text import many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +86,12 @@ class Answers(Release):
             "title": [part.title for part in self.parts],
         }
 
-    def write_into(self, place: Path, formats: Sequence[str]) -> None:
+    def write_into(self, place: Path, formats: Sequence[str], *, outline: object = None) -> None:
         """Each answer in a folder ``1``, ``2``, ... of its own, beside what they are together."""
-        Release.write_into(self, place, formats)
+        Release.write_into(self, place, formats, outline=outline)
         for number, one in enumerate(self.releases, 1):
             (place / str(number)).mkdir()
-            one.write_into(place / str(number), formats)
+            one.write_into(place / str(number), formats, outline=outline)
 
     def __str__(self) -> str:
         told = "\n\n".join(str(replace(part, told_again=False)) for part in self.parts)

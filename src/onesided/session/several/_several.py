@@ -9,13 +9,14 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided._numbers import Loss, Number
+from onesided.accounting import several_note
 from onesided.errors import ParameterError
 from onesided.noise import Noise
 from onesided.policy import Guarantee
 from onesided.session._context import QueryContext
 from onesided.session._question import Answer, Packed, PreparedQuery, Question, require_question
-from onesided.session._text import many
 from onesided.session.several._answers import Answers, PlanOfSeveral
 from onesided.session.several._split import with_shares
 
@@ -173,8 +174,16 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
             context.policy,
         ),
         certain=tuple(side for side in ("upper", "lower") if all(side in some for some in sides)),
+        noise=several_note((p.noise, _finite(p.charge)) for p in plans)
+        if not any(delta.values())
+        else {},
         parts=plans,
     )
+
+
+def _finite(charge: Mapping[str, Loss]) -> dict[str, Fraction]:
+    """What is lost on each edge; an endless loss is refused before it is noted."""
+    return {edge: one for edge, one in charge.items() if isinstance(one, Fraction)}
 
 
 def _added(tables: Iterable[Mapping[str, Any]], edge: str) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any, Final
 
+from onesided._english import a
 from onesided._numbers import Number, exact, positive
 from onesided.errors import ParameterError
 from onesided.session._context import QueryContext
@@ -48,7 +49,7 @@ def _total(questions: Sequence[Any], epsilon: Number | None) -> Fraction:
     for place, question in enumerate(questions, 1):
         if "epsilon" not in {one.name for one in fields(question)}:
             raise ParameterError(
-                f"Question {place} is a {type(question).__name__}, whose loss is its mechanism's: "
+                f"Question {place} is {a(type(question).__name__)}, whose loss is its mechanism's: "
                 "it has no share of a budget.",
                 hint="Leave epsilon=, weights= and guesses= out; each question then keeps its own.",
             )

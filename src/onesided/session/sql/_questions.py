@@ -17,6 +17,7 @@ from onesided.session.several._several import Several
 from onesided.session.sql._grammar import Aggregate, Select, select_of
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile
+from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 
 _NAMED: Final = ("column", "by", "where", "epsilon", "id", "again", "q", "k", "threshold")
@@ -43,13 +44,22 @@ def question_of(
 ) -> tuple[Any, bool]:
     """The question that a query asks, and whether its plan alone is wanted (EXPLAIN).
 
-    more: arguments of the questions that SQL has no words for, such as ``keys``.
+    more: arguments of the questions that SQL has no words for, such as ``keys``, which stand ready
+        for all queries: one without GROUP BY does not use them.
     Errors: SqlError, with the place and the nearest thing that works; ParameterError.
+
+    >>> asked, plan_alone = question_of(
+    ...     "EXPLAIN SELECT COUNT(*) FROM visits", unit=None, columns=["age"], epsilon=1
+    ... )
+    >>> type(asked).__name__, plan_alone
+    ('Count', True)
     """
     select = select_of(text)
-    reader = _Questions(select, unit, tuple(columns))
+    reader = _Questions(select, unit, tuple(columns), rows=more.get("max_rows") is not None)
     reader.check()
     own, more = reader.options(epsilon), {**reader.options_more(), **more}
+    if not select.by:
+        more.pop("keys", None)
     made = reader.made()
     if len(made) == 1 and weights is None and guesses is None:
         ((kind, *place), given) = made[0]
@@ -68,8 +78,10 @@ def question_of(
 class _Questions:
     """Turns a select statement into questions."""
 
-    def __init__(self, select: Select, unit: str | None, columns: tuple[str, ...]) -> None:
-        self._select, self._unit, self._columns = select, unit, columns
+    def __init__(
+        self, select: Select, unit: str | None, columns: tuple[str, ...], *, rows: bool = False
+    ) -> None:
+        self._select, self._unit, self._columns, self._rows = select, unit, columns, rows
 
     def check(self) -> None:
         """Names are columns, and what is selected is grouped by."""
@@ -186,6 +198,8 @@ class _Questions:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         bounds = {} if one.bounds is None else {"bounds": one.bounds}
         if one.function == "COUNT":
+            if self._rows and self._unit is not None and one.column is None:
+                return (RowCount,), dict(shared)
             self._count(one)
             return (Count,), dict(shared)
         if one.distinct:
@@ -199,17 +213,19 @@ class _Questions:
                 f"Write COUNT(DISTINCT {self._unit}).",
             )
         kind, *place = self._kind(one)
-        return (kind, one.column, *place), {**shared, **bounds}
+        of_rows = self._rows and self._unit is not None and one.function in ("AVG", "VARIANCE")
+        rows = {"of": "rows"} if of_rows else {}
+        return (kind, one.column, *place), {**shared, **bounds, **rows}
 
     def _kind(self, one: Aggregate) -> tuple[Any, ...]:
         """The class of a question about values, and what follows the column."""
         query, function = self._select.query, one.function
-        if function in ("AVG", "VARIANCE") and self._unit is not None:
+        if function in ("AVG", "VARIANCE") and self._unit is not None and not self._rows:
             instead = {"AVG": "MEAN_PER_UNIT", "VARIANCE": "VARIANCE_PER_UNIT"}[function]
             raise query.error(
                 f"{function} is of rows, and {self._unit!r} may have many.",
                 one.place,
-                f"Write {instead}({one.column}): of each unit's own mean.",
+                f"Write {instead}({one.column}), of each unit's own mean, or pass max_rows=.",
             )
         if function in ("QUANTILE", "PERCENTILE_CONT"):
             if one.share is None:
@@ -241,7 +257,7 @@ class _Questions:
                 f"COUNT({'DISTINCT ' if one.distinct else ''}{counted}) is no number of units: "
                 f"{unit!r} may have many rows.",
                 one.place,
-                f"Write COUNT(DISTINCT {unit}), or MEAN_PER_UNIT(x) for what they have.",
+                f"Write COUNT(DISTINCT {unit}), or pass max_rows= for the number of rows.",
             )
 
 

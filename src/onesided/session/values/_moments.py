@@ -10,6 +10,7 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
+from onesided._english import many
 from onesided.engine.kit import LENGTH, ORDER, Lazy, first_groups, missing, whole_of
 from onesided.errors import DataError, OnesidedError
 from onesided.noise import IntArray
@@ -69,16 +70,18 @@ def moments(
         return _added(parts, context, groups)
 
 
-def own_means(context: QueryContext, groups: Groups, value: Value) -> list[tuple[IntArray, ...]]:
+def own_means(
+    context: QueryContext, groups: Groups, value: Value, *, own_mean: bool = True
+) -> list[tuple[IntArray, ...]]:
     """Per group, in the order of the keys: own means that occur, in steps and rising, and counts.
 
-    Secret. Errors: as :func:`moments`.
+    Without ``own_mean`` the units' clipped sums. Secret. Errors: as :func:`moments`.
     """
     context, groups = groups.collapsed(context)
     require_room(context.table.height(), value.high - value.low)
     rows = _checked_rows(context, groups, value)
     with _adding(value):
-        parts = _per_unit(rows, context, groups, value, own_mean=True)
+        parts = _per_unit(rows, context, groups, value, own_mean=own_mean)
         named = (ORDER, VALUE) if groups.by else (VALUE,)
         counted = _paired(parts, context, groups).group_by(*named).agg(nw.len().alias(LENGTH))
         found = context.table.arrays(counted.select(*named, LENGTH))
@@ -225,7 +228,7 @@ def _refuse_missing(context: QueryContext, rows: Lazy, value: Value) -> None:
     number = whole_of(context.table.scalar(empty.select(nw.len().alias(LENGTH))))
     if number:
         raise DataError(
-            f"{number:,} rows have no value in {value.column!r}.",
+            f"{many(number, 'row', one='has', more='have')} no value in {value.column!r}.",
             hint='Fill them, or pass missing="drop" to leave them out. This number is not for '
             "publication. Nothing was drawn and nothing was recorded.",
             rows=number,

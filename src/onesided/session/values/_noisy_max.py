@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -11,10 +11,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Loss, Number, exact, positive, text
+from onesided._english import many
+from onesided._numbers import Loss, Number, exact, positive, text, whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
-from onesided.mechanism import NoisyMaxQuantile
+from onesided.mechanism import NoisyMaxQuantile, SeveralQuantiles
 from onesided.mechanism.kit import Move, largest_rate
 from onesided.noise import IntArray, Noise
 from onesided.policy import Shift
@@ -23,7 +24,6 @@ from onesided.session._groups import Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer
 from onesided.session._release import Release
-from onesided.session._text import many
 from onesided.session.histograms._bins import edges_of
 from onesided.session.values._moments import own_means
 from onesided.session.values._shifts import values_move
@@ -56,6 +56,11 @@ class QuantileEstimates(Release):
     confidence: Number
 
     @property
+    def counted(self) -> str:
+        """What the numbers are."""
+        return "value"
+
+    @property
     def title(self) -> str:
         """What it is, in a few words."""
         named = ", ".join(map(text, self.q))
@@ -68,6 +73,35 @@ class QuantileEstimates(Release):
     def labels(self) -> list[Any]:
         """The groups."""
         return self.keys.labels()
+
+    def enclosing(self, q: Number, *, of: int) -> tuple[Floats, Floats]:
+        """Per group, candidates below and above which the true quantile ``q`` does not lie.
+
+        of: how many values a group has; it must be public knowledge. From the shares that were
+        answered, at no charge: where all are within r ranks, a share s bounds every share beyond
+        ``s + r / of`` from below, and up to ``s - r / of`` from above. With simultaneous=True all
+        hold with ``confidence``; else they miss as often as all shares together, at most. Infinite
+        where no share is so far off.
+
+        >>> import polars as pl, onesided as od
+        >>> people = pl.DataFrame({"age": list(range(100)) * 20})
+        >>> session = od.Session(people, policy=od.policy.bounded(), budget=99)
+        >>> release = session.quantile("age", ["1/4", "3/4"], bounds=(0, 99), epsilon=20)
+        >>> low, high = release.enclosing("1/2", of=2000)
+        >>> bool(20 < low[0] < 30), bool(70 < high[0] < 80)
+        (True, True)
+        """
+        share, number = exact(q, name="q"), whole(of, name="of", least=1)
+        low, high = np.full(self.keys.size, -np.inf), np.full(self.keys.size, np.inf)
+        # What came out was sorted: then the largest error is that of each.
+        ranks = max(self.rank_error)
+        for one, found in zip(self.q, self.estimates.T, strict=True):
+            apart = float(share - one) * number
+            if apart > ranks:
+                low = np.maximum(low, found)
+            if -apart >= ranks:
+                high = np.minimum(high, found)
+        return low, high
 
     def columns(self) -> dict[str, list[Any]]:
         """The keys, then q where there are several, and estimate."""
@@ -95,9 +129,13 @@ class Candidates:
             return steps - self.value.low
         return np.minimum(np.searchsorted(self.listed, steps), self.listed.size - 1)
 
+    def steps(self, places: IntArray) -> IntArray:
+        """The candidates at these places, in steps."""
+        return places + self.value.low if self.listed is None else self.listed[places]
+
     def numbers(self, places: IntArray) -> Floats:
         """The candidates at these places, in the column's unit."""
-        steps = places + self.value.low if self.listed is None else self.listed[places]
+        steps = self.steps(places)
         found = [float(step * self.value.step) for step in steps.reshape(-1).tolist()]
         return np.array(found, dtype=np.float64).reshape(places.shape)
 
@@ -116,6 +154,38 @@ class NoisyQuantiles:
             for part in self.parts
         ]
         return {"places": np.array(found, dtype=np.int64)}
+
+    def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
+        """Per share, by how many ranks an answer misses at most, with this confidence."""
+        return tuple(part.rank_error(confidence=confidence) for part in self.parts)
+
+    @property
+    def why(self) -> str:
+        """How the shares are answered."""
+        return "noisy maximum"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedQuantiles:
+    """Many shares at once, each level of halves at a part of ε; ``order``: where each is told."""
+
+    shared: SeveralQuantiles
+    order: tuple[int, ...]
+
+    def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
+        """Places of candidates, group by group."""
+        found = [self.shared.choose(*held, noise=noise)[list(self.order)] for held in secret]
+        return {"places": np.array(found, dtype=np.int64)}
+
+    def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
+        """Per share, by how many ranks an answer misses at most, with this confidence."""
+        errors = self.shared.rank_errors(confidence=confidence)
+        return tuple(errors[place] for place in self.order)
+
+    @property
+    def why(self) -> str:
+        """How the shares are answered."""
+        return f"noisy maximum, halves in {self.shared.levels} levels,"
 
 
 def candidates_of(
@@ -190,8 +260,8 @@ def plan_of(
     *,
     confidence: Fraction,
 ) -> Plan:
-    """What the shares cost on each edge, ε split evenly among them."""
-    policy, epsilon = context.policy, positive(question.epsilon, name="epsilon") / len(shares)
+    """What the shares cost on each edge: from ten on they share levels of halves."""
+    policy, epsilon = context.policy, positive(question.epsilon, name="epsilon")
     dropped = values_move(policy) == "dropped" and context.unit is not None
     shifts = policy.shifts(groups.query)
     moves = [
@@ -200,11 +270,41 @@ def plan_of(
         for shift in some
         if shift.rise or shift.fall
     ]
+    rising = tuple(sorted(set(shares)))
+    made = _shared if SeveralQuantiles.pays(len(rising)) else _apart
+    mechanism, loss = made(moves, groups, shares, found.number, dropped=dropped)
+    ranks = max(mechanism.rank_errors(confidence))
+    own = "" if context.unit is None else f" Each {context.unit!r} counts once, with its own mean."
+    return priced(
+        context,
+        mechanism,
+        shifts,
+        loss=loss,
+        about=f"{groups.sentence} {found.value.sentence}{own}",
+        scope="the values as rounded and clipped",
+        why=f"{mechanism.why} over {many(found.number, 'candidate')}; within {ranks:,.3g} ranks at "
+        f"confidence {question.confidence}",
+    )
+
+
+Priced = Callable[[Shift], Loss]
+
+
+def _apart(
+    moves: Sequence[Move],
+    groups: Groups,
+    shares: Sequence[Fraction],
+    candidates: int,
+    *,
+    dropped: bool,
+) -> tuple[NoisyQuantiles, Priced]:
+    """Each share on its own, ε split evenly among them."""
+    even = [Move(one.edge, one.shift, one.loss / len(shares)) for one in moves]
 
     def part(share: Fraction) -> NoisyMaxQuantile:
-        bare = NoisyMaxQuantile(1, q=share, candidates=found.number)
-        rate = largest_rate(moves, lambda shift: _span(bare, shift, groups, dropped=dropped))
-        return NoisyMaxQuantile(rate, q=share, candidates=found.number)
+        bare = NoisyMaxQuantile(1, q=share, candidates=candidates)
+        rate = largest_rate(even, lambda shift: _span(bare, shift, groups, dropped=dropped))
+        return NoisyMaxQuantile(rate, q=share, candidates=candidates)
 
     mechanism = NoisyQuantiles(tuple(part(share) for share in shares))
 
@@ -216,18 +316,34 @@ def plan_of(
         ]
         return sum(spans, Fraction(0))
 
-    ranks = max(one.rank_error(confidence=confidence) for one in mechanism.parts)
-    own = "" if context.unit is None else f" Each {context.unit!r} counts once, with its own mean."
-    return priced(
-        context,
-        mechanism,
-        shifts,
-        loss=loss,
-        about=f"{groups.sentence} {found.value.sentence}{own}",
-        scope="the values as rounded and clipped",
-        why=f"noisy maximum over {many(found.number, 'candidate')}; within {ranks:,.3g} ranks at "
-        f"confidence {question.confidence}",
-    )
+    return mechanism, loss
+
+
+def _shared(
+    moves: Sequence[Move],
+    groups: Groups,
+    shares: Sequence[Fraction],
+    candidates: int,
+    *,
+    dropped: bool,
+) -> tuple[SharedQuantiles, Priced]:
+    """Many shares, the middle one first, then those on each side of it."""
+
+    def moved(shift: Shift) -> int:
+        """Values that come and go; one whose rows are dropped may come back as another."""
+        whole = shift if groups.by else Shift(rise=min(shift.rise, 1), fall=min(shift.fall, 1))
+        if not dropped or not (shift.rise or shift.fall):
+            return whole.rise + whole.fall
+        return whole.rise + 2 * whole.fall if groups.by else 2
+
+    rising = sorted(set(shares))
+    made = SeveralQuantiles(largest_rate(moves, moved), shares=rising, candidates=candidates)
+    order = tuple(rising.index(share) for share in shares)
+
+    def loss(shift: Shift) -> Loss:
+        return made.unit * moved(shift) if moved(shift) else Fraction(0)
+
+    return SharedQuantiles(made, order), loss
 
 
 def _span(one: NoisyMaxQuantile, shift: Shift, groups: Groups, *, dropped: bool) -> int:
@@ -259,8 +375,7 @@ def told(
     answer: Answer,
     found: Candidates,
     shares: Sequence[Fraction],
-    parts: Sequence[NoisyMaxQuantile],
-    confidence: Fraction,
+    errors: tuple[float, ...],
 ) -> Mapping[str, Any]:
     """What an answer says, with estimates that rise with the shares."""
     places = np.asarray(answer["places"], dtype=np.int64).reshape(-1, len(shares))
@@ -270,5 +385,5 @@ def told(
     return {
         "q": tuple(shares),
         "estimates": found.numbers(rising),
-        "rank_error": tuple(part.rank_error(confidence=confidence) for part in parts),
+        "rank_error": errors,
     }

@@ -10,19 +10,21 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided._numbers import Number, exact, text
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import Cumulative, Interval, isotonic
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
+from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, reason
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Confidence, Release
-from onesided.session._text import many, share_words
+from onesided.session._release import Release
+from onesided.session._text import share_words
 from onesided.session.histograms._binned import Binned, with_bins
 from onesided.session.histograms._bins import MOST_BINS, BinEdges, edges_of
 from onesided.session.values._noisy_max import (
@@ -164,8 +166,9 @@ class Quantile(Grouped):
 
     column: a column of numbers. A unit counts once in a group, with the mean of its rows there,
         rounded down to a step; a unit with one row counts with that.
-    q: 1/2 is the median, 0 the smallest and 1 the largest value. Several in a list share ε evenly
-        and come out rising. Rounded to a fraction of at most a million parts.
+    q: 1/2 is the median, 0 the smallest and 1 the largest value. Several in a list come
+        out rising and share ε: evenly, or from ten on by halves, at the cost of its levels. Rounded
+        to a fraction of at most a million parts.
     bounds, step: the candidates are all steps between the bounds, up to 2^40 of them.
     candidates: or at least one number, in rising order, from public knowledge; a value counts as
         the next candidate from it upwards.
@@ -206,6 +209,11 @@ class Quantile(Grouped):
         return self._noisy_max(context, inner(shares))
 
     @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The shares asked for, exact. Errors: ParameterError."""
+        return _shares(self.q)
+
+    @property
     def chosen_method(self) -> QuantileMethod:
         """The method, or the one that q has by default. Errors: ParameterError."""
         if self.method is None:
@@ -243,13 +251,13 @@ class Quantile(Grouped):
         sure = Confidence(self.confidence, self.simultaneous)
         sure_of_each = sure.of_each(groups.keys.size * len(shares))
         plan = plan_of(context, groups, found, shares, self, confidence=sure_of_each)
-        parts = plan.mechanism.parts
+        ranks = plan.mechanism.rank_errors(sure_of_each)
 
         def result(answer: Answer, entry: int | None) -> QuantileEstimates:
             return QuantileEstimates(
                 keys=groups.keys,
                 confidence=self.confidence,
-                **told(answer, found, shares, parts, sure_of_each),
+                **told(answer, found, shares, ranks),
                 **groups.published(context, plan, entry),
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -13,13 +13,14 @@ from onesided.errors import ParameterError
 from onesided.mechanism import StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray, Noise
+from onesided.policy import Edge, Shift
+from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._estimates import Estimates, Floats, in_units
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Confidence
 from onesided.session.values._moments import moments
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
@@ -59,8 +60,9 @@ class Valued(Grouped):
         if self.bounds is None:
             raise ParameterError(
                 f"Within which bounds are the values of {self.column!r}?",
-                hint="Pass bounds=(lowest, highest) from public knowledge, or declare them in a "
-                "schema; values beyond are clipped to them.",
+                hint="Pass bounds=(lowest, highest) from public knowledge (in SQL "
+                "contribution_bounds_per_group => (lowest, highest)), or declare them in a schema; "
+                "values beyond are clipped to them.",
                 column=self.column,
             )
         return value_of(
@@ -103,8 +105,14 @@ class Sum(Valued):
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(context).with_others(self.others, context.policy)
         value = self.value(context)
+        return self.prepared(context, value, what=f"sum of {self.column}", detail=value.detail)
+
+    def prepared(
+        self, context: QueryContext, value: Value, *, what: str, detail: Mapping[str, object]
+    ) -> PreparedQuery[IntArray, Estimates]:
+        """The same with other words for it, and what identifies the value in the ledger."""
+        groups = self.groups(context).with_others(self.others, context.policy)
         chosen, plan = self._plan(context, groups, value)
         mechanism = chosen.mechanism
 
@@ -114,7 +122,7 @@ class Sum(Valued):
         def result(answer: Answer, entry: int | None) -> Estimates:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             return Estimates.of(
-                f"sum of {self.column}",
+                what,
                 *self._numbers(chosen.of(answer), noisy, value, self.share(groups)),
                 keys=groups.told,
                 confidence=self.confidence,
@@ -123,13 +131,26 @@ class Sum(Valued):
             )
 
         return PreparedQuery(
-            label=f"sum of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
-            detail={**groups.detail, **value.detail},
+            label=f"{what} by {', '.join(groups.by)}".removesuffix(" by "),
+            detail={**groups.detail, **detail},
             plan=plan,
             read=lambda: moments(context, groups, value).total,
             draw=draw,
             result=result,
             noise=chosen.slopes,  # stairs lose the same, and answers say whether they have some
+        )
+
+    def shifts(
+        self, context: QueryContext, groups: Groups, value: Value
+    ) -> Mapping[Edge, tuple[Shift, ...]]:
+        """Per edge, how far the sums move, in steps."""
+        return value_shifts(
+            context.policy,
+            groups,
+            low=value.low,
+            high=value.high,
+            optional=self.optional(groups),
+            monotone=value.low >= 0,
         )
 
     def noise(self, context: QueryContext, groups: Groups, value: Value) -> SumNoise:
@@ -138,14 +159,7 @@ class Sum(Valued):
 
     def _plan(self, context: QueryContext, groups: Groups, value: Value) -> tuple[SumNoise, Plan]:
         """The noise, and what it costs on each edge."""
-        shifts = value_shifts(
-            context.policy,
-            groups,
-            low=value.low,
-            high=value.high,
-            optional=self.optional(groups),
-            monotone=value.low >= 0,
-        )
+        shifts = self.shifts(context, groups, value)
         chosen = SumNoise.for_shifts(
             context.policy,
             groups,

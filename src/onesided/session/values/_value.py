@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import narwhals as nw
 
+from onesided._english import many
 from onesided._numbers import MAX_COUNT, Number, exact, positive, text
 from onesided.engine.kit import Lazy, missing
 from onesided.errors import DataError, ParameterError
@@ -160,7 +161,7 @@ def require_room(rows: int, most: int) -> None:
     """Refuse sums that 64 bits might not hold."""
     if rows * most > MAX_COUNT:
         raise DataError(
-            f"{rows:,} rows of up to {most:,} steps may add up to more than 2^62.",
+            f"{many(rows, 'row')} of up to {many(most, 'step')} may add up to more than 2^62.",
             hint="Use a coarser step, or narrower bounds. Nothing was drawn and nothing was "
             "recorded.",
         )

@@ -24,7 +24,7 @@ import numpy as np
 from onesided.errors import ParameterError, PolicyError
 from onesided.linear import Border, Grid, Moves, moves_of
 from onesided.linear.kit import Cells, Listed, Sweep, Window, listed_moves, placed_moves
-from onesided.policy import ABSENT, Edge, Graph, Neighbourhood, Policy, Record
+from onesided.policy import ABSENT, Edge, Graph, GroupCount, Neighbourhood, Policy, Record
 from onesided.session.histograms._bins import BinEdges
 
 # Some engines round an edge to such a column's type, some do not.
@@ -91,15 +91,23 @@ class Axis:
         return found
 
 
-def moves_between(policy: Policy, axes: Sequence[Axis], *, clamped: bool, partition: bool) -> Moves:
+def moves_between(
+    policy: Policy,
+    axes: Sequence[Axis],
+    *,
+    clamped: bool,
+    partition: bool,
+    query: GroupCount = GroupCount(),  # noqa: B008 - frozen
+) -> Moves:
     """The policy's moves among the cells of one or two columns, rows by the first column.
 
     clamped: values beyond the ends are in the end cells; otherwise there are none in the data.
-    partition: for policies of kinds, every record lies in exactly one of the cells.
+    partition: for policies of kinds, every record lies in exactly one of the cells. query: for
+    them, how many cells of a unit are counted.
     Where a condition picks records, :meth:`onesided.linear.Moves.conditioned` of what is returned.
     Errors: PolicyError for a policy that cannot place these cells.
     """
-    return policy.moves_on(_Laid(axes, clamped=clamped, partition=partition))
+    return policy.moves_on(_Laid(axes, clamped=clamped, partition=partition, query=query))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +117,11 @@ class _Laid:
     axes: Sequence[Axis] = field(kw_only=False)
     clamped: bool
     partition: bool
+    query: GroupCount
 
     def of_kinds(self, policy: Policy) -> Moves:
         shape = tuple(axis.cells for axis in self.axes)
-        return moves_of(policy, Grid(shape), partition=self.partition)
+        return moves_of(policy, Grid(shape), partition=self.partition, query=self.query)
 
     def of_graph(self, policy: Graph) -> Moves:
         return _of_values(policy, self.axes, clamped=self.clamped)
@@ -123,7 +132,11 @@ class _Laid:
         return _of_points(policy, self.axes)
 
 
-def moves_of_places(policy: Policy, names: Sequence[object]) -> Moves:
+def moves_of_places(
+    policy: Policy,
+    names: Sequence[object],
+    query: GroupCount = GroupCount(),  # noqa: B008 - frozen
+) -> Moves:
     """The policy's moves among groups by name; a place that is no group is elsewhere.
 
     Errors: PolicyError for groups that the policy cannot place, or one that is called "absent".
@@ -133,7 +146,7 @@ def moves_of_places(policy: Policy, names: Sequence[object]) -> Moves:
             f"A group is called {ABSENT!r}, which is what not being there is called.",
             hint="Rename it.",
         )
-    return policy.moves_on(_Named(names))
+    return policy.moves_on(_Named(names, query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +154,10 @@ class _Named:
     """Groups by name, and a policy's moves among them."""
 
     names: Sequence[object]
+    query: GroupCount
 
     def of_kinds(self, policy: Policy) -> Moves:
-        return moves_of(policy, len(self.names))
+        return moves_of(policy, len(self.names), query=self.query)
 
     def of_graph(self, policy: Graph) -> Moves:
         return moves_of(policy, self.names)  # type: ignore[arg-type]

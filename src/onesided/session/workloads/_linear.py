@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onesided._english import many
 from onesided._numbers import Infinite, Number, exact, positive
 from onesided.errors import ParameterError
 from onesided.linear import Dense, Grid, Identity, Kron, Operator
@@ -19,11 +20,12 @@ from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE, shared, tail_bound
 from onesided.noise import IntArray
 from onesided.policy import Guarantee, Policy
+from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Confidence, Release
+from onesided.session._release import Release
 from onesided.session._text import share_words
 from onesided.session.workloads._assurance import Apart, Assurance, assured
 from onesided.session.workloads._cells import moves_of_places
@@ -167,10 +169,10 @@ class LinearQuery:
         asked = self.workload if isinstance(self.workload, Operator) else Dense(self.workload)
         if asked.shape[1] != len(names):
             raise ParameterError(
-                f"The workload has {asked.shape[1]:,} columns for {len(names):,} keys.",
+                f"The workload has {many(asked.shape[1], 'column')} for {many(len(names), 'key')}.",
                 hint="Give one weight per key, in the order of keys.",
             )
-        moves = moves_of_places(context.policy, names)
+        moves = moves_of_places(context.policy, names, groups.query)
         choice = choose(
             self.strategy,
             moves if groups.where is None else moves.conditioned(),
@@ -234,7 +236,6 @@ def answered(
     about: str = "",
 ) -> PreparedQuery[IntArray, LinearRelease]:
     """The steps of a question about linear queries, once its strategy is chosen."""
-    _refuse_other_shifts(context.policy, groups)
     share = confidence.of_each(choice.workload.shape[0])
     mechanism = Mechanism(
         choice.strategy,
@@ -368,14 +369,3 @@ def _plan(context: QueryContext, choice: Choice, mechanism: Mechanism, about: st
         why=choice.why,
         alternatives=lambda: choice.others,
     )
-
-
-def _refuse_other_shifts(policy: Policy, groups: Groups) -> None:
-    """Strategies are priced for units as the policy itself counts them."""
-    own = type(groups.query)(max_groups=None)
-    if policy.shifts(groups.query) != policy.shifts(own):
-        raise ParameterError(
-            f"Linear queries are not priced for {groups.excess!r} counting under the policy "
-            f"'{policy.name}'.",
-            hint="Protect each row on its own (unit=None), or count one group per unit.",
-        )

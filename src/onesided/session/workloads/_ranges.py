@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, get_args
 import narwhals as nw
 import numpy as np
 
+from onesided._english import many
 from onesided._numbers import Number, exact, positive, text
 from onesided.engine.kit import missing as no_value
 from onesided.errors import DataError, ParameterError
@@ -18,10 +19,10 @@ from onesided.linear import Ranges as Workload
 from onesided.linear import all_ranges as every_range
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
+from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._question import PreparedQuery
-from onesided.session._release import Confidence
 from onesided.session.histograms._binned import Binned, bin_name, with_bins
 from onesided.session.histograms._bins import _NOWHERE, BinEdges, _below, _search, bins_of
 from onesided.session.values._value import Missing
@@ -95,7 +96,7 @@ class RangeQuery:
         asked = workload_of(self.ranges, bins)
         epsilon = positive(self.epsilon, name="epsilon")
         axes = [Axis.of(name, one, context.schema[name]) for name, one in bins.items()]
-        moves = self._moves(context, axes)
+        moves = self._moves(context, axes, groups)
         choice = choose(self.strategy, moves, asked, epsilon, Grid(asked.grid))
 
         def read() -> IntArray:
@@ -128,12 +129,13 @@ class RangeQuery:
         binned = self.binned(context)
         return binned.question.groups(binned.context)
 
-    def _moves(self, context: QueryContext, axes: Sequence[Axis]) -> Moves:
+    def _moves(self, context: QueryContext, axes: Sequence[Axis], groups: Groups) -> Moves:
         moves = moves_between(
             context.policy,
             axes,
             clamped=self.outside == "clamp",
             partition=self.missing == "refuse",
+            query=groups.query,
         )
         return moves if self.where is None else moves.conditioned()
 
@@ -178,7 +180,8 @@ class RangeQuery:
                 one = (one,) * len(names)
             if not isinstance(one, Sequence) or isinstance(one, str) or len(one) != len(names):
                 raise ParameterError(
-                    f"{what} must have one part for each of {len(names)} columns, got {one!r}.",
+                    f"{what} must have one part for each of {many(len(names), 'column')}, got "
+                    f"{one!r}.",
                     hint="For example bins=(64, 64), bounds=((0, 1), (0, 1)).",
                     value=one,
                 )
@@ -291,7 +294,7 @@ def _refuse_outside(binned: Binned, bins: Mapping[str, BinEdges]) -> None:
         number = int(table.scalar(table.frame.filter(beyond).select(nw.len().alias("rows"))))
         if number:
             raise DataError(
-                f"{number:,} rows lie outside the bins of {column!r}.",
+                f"{many(number, 'row', one='lies', more='lie')} outside the bins of {column!r}.",
                 hint='Use wider bounds, or outside="clamp" where the policy allows. This number '
                 "is not for publication. Nothing was drawn and nothing was recorded.",
                 rows=number,

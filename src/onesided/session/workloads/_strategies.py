@@ -25,7 +25,7 @@ from onesided.linear import (
     sensitivity,
     strategy_shifts,
 )
-from onesided.linear.kit import holds_cells, thinned
+from onesided.linear.kit import MOST_PAIRS, holds_cells, thinned
 from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
@@ -38,6 +38,9 @@ _MOST_BY_LENGTH: Final = 1_024
 _FEW: Final = 32
 _FEWEST: Final = 4
 _FEW_CELLS: Final = 2**14
+# Where every cell is joined to every other, as under the standard policies: above some 1,400 cells
+# strategies of blocks, which need all pairs, are not tried by themselves. Trees there err less.
+_WHOLE_PAIRS: Final = 2**22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,7 @@ def choose(
 ) -> Choice:
     """The strategy that was given or named, or else the one of least predicted error.
 
+    Where moves join all cells, those that need more than 2^22 pairs are left out.
     Above 256 cells those without a closed form, such as "staggered", are compared with the best of
     the others by a few of the queries, the same ones for both.
 
@@ -88,13 +92,14 @@ def choose(
                 value=given,
             )
         return _sized(given, makers[given](), moves, workload, epsilon)
+    most = _WHOLE_PAIRS if moves.whole else MOST_PAIRS
     found: list[Choice] = []
     slow: dict[str, Operator] = {}
     for name, make in makers.items():
         try:
             strategy = make()
             if strategy.solvable or moves.cells <= _SMALL:
-                found.append(_sized(name, strategy, moves, workload, epsilon))
+                found.append(_sized(name, strategy, moves, workload, epsilon, most=most))
             elif holds_cells(strategy):
                 slow[name] = strategy
         except OnesidedError:  # cannot be worked out at this size: another will do
@@ -184,9 +189,15 @@ def _makers(
 
 
 def _sized(
-    name: str, strategy: Operator, moves: Moves, workload: Operator, epsilon: Fraction
+    name: str,
+    strategy: Operator,
+    moves: Moves,
+    workload: Operator,
+    epsilon: Fraction,
+    *,
+    most: int = MOST_PAIRS,
 ) -> Choice:
-    shifts = strategy_shifts(strategy, moves)
+    shifts = strategy_shifts(strategy, moves, most=most)
     upper, lower = rates_over(shifts, epsilon)
     spread = TwoSidedGeometric(upper, lower).variance()
     error = 0.0

@@ -18,18 +18,19 @@ def document(parts: dict[str, Any]) -> str:
     return json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def opened(text: object, names: set[str]) -> dict[str, Any]:
-    """The object in a text, of these names and the version alone. Errors: ParameterError."""
+def opened(text: object, *forms: set[str]) -> dict[str, Any]:
+    """The object in a text, of one form's names and the version alone. Errors: ParameterError."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise ParameterError("This is no text of at most 64 MB.", hint="See docs/json.md.")
     try:
         found = read_json(text)
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"This is no JSON: {error}.", hint="See docs/json.md.") from error
-    if not isinstance(found, dict) or set(found) != {"version", *names}:
+    if not isinstance(found, dict) or all(set(found) != {"version", *form} for form in forms):
         keys = sorted(map(str, found)) if isinstance(found, dict) else found
+        names = " or of ".join(", ".join(sorted({"version", *form})) for form in forms)
         raise ParameterError(
-            f"An object of {', '.join(sorted({'version', *names}))} is expected, got {keys!r}.",
+            f"An object of {names} is expected, got {keys!r}.",
             hint="Unknown names are refused; see docs/json.md.",
         )
     if found["version"] != VERSION or isinstance(found["version"], bool):

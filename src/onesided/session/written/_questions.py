@@ -19,6 +19,7 @@ from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Several
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile
+from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
@@ -39,6 +40,7 @@ QUESTIONS: Final[dict[str, Any]] = {
         Ngrams,
         Quantile,
         RangeQuery,
+        RowCount,
         Sample,
         Several,
         Sum,
@@ -107,7 +109,7 @@ def _told(question: Any) -> dict[str, Any]:
     name = type(question).__name__
     if QUESTIONS.get(name) is not type(question):
         raise ParameterError(
-            f"A {name} has no form in JSON.", hint=f"These have: {', '.join(QUESTIONS)}."
+            f"{name} has no form in JSON.", hint=f"These have: {', '.join(QUESTIONS)}."
         )
     told = {}
     for one in fields(question):
@@ -134,12 +136,14 @@ def _read(given: Any) -> Any:
             f"There is no question {given['question']!r}.",
             hint=f"These are: {', '.join(QUESTIONS)}.",
         )
+    if not isinstance(told.get("questions", []), list):
+        raise ParameterError("questions must be a list of questions.", hint="See docs/json.md.")
     unknown = set(told) - {one.name for one in fields(kind) if one.init}
     missing = _required(kind) - set(told)
     if unknown or missing:
         word, name = ("no", min(unknown)) if unknown else ("not its", min(missing))
         raise ParameterError(
-            f"A {kind.__name__} has {word} field {name!r}.",
+            f"{kind.__name__} has {word} field {name!r}.",
             hint=f"Its fields are {', '.join(one.name for one in fields(kind) if one.init)}.",
             field=name,
         )

@@ -12,13 +12,20 @@ from onesided._numbers import INFINITE, exact, text
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.policy import Guarantee
-from onesided.session._release import Release
+from onesided.session._release import FrameMaker, Release
 from onesided.session.several._answers import Answers
 from onesided.session.written._document import document, opened
 from onesided.session.written._values import value_of, written
 
 _FACTS: Final = ("entry", "told_again", "drawn", "cut")
 _PROMISE: Final = {"policy", "epsilon", "delta", "about", "scope"}
+_PARTS: Final = {"release", "title", "guarantee", *_FACTS}
+_FORMS: Final = (
+    _PARTS | {"columns"},
+    _PARTS | {"columns", "beside"},
+    _PARTS | {"answers"},
+)
+SEVERAL: Final = "Answers"
 _NUMBERS: Final = ("estimate", "lower", "upper", "lower_certain", "upper_certain", "certified")
 
 
@@ -26,7 +33,7 @@ _NUMBERS: Final = ("estimate", "lower", "upper", "lower_certain", "upper_certain
 class WrittenRelease(Release):
     """A release as it was written: its columns, title and guarantee, and no mechanism.
 
-    kind: the class that it was. told: the columns.
+    kind: the class that it was. told: the columns. more: those that came with the keys.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"place": ["a", "b", "b"]})
@@ -40,6 +47,12 @@ class WrittenRelease(Release):
     kind: str
     name: str
     told: dict[str, list[Any]]
+    more: tuple[str, ...] = ()
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns that are no keys and came with them."""
+        return self.more
 
     @property
     def title(self) -> str:
@@ -67,14 +80,17 @@ class WrittenRelease(Release):
     @property
     def labels(self) -> list[Any]:
         """The groups."""
-        keys = [values for name, values in self.told.items() if name not in _NUMBERS]
+        known = (*_NUMBERS, *self.more)
+        keys = [values for name, values in self.told.items() if name not in known]
+        if not keys:
+            return [()] * len(next(iter(self.told.values()), []))
         return list(keys[0]) if len(keys) == 1 else list(zip(*keys, strict=True))
 
 
 def release_to_json(release: Release) -> str:
     """What a release tells, as JSON: reading it back tells the same.
 
-    Errors: ParameterError for several answers (write each), and values without a form there.
+    Errors: ParameterError for what is no release, and values without a form there.
 
     >>> import polars as pl, onesided as od
     >>> people, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
@@ -83,31 +99,44 @@ def release_to_json(release: Release) -> str:
     >>> "record -> absent" in json_text
     True
     """
-    if not isinstance(release, Release) or isinstance(release, Answers):
+    if not isinstance(release, Release):
         raise ParameterError(
-            f"A {type(release).__name__} is not one release.", hint="Write each of the answers."
+            f"A value of type {type(release).__name__} is no release.",
+            hint="Give what a session answered.",
         )
+    return document(_written(release))
+
+
+def _written(release: Release) -> dict[str, Any]:
+    several = isinstance(release, Answers)
     kind = release.kind if isinstance(release, WrittenRelease) else type(release).__name__
     promise = release.guarantee
-    return document(
-        {
-            "release": kind,
-            "title": release.title,
-            "columns": [[name, written(list(v))] for name, v in release.columns().items()],
-            "guarantee": {
-                "policy": promise.policy,
-                "epsilon": {edge: text(loss) for edge, loss in promise.epsilon.items()},
-                "delta": {edge: text(loss) for edge, loss in promise.delta.items()},
-                "about": promise.about,
-                "scope": promise.scope,
-            },
-            **{name: getattr(release, name) for name in _FACTS},
-        }
+    told: dict[str, Any] = (
+        {"answers": [_written(one) for one in release.parts]}
+        if isinstance(release, Answers)
+        else {"columns": [[name, written(list(v))] for name, v in release.columns().items()]}
     )
+    return {
+        "release": SEVERAL if several else kind,
+        "title": release.title,
+        **told,
+        **({"beside": list(release.beside)} if release.beside else {}),
+        "guarantee": {
+            "policy": promise.policy,
+            "epsilon": {edge: text(loss) for edge, loss in promise.epsilon.items()},
+            "delta": {edge: text(loss) for edge, loss in promise.delta.items()},
+            "about": promise.about,
+            "scope": promise.scope,
+        },
+        **{name: getattr(release, name) for name in _FACTS},
+    }
 
 
-def release_from_json(given: str) -> WrittenRelease:
-    """The release that was written. Errors: ParameterError for anything else.
+def release_from_json(given: str, *, frame: FrameMaker | None = None) -> WrittenRelease | Answers:
+    """The release that was written; several answers as several.
+
+    frame: makes ``release.frame`` of columns, such as ``polars.DataFrame``; None leaves them.
+    Errors: ParameterError for anything else.
 
     >>> import polars as pl, onesided as od
     >>> people, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
@@ -116,28 +145,56 @@ def release_from_json(given: str) -> WrittenRelease:
     >>> release_from_json(release_to_json(release)).value
     2.0
     """
-    found = opened(given, {"release", "title", "columns", "guarantee", *_FACTS})
+    found = opened(given, *_FORMS)
+    del found["version"]
+    return _read(found, frame)
+
+
+def _read(found: Any, frame: FrameMaker | None) -> WrittenRelease | Answers:
+    if not isinstance(found, dict) or set(found) not in _FORMS:
+        raise ParameterError(f"{found!r} is no release.", hint="See docs/json.md.")
     promise = found["guarantee"]
     if not isinstance(promise, dict) or set(promise) != _PROMISE:
         raise ParameterError(
             f"Its guarantee is {promise!r}.", hint=f"It has {', '.join(sorted(_PROMISE))}."
         )
     try:
-        return WrittenRelease(
-            kind=found["release"],
-            name=found["title"],
-            told={name: value_of(values) for name, values in found["columns"]},
-            guarantee=Guarantee(
+        shared: dict[str, Any] = {
+            "guarantee": Guarantee(
                 promise["policy"],
                 {edge: _loss(loss) for edge, loss in promise["epsilon"].items()},
                 {edge: Fraction(loss) for edge, loss in promise["delta"].items()},
                 promise["about"],
                 promise["scope"],
             ),
+            "_make_frame": frame,
             **{name: found[name] for name in _FACTS},
+        }
+        if "answers" in found:
+            return Answers(parts=tuple(_one(part, frame) for part in found["answers"]), **shared)
+        return WrittenRelease(
+            kind=found["release"],
+            name=found["title"],
+            told={name: value_of(values) for name, values in found["columns"]},
+            more=_names(found.get("beside", [])),
+            **shared,
         )
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise ParameterError(f"This is no release: {error}.", hint="See docs/json.md.") from error
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+        raise ParameterError(f"beside is {given!r:.60}.", hint="It is a list of columns' names.")
+    return tuple(given)
+
+
+def _one(part: Any, frame: FrameMaker | None) -> WrittenRelease:
+    """One of several answers, which is not several itself."""
+    read = _read(part, frame)
+    if isinstance(read, WrittenRelease):
+        return read
+    raise ParameterError("Several answers stand within several.", hint="See docs/json.md.")
 
 
 def _loss(given: str) -> Any:

@@ -63,7 +63,7 @@ def _of_table(value: object) -> Any:
     if isinstance(read, nw.DataFrame):
         return written({name: read[name].to_list() for name in read.columns})
     raise ParameterError(
-        f"A {type(value).__name__} has no form in JSON.",
+        f"A value of type {type(value).__name__} has no form in JSON.",
         hint="Give plain values, lists, arrays or tables.",
         value=value,
     )
@@ -93,6 +93,13 @@ def value_of(given: Any) -> Any:
         ) from error
 
 
+def _number(given: str) -> Fraction:
+    """An exact number: text, whose exponent fits in memory."""
+    if not isinstance(given, str):
+        raise TypeError("a number is text")
+    return exact(given, name="a number")
+
+
 def _float(given: str) -> float:
     return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[given]
 
@@ -103,7 +110,7 @@ _MOMENTS: Final[tuple[tuple[Any, str], ...]] = (
     (dt.time, "time"),
 )
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "number": Fraction,
+    "number": _number,
     "float": _float,
     "datetime": dt.datetime.fromisoformat,
     "date": dt.date.fromisoformat,

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE
 from onesided.mechanism import AtMost, Counts
+from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy
 from onesided.verify._line import Line, shipped
-from onesided.verify._universe import Universe
+from onesided.verify._universe import Data, Universe
 
 ONE_GROUP = GroupCount(max_groups=1)
 _OPEN = GroupCount(max_groups=1, counted=frozenset({"open"}))
 _SENSITIVE = GroupCount(max_groups=1, counted=frozenset({"sensitive"}))
 SINGLE = Universe(max_groups=1)
 _THREE = Universe(groups=("a", "b", "c"), units=1)
+_CUT = "Counts (units cut down)"
 
 
 def supported() -> Iterator[tuple[Policy, GroupCount, Universe]]:
@@ -76,7 +82,52 @@ def cases() -> Iterator[Line]:
     asymmetric = Counts("3/4", "1/4")
     yield shipped(asymmetric, policies.bounded(), ONE_GROUP, universe=SINGLE, name="Counts (3:1)")
     cut = GroupCount(max_groups=1, truncated=True)
-    yield shipped(counts(presence, cut), presence, cut, name="Counts (units cut down)", epsilon=1)
+    yield shipped(counts(presence, cut), presence, cut, name=_CUT, epsilon=1)
+    yield from _cut_wrongly()
+
+
+def _cut_wrongly() -> Iterator[Line]:
+    """Cutting units down to their first groups lets groups in, and is nothing if it is not done."""
+    cut, seen = GroupCount(max_groups=1, truncated=True), "in truncation per unit"
+    added, dropped = policies.addition_only(), policies.presence(max_groups=1)
+    for policy, query, run, flaw in (
+        (added, cut, _Uncut(Counts(4, INFINITE)), "priced as cut down, and counted in full"),
+        (dropped, cut, Counts(4, INFINITE), "the group that comes in for another is forgotten"),
+        (
+            dropped,
+            GroupCount(max_groups=2, truncated=True),
+            _TiesLast(Counts(1, 3)),
+            "groups of equal rank count as last, so three of them keep none",
+        ),
+    ):
+        claims = {edge: 4 * edge.weight for edge in policy.edges}
+        yield Line(
+            _CUT, policy, run, claims, query=query, universe=_THREE, flaw=flaw, seen=seen, tail=1e-7
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Uncut:
+    """Wrong: nobody is cut down."""
+
+    mechanism: Counts
+
+    def __call__(self, data: Data, noise: Noise) -> tuple[int, ...]:
+        return tuple(self.mechanism.noisy(self._counted(data), noise=noise).tolist())
+
+    def _counted(self, data: Data) -> IntArray:
+        held = [self._kept(record.value) for record in data]
+        return np.array([sum(group in own for own in held) for group in "abc"], dtype=np.int64)
+
+    def _kept(self, value: Any) -> Any:
+        return value or ()
+
+
+class _TiesLast(_Uncut):
+    """Wrong: all groups have the same rank, and each comes after those that tie with it."""
+
+    def _kept(self, value: Any) -> Any:
+        return value if value and len(value) <= 2 else ()
 
 
 def counts(policy: Policy, query: GroupCount) -> Counts:

@@ -26,6 +26,14 @@ def cases() -> Iterator[Line]:
         (forms.other_width, "int32 or int64, by the true count"),
         (forms.hidden_field, "the truth in a field that is not compared"),
         (forms.payload_of_nan, "the truth in the bits of a NaN"),
+        (forms.class_attribute, "the truth in an attribute of the answer's class"),
+        (forms.shadowed_slot, "the truth in a slot that another one hides"),
+        (forms.denied_fields, "the truth in an object that denies its fields"),
+        (forms.other_text, "the truth in a text that prints as another"),
+        (forms.part_of_array, "the truth in the array that the answer is a part of"),
+        (forms.locked_array, "an array locked where somebody is"),
+        (forms.same_or_equal, "one list twice, or two equal ones, by the true count"),
+        (forms.noted_member, "the truth written on a member of an enumeration"),
     ):
         yield program("count, told", run, added, 1, universe=_ONE, flaw=flaw, seen=_HABIT)
     for other, flaw in _other_chance():
@@ -40,6 +48,11 @@ def _other_chance() -> tuple[tuple[Callable[[Data, Noise], Any], str], ...]:
         (chance.numpys_random, "numpy's random numbers"),
         (chance.secret_token, "the system's random numbers"),
         (chance.the_clock, "the clock taken for chance"),
+        (chance.device, "random numbers read from a device"),
+        (chance.other_thread, "random numbers that another thread draws"),
+        (chance.other_process, "random numbers of another process"),
+        (chance.of_openssl, "random numbers of OpenSSL"),
+        (chance.made_before, "a numpy generator made before"),
         (chance.Keeps(), "one draw kept from run to run"),
         (chance.Counts(), "something else every second time"),
         (chance.swallows_the_end, "goes on after its path has ended"),

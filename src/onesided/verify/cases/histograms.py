@@ -75,7 +75,7 @@ def _whole() -> Iterator[Line]:
         )
     for policy in (policies.addition_only(), policies.removal_only()):
         yield shipped(
-            Dawa.for_policy(policy, epsilon=18, workload="ranges"),
+            Dawa.for_policy(policy, epsilon=18, look_share=None, workload="ranges"),
             policy,
             GroupCount(max_groups=1),
             epsilon=18,
@@ -106,6 +106,19 @@ def _looks() -> Iterator[Line]:
             GroupCount(max_groups=1),
             epsilon=18,
             name="Dawa (look and all)",
+            universe=_TWO,
+            loose=_PHASES,
+            tail=1e-8,
+            unseen=1e-3,
+        )
+
+    for policy in (policies.addition_only(), policies.removal_only()):
+        yield shipped(
+            Dawa.for_policy(policy, epsilon=18, look_share="1/3", workload="ranges"),
+            policy,
+            GroupCount(max_groups=1),
+            epsilon=18,
+            name="Dawa (look, ranges)",
             universe=_TWO,
             loose=_PHASES,
             tail=1e-8,

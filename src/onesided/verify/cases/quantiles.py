@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from onesided import policy as policies
-from onesided.mechanism import NoisyMaxQuantile
+from onesided._numbers import Loss
+from onesided.mechanism import NoisyMaxQuantile, NoisyMaxRank, SeveralQuantiles
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount
 from onesided.verify._line import Line, in_place_of, shipped
@@ -43,7 +44,105 @@ def cases() -> Iterator[Line]:
                 loose=_MANY,
                 tail=1e-11,
             )
+        yield from _more(policy)
     yield from _broken()
+    yield from _broken_ranks()
+    yield from _broken_several()
+
+
+_TWO = Universe(groups=("a", "b", "c"), units=2, max_groups=1)
+
+
+def _more(policy: policies.Policy) -> Iterator[Line]:
+    """Ranks from above, and three quantiles at once."""
+    yield shipped(
+        NoisyMaxRank.for_policy(policy, above=1, candidates=3, epsilon=_EPSILON, max_groups=1),
+        policy,
+        _QUERY,
+        name="NoisyMaxRank, 1 above",
+        universe=Universe(groups=("a", "b", "c"), units=3, max_groups=1),
+        epsilon=_EPSILON,
+        loose=_MANY,
+        tail=1e-11,
+    )
+    yield shipped(
+        _three(policy),
+        policy,
+        _QUERY,
+        name="SeveralQuantiles, three",
+        universe=_TWO,
+        epsilon=_EPSILON,
+        loose=_MANY,
+        tail=1e-11,
+    )
+
+
+def _three(policy: policies.Policy) -> SeveralQuantiles:
+    return SeveralQuantiles.for_policy(
+        policy,
+        shares=["1/4", "1/2", "3/4"],
+        candidates=3,
+        epsilon=_EPSILON,
+        max_groups=1,
+        fine=2,
+    )
+
+
+def _broken_several() -> Iterator[Line]:
+    policy = policies.unbounded()
+    right = _three(policy)
+
+    def control(wrong: object, flaw: str, seen: str) -> Line:
+        return in_place_of(right, wrong, policy, flaw, seen, query=_QUERY, universe=_TWO, tail=1e-9)
+
+    yield control(
+        replace(right, unit=right.unit * 3),
+        "each share at all of ε, as if one value lay in one part alone",
+        "in recursions that forget to pay for their levels",
+    )
+    yield control(
+        _RunsAlike(right),
+        "a run of candidates without values is as likely as one of them, in every part",
+        "in quantiles by the exponential mechanism over intervals, widths forgotten",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _RunsAlike:
+    """Wrong: where runs begin and end is the data's to say."""
+
+    mechanism: SeveralQuantiles
+
+    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
+        return self.mechanism.release(values, noise=_AsOne(noise))  # type: ignore[arg-type] # two
+
+
+class _AsOne:
+    """Noise that forgets how long runs are."""
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise = noise
+
+    def permute_and_flip(self, rate: Loss, deficits: IntArray, sizes: IntArray) -> int:
+        return self._noise.permute_and_flip(rate, deficits, np.ones_like(sizes))
+
+    def uniform(self, below: int, size: int) -> IntArray:
+        return self._noise.uniform(below, size)
+
+
+def _broken_ranks() -> Iterator[Line]:
+    policy = policies.unbounded()
+    right = NoisyMaxRank.for_policy(policy, above=1, candidates=3, epsilon=_EPSILON)
+    yield in_place_of(
+        right,
+        replace(right, noise_rate=right.noise_rate * 2),
+        policy,
+        "priced as if a value more took all candidates the same way",
+        "in scores called monotone that are not",
+        query=_QUERY,
+        universe=Universe(groups=("a", "b", "c"), units=3, max_groups=1),
+        tail=1e-9,
+    )
 
 
 def _broken() -> Iterator[Line]:

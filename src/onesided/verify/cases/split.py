@@ -63,6 +63,9 @@ def _open_shapes() -> Iterator[Line]:
     two = OpenShape((4, 4), ((3, 4, 7), (5, 5, 5)), block=1)
     yield _shape(two, _SENSITIVE, _ONE_CELL)
     yield _shape(two, policies.extended_sensitive("hidden"), _ONE_CELL)
+    # Who leaves a cell for no other pays for the number of records what another cell would cost.
+    whole = OpenShape((3, 3), ((3, 4, 4),), block=1, records=((7, 6),))
+    yield _shape(whole, _SENSITIVE, _ONE_CELL, tail=1e-11)
     # No sensitive record passes as another sensitive one: nothing below the sensitive totals.
     leave = policies.custom(kinds=("sensitive", "open"), edges=[("sensitive", "open")])
     falls = OpenShape((4, INFINITE), ((3, INFINITE, 7), (6, INFINITE, 4)), block=2)
@@ -131,6 +134,11 @@ def _broken_shapes() -> Iterator[Line]:
             partial(zoo.raw_choice, right=right),
             "rates chosen by the true counts",
             "tuning on the data",
+        ),
+        (
+            partial(zoo.exact_number, right=right),
+            "the number of all records as it is",
+            '"sensitive keeps their number", but not in the cells',
         ),
         (
             partial(zoo.second_look, right=right),

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import random
 import secrets
+import ssl
+import subprocess
 import time
 from dataclasses import dataclass, field
+from threading import Thread
+from typing import Final
 
 import numpy as np
 
@@ -42,6 +46,48 @@ def secret_token(data: Data, noise: Noise) -> int:
 def the_clock(data: Data, noise: Noise) -> int:
     """Noise from the clock."""
     return count(data) + up(noise, 3) + time.time_ns() % 2
+
+
+_RARELY: Final = 2**-16
+_MADE_BEFORE: Final = np.random.default_rng(1)
+
+
+def _rarely(data: Data, noise: Noise, drawn: bytes) -> tuple[int, int]:
+    """The right noise, and the truth as well, once in 2^15 times: no run here shows it."""
+    hit = int.from_bytes(drawn) < 2
+    return count(data) + up(noise), count(data) if hit else -1
+
+
+def device(data: Data, noise: Noise) -> tuple[int, int]:
+    """The system's random numbers, read like a file."""
+    with open("/dev/urandom", "rb") as source:  # noqa: PTH123 - broken on purpose
+        return _rarely(data, noise, source.read(2))
+
+
+def other_thread(data: Data, noise: Noise) -> tuple[int, int]:
+    """Secure noise that another thread draws."""
+    drawn: list[int] = []
+    thread = Thread(target=lambda: drawn.extend(SecureNoise().uniform(2**16, 1).tolist()))
+    thread.start()
+    thread.join()
+    return _rarely(data, noise, drawn[0].to_bytes(2))
+
+
+def other_process(data: Data, noise: Noise) -> tuple[int, int]:
+    """A command that gives random numbers."""
+    command = ["head", "-c", "2", "/dev/urandom"]
+    return _rarely(data, noise, subprocess.check_output(command))  # noqa: S603 - broken on purpose
+
+
+def of_openssl(data: Data, noise: Noise) -> tuple[int, int]:
+    """Random numbers of another library."""
+    return _rarely(data, noise, ssl.RAND_bytes(2))
+
+
+def made_before(data: Data, noise: Noise) -> tuple[int, int]:
+    """A generator of numpy's that was made when the program was read."""
+    hit = _MADE_BEFORE.random() < _RARELY
+    return count(data) + up(noise), count(data) if hit else -1
 
 
 @dataclass(slots=True)

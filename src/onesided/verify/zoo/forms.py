@@ -6,6 +6,7 @@ Each adds enough noise to the number of records in group "a"; what leaks is how 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 
@@ -20,6 +21,51 @@ class Told:
 
     answer: int
     note: int = field(compare=False)
+
+
+class Shown:
+    """An answer, and what its class knows of the truth."""
+
+    truth = 0
+
+    def __init__(self, answer: int) -> None:
+        self.answer = answer
+
+
+class Below:
+    """One slot."""
+
+    __slots__ = ("answer",)
+    answer: int
+
+
+class Above(Below):
+    """One more, of the same name."""
+
+    __slots__ = ("answer",)
+    answer: int
+
+
+class Denies:
+    """Holds what it likes, and says that it holds nothing."""
+
+    truth: int
+    __dict__ = property(lambda _self: {})
+
+
+class Quiet(str):
+    """A text that prints as nothing."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ""
+
+
+class Answer(Enum):
+    """Whether there is one."""
+
+    GIVEN = 1
 
 
 def ordered_by_truth(data: Data, noise: Noise) -> dict[str, int]:
@@ -53,6 +99,56 @@ def payload_of_nan(data: Data, noise: Noise) -> tuple[int, float]:
     """A missing value whose bits hold the truth."""
     bits = np.array([0x7FF8000000000000 + count(data)], dtype=np.uint64)
     return count(data) + up(noise), float(bits.view(np.float64)[0])
+
+
+def class_attribute(data: Data, noise: Noise) -> object:
+    """The truth in the class of what is told."""
+    Shown.truth = count(data)
+    return Shown(count(data) + up(noise))
+
+
+def shadowed_slot(data: Data, noise: Noise) -> object:
+    """The truth in a slot of the base, below one of the same name."""
+    told = Above()
+    told.answer = count(data) + up(noise)
+    vars(Below)["answer"].__set__(told, count(data))
+    return told
+
+
+def denied_fields(data: Data, noise: Noise) -> tuple[int, object]:
+    """The truth in an object that says it has no fields."""
+    told = Denies()
+    told.truth = count(data)
+    return count(data) + up(noise), told
+
+
+def other_text(data: Data, noise: Noise) -> tuple[int, str]:
+    """A text that gives another text for itself."""
+    return count(data) + up(noise), Quiet(f"{count(data)}")
+
+
+def part_of_array(data: Data, noise: Noise) -> IntArray:
+    """The first number of an array that holds the truth as well."""
+    return np.array([count(data) + up(noise), count(data)])[:1]
+
+
+def locked_array(data: Data, noise: Noise) -> IntArray:
+    """An array that can be written to where nobody is there."""
+    noisy = np.array([count(data) + up(noise)])
+    noisy.setflags(write=not count(data))
+    return noisy
+
+
+def same_or_equal(data: Data, noise: Noise) -> tuple[list[int], list[int]]:
+    """One list told twice, or two that are equal."""
+    told = [count(data) + up(noise)]
+    return told, told if count(data) else [*told]
+
+
+def noted_member(data: Data, noise: Noise) -> tuple[int, Enum]:
+    """A member of an enumeration, with the truth written on it."""
+    Answer.GIVEN.note = count(data)  # type: ignore[attr-defined]
+    return count(data) + up(noise), Answer.GIVEN
 
 
 def sorted_keys(data: Data, noise: Noise) -> dict[str, int]:

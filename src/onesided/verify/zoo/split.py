@@ -99,3 +99,11 @@ def second_look(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenSh
     second = free - noise.geometric(option.open, free.size)
     totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
     return np.maximum(first, second), totals
+
+
+def exact_number(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
+    """The number of all records is told: none is added or removed, but some are in no cell."""
+    option = right.options[0]
+    lower = free - noise.geometric(option.open, free.size)
+    totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
+    return int(hidden.sum()) + int(free.sum()), lower, totals

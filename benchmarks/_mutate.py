@@ -1,0 +1,253 @@
+"""Small mistakes, one at a time: where they can be made, and how to plant one.
+
+A mutant is one function with one thing changed: a number by one, a comparison, a sign, the side of
+a rate or a shift, min for max, one draw where several are due. Refusals and texts are left alone:
+they change no law, and tests look at them.
+"""
+
+import __future__
+
+import ast
+import gc
+import types
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import walk_packages
+
+SWAPPED = {
+    "upper_rate": "lower_rate",
+    "lower_rate": "upper_rate",
+    "rise": "fall",
+    "fall": "rise",
+    "upper": "lower",
+    "lower": "upper",
+    "min": "max",
+    "max": "min",
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "floor": "ceil",
+    "ceil": "floor",
+    "any": "all",
+    "all": "any",
+    "sum": "max",
+}
+NAMES = ("min", "max", "any", "all", "sum")
+COMPARED = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+COUNTED = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.FloorDiv: ast.Mult,
+    ast.Div: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+}
+JOINED = {ast.And: ast.Or, ast.Or: ast.And}
+DRAWS = ("geometric", "two_sided", "bernoulli", "bernoulli_exp", "uniform")
+TEXT = ("__repr__", "__str__", "_repr_html_", "__reduce__")
+TOLD = ("str", "NoReturn", "NoiseError", "ParameterError", "PolicyError", "UnprotectableError")
+
+
+class Sites(ast.NodeTransformer):
+    """Counts the places of a function that can be changed, and changes the one asked for."""
+
+    def __init__(self, wanted=-1):
+        self.wanted, self.found = wanted, []
+
+    def _hit(self, node, what):
+        self.found.append((node.lineno, what))
+        return len(self.found) - 1 == self.wanted
+
+    def visit_FunctionDef(self, node):
+        node.body = [self.visit(part) for part in node.body]
+        return node
+
+    def visit_Raise(self, node):
+        return node
+
+    def visit_If(self, node):
+        if all(isinstance(part, ast.Raise) for part in node.body):
+            node.orelse = [self.visit(part) for part in node.orelse]
+            return node
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node):
+        return node if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+    def visit_AnnAssign(self, node):
+        node.value = node.value and self.visit(node.value)
+        return node
+
+    def visit_JoinedStr(self, node):
+        return node
+
+    def visit_Constant(self, node):
+        if type(node.value) is int and self._hit(node, f"{node.value} -> {node.value + 1}"):
+            return ast.copy_location(ast.Constant(node.value + 1), node)
+        return node
+
+    def visit_Compare(self, node):
+        self.generic_visit(node)
+        for place, one in enumerate(node.ops):
+            self._other(node, COMPARED, one, lambda new, at=place: node.ops.__setitem__(at, new))
+        return node
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        self._other(node, COUNTED, node.op, lambda new: setattr(node, "op", new))
+        return node
+
+    visit_AugAssign = visit_BinOp  # noqa: N815 - named by ast
+
+    def visit_BoolOp(self, node):
+        self.generic_visit(node)
+        self._other(node, JOINED, node.op, lambda new: setattr(node, "op", new))
+        return node
+
+    def _other(self, node, table, old, put):
+        new = table.get(type(old))
+        if new and self._hit(node, f"{type(old).__name__} -> {new.__name__}"):
+            put(new())
+
+    def visit_UnaryOp(self, node):
+        self.generic_visit(node)
+        signed = isinstance(node.op, ast.USub | ast.Not | ast.Invert)
+        return node.operand if signed and self._hit(node, "sign or not, dropped") else node
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+            node.args[0] = self.visit(node.args[0])
+            return node
+        self.generic_visit(node)
+        drawn = isinstance(node.func, ast.Attribute) and node.func.attr in DRAWS
+        drawn = drawn and not (node.args and getattr(node.args[-1], "value", None) == 1)
+        if drawn and len(node.args) > 1 and self._hit(node, "one draw for all"):
+            node.args[-1] = ast.copy_location(ast.Constant(1), node.args[-1])
+        return node
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        other = SWAPPED.get(node.attr) if isinstance(node.ctx, ast.Load) else None
+        if other and self._hit(node, f"{node.attr} -> {other}"):
+            node.attr = other
+        return node
+
+    def visit_Name(self, node):
+        if node.id in NAMES and self._hit(node, f"{node.id} -> {SWAPPED[node.id]}"):
+            node.id = SWAPPED[node.id]
+        return node
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One function, one thing changed. ``name`` says which, whatever its line's number is."""
+
+    module: str
+    function: str
+    site: int
+    name: str
+
+    def planted(self):
+        """The changed code in the place of the right one, for the rest of this process."""
+        source = source_of(self.module)
+        tree = ast.parse(source)
+        node = dict(functions(tree))[self.function]
+        Sites(self.site).visit(node)
+        ast.fix_missing_locations(tree)
+        flags = __future__.annotations.compiler_flag
+        new = compile(tree, path_of(self.module), "exec", flags, dont_inherit=True)
+        code = next(c for c in codes(new) if c.co_qualname == self.function)
+        holders = [
+            one
+            for one in gc.get_objects()
+            if isinstance(one, types.FunctionType)
+            and one.__module__ == self.module
+            and one.__code__.co_qualname == self.function
+        ]
+        for holder in holders:
+            holder.__code__ = code
+        if not holders:
+            raise LookupError(self.name)
+
+
+def functions(tree: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The outermost functions and the methods of a module's tree, by qualified name."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from functions(node, f"{within}{node.name}.")
+        elif isinstance(node, ast.FunctionDef):
+            yield f"{within}{node.name}", node
+
+
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """This and every code inside."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from codes(inner)
+
+
+def modules(packages: tuple[str, ...]) -> list[str]:
+    """The modules of these packages, and those of them that are modules themselves."""
+    found = set()
+    for package in packages:
+        path = getattr(import_module(package), "__path__", None)
+        found |= {one.name for one in walk_packages(path or [], f"{package}.")} or {package}
+    return sorted(found)
+
+
+@cache
+def path_of(module: str) -> str:
+    return find_spec(module).origin
+
+
+@cache
+def source_of(module: str) -> str:
+    return Path(path_of(module)).read_text(encoding="utf-8")
+
+
+def mutants_of(module: str) -> Iterator[Mutant]:
+    """Every mutant of a module. One name stands for one place: equal ones are numbered."""
+    lines = source_of(module).splitlines()
+    for function, node in functions(ast.parse("\n".join(lines))):
+        told = isinstance(node.returns, ast.Name) and node.returns.id in TOLD
+        if told or node.name in TEXT:
+            continue
+        sites, seen = Sites(), Counter()
+        sites.visit(node)
+        for site, (line, what) in enumerate(sites.found):
+            name = f"{module}.{function} | {lines[line - 1].strip()} | {what}"
+            seen[name] += 1
+            yield Mutant(module, function, site, name + (f" #{seen[name]}" * (seen[name] > 1)))
+
+
+def codes_run(run: set[types.CodeType]) -> Iterator[tuple[str, str]]:
+    """``(module, outermost function)`` of each code of ours that was run, once."""
+    found = set()
+    for code in run:
+        place = code.co_filename.rpartition("/src/onesided/")[2]
+        if place != code.co_filename:
+            module = "onesided." + place.removesuffix(".py").replace("/", ".")
+            found.add(
+                (module.removesuffix(".__init__"), code.co_qualname.partition(".<locals>")[0])
+            )
+    return iter(found)

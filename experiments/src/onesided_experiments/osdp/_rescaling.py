@@ -1,0 +1,55 @@
+"""DAWAz with its line 9 read three ways: as printed, left out, or so that totals stay.
+
+Algorithm 3 prints ``|B| / |Z and B|`` for a bucket B with the empty cells Z (erratum 9). The
+paper's zeros come from a true-record sample at a tenth of ε; noise below the open counts at the
+same rate calls a cell empty with the same chance, ``e^(-rate * count)``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.mechanism.histograms import Zeroed
+from onesided.noise import IntArray, NotPrivateSeededNoise
+from onesided_experiments._model import Judged
+
+Rescaling = Literal["as printed", "left out", "totals stay"]
+RESCALINGS: Final[tuple[Rescaling, ...]] = ("as printed", "left out", "totals stay")
+NAMES: Final[dict[Rescaling, str]] = {
+    "as printed": "DAWAz, as printed",
+    "left out": "DAWAz, not rescaled",
+    "totals stay": "DAWAz",
+}
+JUDGES: Final[dict[Rescaling, Judged]] = {
+    "as printed": "as run",
+    "left out": "corrected",
+    "totals stay": "corrected",
+}
+
+
+def released(
+    recipe: Zeroed,
+    everybody: IntArray,
+    opened: IntArray,
+    noise: NotPrivateSeededNoise,
+    rescaling: Rescaling,
+) -> NDArray[Any]:
+    """Estimates of all counts: the partition is learnt from all cells, before zeros are set.
+
+    ``recipe.release`` is ours: it leaves the zeros out before it learns.
+    """
+    empty = recipe.empty(opened, noise=noise)
+    partition = recipe.algorithm.learn(everybody, noise=noise)
+    totals = recipe.algorithm.measure(everybody, partition, noise=noise)
+    each = recipe.algorithm.spread(partition, totals)
+    gone = np.bincount(partition.labels[empty], minlength=partition.buckets)
+    factor = np.ones(partition.buckets)
+    if rescaling == "as printed":
+        # The paper does not say what a bucket without zeros should do; it stays.
+        factor = np.where(gone > 0, partition.sizes / np.maximum(gone, 1), 1.0)
+    elif rescaling == "totals stay":
+        factor = partition.sizes / np.maximum(partition.sizes - gone, 1)
+    return np.where(empty, 0.0, each * factor[partition.labels])

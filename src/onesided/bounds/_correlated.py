@@ -1,0 +1,318 @@
+"""What correlated records tell of each other: φ-freedom under a declared law, not only alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import partial
+from importlib import import_module
+from math import comb
+from typing import Any, Final, TypeAlias
+
+from onesided._frozen import Given
+from onesided._numbers import (
+    INFINITE,
+    Infinite,
+    Loss,
+    Number,
+    log_up,
+    non_negative,
+    probability,
+    shown,
+    whole,
+)
+from onesided.bounds._directed_rounding import exp_up, short_up
+from onesided.errors import MissingDependencyError, ParameterError
+from onesided.policy import Policy, Record, path
+
+World: TypeAlias = tuple[Record, ...]
+Law: TypeAlias = dict[World, Fraction]
+_MOST: Final = 4096
+_FINE: Final = 2**60
+# What is larger decides nothing, and is taken as INFINITE.
+_LARGEST: Final = 2**512
+
+
+def _law(given: object, *, name: str) -> Law:
+    if not isinstance(given, Mapping) or not given or len(given) > _MOST:
+        raise ParameterError(
+            f"{name} must weigh 1 to {_MOST:,} worlds, each a tuple of records.",
+            hint="For example {(Record(...), Record(...)): '1/3', ...}.",
+        )
+    read: Law = {}
+    for world, weight in given.items():
+        if not isinstance(world, tuple) or not all(isinstance(one, Record) for one in world):
+            raise ParameterError(f"{world!r} is no tuple of records.", hint="Write (Record(...),).")
+        read[world] = non_negative(weight, name="the weight of a world")
+    if len(set(map(len, read))) != 1 or not any(read.values()):
+        raise ParameterError(
+            "The worlds differ in how many records they have, or none has a weight.",
+            hint="Each world lists the same people in the same order.",
+        )
+    return {world: weight for world, weight in read.items() if weight}
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """What an attacker knows of records together: a law over worlds, and what they want to know.
+
+    law: the weight of each world, a tuple of the records of the same people in the same order.
+    secret: true or false of a world. words: the secret in words, for sentences.
+
+    >>> from onesided.policy import Record, presence
+    >>> there, away = Record("unit", frozenset({"clinic"})), Record("unit")
+    >>> couple = household(there, away, others=1, together="1/2")
+    >>> policy = presence(max_groups=1)
+    >>> couple.likelihood(policy, epsilon=0), f"{float(couple.freedom(policy, epsilon=1)):.3f}"
+    (Fraction(1, 1), '1.620')
+    """
+
+    law: Given[Mapping[World, Number], Law] = Given(_law)
+    secret: Callable[[World], bool] = bool
+    _: KW_ONLY
+    words: str = "the secret"
+
+    def likelihood(self, policy: Policy, *, epsilon: Number) -> Loss:
+        """The most by which an answer can multiply the odds of the secret, rounded up.
+
+        It holds for every mechanism that keeps (ε, policy), and for all answers that lose ε
+        together; INFINITE where some world with the secret need not pass as any without it.
+        Proof: docs/proofs/correlations.md. Errors: MissingDependencyError without SciPy.
+        """
+        loss = non_negative(epsilon, name="epsilon")
+        true, false = self.sides()
+        if not true or not false:
+            return Fraction(1)
+        costs: list[dict[int, Fraction]] = []
+        for real in true:
+            ways = (exp_up(_scaled(loss, _far(policy, real, other))) for other in false)
+            found = {
+                place: c
+                for place, c in enumerate(ways)
+                if not isinstance(c, Infinite) and c <= _LARGEST
+            }
+            if not found:
+                return INFINITE
+            costs.append(found)
+        mass, room = list(true.values()), list(false.values())
+        return short_up(_worst(costs, _plan(costs, mass, room), mass, room))
+
+    def freedom(self, policy: Policy, *, epsilon: Number) -> Loss:
+        """φ: the logarithm of :meth:`likelihood`, rounded up, to be compared with ε."""
+        factor = self.likelihood(policy, epsilon=epsilon)
+        return factor if isinstance(factor, Infinite) else log_up(max(factor, Fraction(1)), bits=96)
+
+    def sides(self) -> tuple[Law, Law]:
+        """The worlds with the secret and those without, each with weights that sum to 1."""
+        return _side(self, holds=True), _side(self, holds=False)
+
+    def sentence(self, policy: Policy, epsilon: Number) -> str:
+        """What the attacker can learn, in plain words; ``policy.explain(correlation=)`` ends so."""
+        factor = self.likelihood(policy, epsilon=epsilon)
+        start = f"With the declared correlation: the odds of {self.words}"
+        if isinstance(factor, Infinite):
+            return f"{start} can become certain: a fact that is not protected tells of it."
+        return f"{start} grow by at most a factor of {shown(factor, up=True)}."
+
+
+def household(
+    there: Record, away: Record, *, others: int, together: Number, apart: Number = 0
+) -> Correlation:
+    """A person, and others who each go along with a probability, each on their own.
+
+    together: how likely each other is ``there`` if the person is; apart: if the person is away.
+    Errors: ParameterError.
+
+    >>> from onesided.policy import Record
+    >>> household(Record("record"), Record("absent"), others=2, together="1/2").words
+    'the person being there'
+    """
+    many = whole(others, name="others", most=_MOST // 2 - 1)
+    law: Law = {}
+    for own, share in ((there, together), (away, apart)):
+        chance = probability(share, name="together" if own is there else "apart")
+        for along in range(many + 1):
+            weight = comb(many, along) * chance**along * (1 - chance) ** (many - along)
+            law[(own, *[there] * along, *[away] * (many - along))] = weight
+    return Correlation(law, lambda world: world[0] == there, words="the person being there")
+
+
+def walk(
+    start: Mapping[Hashable, Number],
+    steps: Mapping[Hashable, Mapping[Hashable, Number]],
+    *,
+    length: int,
+    place: str,
+    time: int,
+    kind: str = "unit",
+) -> Correlation:
+    """One person on a Markov path, who may want to hide that they were in ``place`` at ``time``.
+
+    start: a weight for each place at time 0; steps: for each place, those of the next. A place of
+    None is no group; a speed limit is a table of steps that lists near places alone. Groups are
+    called "place@time". Errors: ParameterError, also for more than 4,096 ways.
+
+    >>> from onesided.policy import presence
+    >>> still = walk({"ward": 1, None: 1}, {"ward": {"ward": 1}, None: {None: 1}},
+    ...              length=2, place="ward", time=0)
+    >>> print(presence(max_groups=1).explain(correlation=still).splitlines()[-1])
+    With the declared correlation: the odds of being in 'ward' at time 0 grow by at most a factor of
+    ≤ 7.39.
+    """
+    hours = whole(length, name="length", least=1)
+    ways: dict[tuple[Hashable, ...], Fraction] = {
+        (one,): non_negative(weight, name="a weight of start") for one, weight in start.items()
+    }
+    for _ in range(hours - 1):
+        if lost := {way[-1] for way in ways} - set(steps):
+            raise ParameterError(
+                f"steps does not say where {lost.pop()!r} leads.", hint="Give it a row of weights."
+            )
+        ways = {
+            (*way, there): weight * non_negative(step, name="a weight of steps")
+            for way, weight in ways.items()
+            for there, step in _shares(steps[way[-1]]).items()
+            if weight and step
+        }
+        if len(ways) > _MOST:
+            raise ParameterError(
+                f"There are more than {_MOST:,} ways.", hint="Give fewer places or steps."
+            )
+    hidden = f"{place}@{whole(time, name='time', most=hours - 1)}"
+    law: Law = {}
+    for way, weight in ways.items():
+        groups = frozenset(f"{one}@{t}" for t, one in enumerate(way) if one is not None)
+        world = (Record(kind, groups),)
+        law[world] = law.get(world, Fraction(0)) + weight
+    told = partial(_is_in, hidden)
+    return Correlation(law, told, words=f"being in {place!r} at time {time}")
+
+
+def _is_in(group: str, world: World) -> bool:
+    value = world[0].value
+    return isinstance(value, frozenset) and group in value
+
+
+def _shares(row: Mapping[Hashable, Number]) -> dict[Hashable, Fraction]:
+    weights = {one: non_negative(weight, name="a weight of steps") for one, weight in row.items()}
+    total = sum(weights.values())
+    if not total:
+        raise ParameterError("A row of steps weighs nothing.", hint="Give some place a weight.")
+    return {one: weight / total for one, weight in weights.items()}
+
+
+def _side(known: Correlation, *, holds: bool) -> Law:
+    chosen = {w: weight for w, weight in known.law.items() if bool(known.secret(w)) is holds}
+    total = sum(chosen.values())
+    return {world: weight / total for world, weight in chosen.items()}
+
+
+def _scaled(loss: Fraction, far: Loss) -> Loss:
+    return far if isinstance(far, Infinite) else loss * far
+
+
+def _far(policy: Policy, real: World, other: World) -> Loss:
+    """The least total weight of moves from one world to another, person by person."""
+    total: Loss = Fraction(0)
+    for one, two in zip(real, other, strict=True):
+        if one != two:
+            way = path(policy, one, two, records=_between(one, two))
+            if way is None:
+                return INFINITE
+            total += way.length
+    return total
+
+
+def _between(one: Record, two: Record) -> tuple[Record, ...]:
+    """The two and, where groups are dropped or added, those with some of them."""
+    here, there = one.value, two.value
+    if not (isinstance(here, frozenset) and isinstance(there, frozenset)) or one.kind != two.kind:
+        return one, two
+    more, less = (here, there) if there <= here else (there, here)
+    extra = sorted(more - less, key=repr)
+    steps = (Record(one.kind, less | frozenset(extra[:size])) for size in range(1, len(extra)))
+    return (one, two, *steps) if less <= more else (one, two)
+
+
+def _plan(
+    costs: Sequence[Mapping[int, Fraction]], mass: Sequence[Fraction], room: Sequence[Fraction]
+) -> list[dict[int, Fraction]]:
+    """How each world with the secret is split over those that it must be able to pass as.
+
+    Any plan gives a bound that holds; floats and a solver look for a good one, nothing more.
+    """
+    cells = [(row, column) for row, ways in enumerate(costs) for column in ways]
+    split = _solved(cells, costs, mass, room)
+    plan: list[dict[int, Fraction]] = []
+    for row, ways in enumerate(costs):
+        parts = {c: Fraction(max(int(split[row, c] * _FINE), 0)) for c in ways}
+        total = sum(parts.values())
+        if not total:
+            parts, total = {min(ways, key=ways.__getitem__): Fraction(1)}, Fraction(1)
+        plan.append({c: part * mass[row] / total for c, part in parts.items() if part})
+    return plan
+
+
+def _solved(
+    cells: Sequence[tuple[int, int]],
+    costs: Sequence[Mapping[int, Fraction]],
+    mass: Sequence[Fraction],
+    room: Sequence[Fraction],
+) -> dict[tuple[int, int], float]:
+    """The split that a linear programme finds: least λ with every column at most λ times its room.
+
+    Shares of a row are looked for, not masses, so that all numbers are of one size.
+    """
+    optimize, sparse = _scipy("optimize"), _scipy("sparse")
+    last, size = len(cells), len(cells) + 1
+    rows = [row for row, _ in cells]
+    columns = [column for _, column in cells]
+    loads = [
+        float(min(costs[row][column] * mass[row] / room[column], Fraction(_LARGEST)))
+        for row, column in cells
+    ]
+    ones = sparse.coo_matrix(([1.0] * last, (rows, range(last))), shape=(len(mass), size))
+    above = sparse.coo_matrix(
+        (
+            [*loads, *([-1.0] * len(room))],
+            ([*columns, *range(len(room))], [*range(last), *([last] * len(room))]),
+        ),
+        shape=(len(room), size),
+    )
+    found: Any = optimize.linprog(
+        [*([0.0] * last), 1.0],
+        A_ub=above.tocsr(),
+        b_ub=[0.0] * len(room),
+        A_eq=ones.tocsr(),
+        b_eq=[1.0] * len(mass),
+        method="highs",
+    )
+    shares = [1.0] * last if found.x is None else found.x[:last].tolist()
+    return dict(zip(cells, shares, strict=True))
+
+
+def _worst(
+    costs: Sequence[Mapping[int, Fraction]],
+    plan: Sequence[Mapping[int, Fraction]],
+    mass: Sequence[Fraction],
+    room: Sequence[Fraction],
+) -> Fraction:
+    """The bound of a plan, exactly: the most that lands in a column, for what it has room."""
+    if any(sum(parts.values()) != own for parts, own in zip(plan, mass, strict=True)):
+        raise ParameterError("A plan must split each world whole.", hint="Report this mistake.")
+    loads = [Fraction(0)] * len(room)
+    for row, parts in enumerate(plan):
+        for column, part in parts.items():
+            loads[column] += costs[row][column] * part
+    return max(load / own for load, own in zip(loads, room, strict=True))
+
+
+def _scipy(part: str) -> Any:
+    try:
+        return import_module(f"scipy.{part}")
+    except ImportError:
+        raise MissingDependencyError(
+            "What correlated records tell needs SciPy's solver, and SciPy is not installed.",
+            hint='pip install "onesided[linear]"',
+        ) from None

@@ -1,0 +1,55 @@
+"""``onesided datasets``: check the files of a service, and open them for questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onesided._english import many
+from onesided.cli._options import AsJson
+from onesided.cli._serving import read_config
+from onesided.cli._terminal import Terminal, print_json
+from onesided.errors import ParameterError
+
+app = typer.Typer(no_args_is_help=True, help="The datasets of a service.")
+
+
+@app.command("check")
+def check(
+    names: Annotated[list[str] | None, typer.Argument(help="Which ones; all by default.")] = None,
+    *,
+    config: Annotated[Path, typer.Option("--config", help="The service's TOML file.")] = Path(
+        "onesided.toml"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Validate each file against its schema, note which file it is, and open the dataset.
+
+    What it prints is for the curator, not for publication.
+    """
+    from onesided.serve.kit import Dataset, State  # noqa: PLC0415 - an extra, loaded on use
+
+    read = read_config(config)
+    chosen = names or list(read.datasets)
+    unknown = [name for name in chosen if name not in read.datasets]
+    if unknown:
+        raise ParameterError(
+            f"There is no dataset {unknown[0]!r}.", hint=f"Known: {', '.join(read.datasets)}."
+        )
+    state = State.open(read.place(read.state))
+    try:
+        found = {name: Dataset(read.datasets[name], read, state, None).check() for name in chosen}
+    finally:
+        state.close()
+    if as_json:
+        print_json(found)
+        return
+    for name, facts in found.items():
+        unread = sum(facts["unreadable"].values())
+        more = f"; {unread:,} texts are not as declared, and unknown" if unread else ""
+        Terminal().print(
+            f"{name}: {many(facts['rows'], 'row', one='fits', more='fit')} the schema{more}. It "
+            "is open."
+        )

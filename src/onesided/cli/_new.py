@@ -1,0 +1,282 @@
+"""``onesided new``: ten questions, and then files that run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import duckdb
+import typer
+
+from onesided._numbers import positive, readable, text, whole
+from onesided.cli._policies import read_policy
+from onesided.cli._starter import Choices, written
+from onesided.cli._tables import reading
+from onesided.cli._terminal import Terminal, clean
+from onesided.engine.kit import quoted
+from onesided.errors import DataError, OnesidedError, ParameterError
+from onesided.policy import Policy
+from onesided.session import AtMost, Count, Plan, Session
+from onesided.show import new_folder
+
+Answer = TypeVar("Answer")
+_ROOM: Final = 2**20
+_EMPTY: Final = "SELECT {} WHERE false"
+_ENDLESS: Final = 10**9  # what is planned here is not spent
+_TRIES: Final = 5  # then whoever answers is no person
+_POLICIES: Final = {
+    "1": ("presence", "that somebody was in a group, such as at a place"),
+    "2": ("addition_only", "that somebody is in the table at all"),
+    "3": ("bounded", "everything about everybody, as ordinary differential privacy has it"),
+    "4": ("sensitive", "everything about people with certain rows, such as age < 18"),
+}
+
+# Their moves only lower counts, so noise above hides them, and an upper bound is certain.
+_CERTIFYING: Final = frozenset({"presence", "addition_only"})
+
+
+def new(
+    folder: Annotated[Path, typer.Argument(help="Folder to make.")] = Path("onesided-new"),
+) -> None:
+    """Ask ten questions and make a configuration, a script and a notebook that run.
+
+    Each answer's consequence is said at once. Looks at the columns of the table, at no row;
+    spends nothing.
+
+    Example: onesided new traffic
+    """
+    terminal = Terminal()
+    talk = _Talk(terminal)
+    with new_folder(folder, room=_ROOM) as made:
+        choices = _asked(talk, base=made.target.parent)
+        for name, content in written(choices).items():
+            (made.partial / name).write_text(content, encoding="utf-8")
+        made.publish()
+    terminal.print(f"\nMade {folder}/ with onesided.toml, publish.py and publish.ipynb. Next:")
+    terminal.print(f"  onesided publish --config {folder}/onesided.toml --plan", style="bold")
+    terminal.print("says what it costs and reads no row; without --plan it publishes.")
+
+
+@dataclass(slots=True)
+class _Talk:
+    """Questions on the terminal: a wrong answer is explained and asked again."""
+
+    terminal: Terminal
+    number: int = field(default=0)
+
+    def ask(self, question: str, read: Callable[[str], Answer], *, default: str = "") -> Answer:
+        """The answer as ``read`` understands it. Errors: typer.Abort where nobody answers."""
+        self.number += 1
+        for _ in range(_TRIES):
+            given = typer.prompt(
+                f"\n{self.number}. {question}", default=default, show_default=bool(default)
+            )
+            try:
+                return read(given.strip())
+            except OnesidedError as error:
+                self.terminal.print(f"   {error.reason} {error.hint}")
+        raise ParameterError(
+            f"Question {self.number} was not answered in {_TRIES} tries.",
+            hint="Begin again; nothing was made.",
+        )
+
+    def say(self, sentence: str) -> None:
+        """What an answer means."""
+        self.terminal.print(f"   {clean(sentence)}")
+
+
+def _asked(talk: _Talk, *, base: Path) -> Choices:
+    """The answers, each checked as it is given."""
+    rows = _rows(talk, base)
+    kind, condition = _hidden(talk, rows.columns)
+    groups = 1 if rows.unit is None else _groups(talk, rows.by)
+    policy = read_policy(
+        kind, max_groups=groups if kind == "presence" else None, sensitive=condition
+    )
+    for sentence in policy.explain().splitlines()[:3]:
+        talk.say(sentence)
+    most = _threshold(talk) if kind in _CERTIFYING else None
+    epsilon, times = _spent(talk, _Plans(policy, groups, most))
+    return Choices(
+        data=rows.data,
+        unit=rows.unit,
+        by=rows.by,
+        keys=rows.keys,
+        policy=kind,
+        condition=condition,
+        max_groups=groups,
+        at_most=most,
+        epsilon=text(epsilon),
+        budget=text(epsilon * times),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Which rows, whose, and by what. Names of files are relative to the new folder."""
+
+    data: str
+    columns: Mapping[str, str]
+    unit: str | None
+    by: str
+    keys: list[str] | str
+
+
+def _rows(talk: _Talk, base: Path) -> _Rows:
+    data, columns = talk.ask("Which file has the rows (.parquet or .csv)?", _columns)
+    talk.say(f"Its columns: {', '.join(columns)}.")
+    unit = talk.ask(
+        "Which column says whose row it is? (empty: protect each row on its own)",
+        lambda name: _column(name, columns) if name else None,
+    )
+    together, alone = "A person's rows are protected together.", "Each row is protected on its own"
+    talk.say(together if unit else f"{alone}: somebody with ten rows is protected ten times less.")
+    by = talk.ask(
+        "Which column is the answer grouped by, such as place?",
+        lambda name: _column(name, columns),
+    )
+    keys = talk.ask(
+        f"Which values of {by} are published? A file with a column {by}, or values with commas",
+        lambda given: _keys(given, by, holds=columns[by]),
+    )
+    talk.say("They must come from public knowledge: a value that is there because somebody went")
+    talk.say("there gives that somebody away.")
+
+    def named(path: Path) -> str:
+        return os.path.relpath(path, base / "folder")
+
+    return _Rows(named(data), columns, unit, by, keys if isinstance(keys, list) else named(keys))
+
+
+def _hidden(talk: _Talk, columns: Mapping[str, str]) -> tuple[str, str | None]:
+    """The kind of policy, and the condition that one of them needs."""
+    kind = talk.ask(_menu(), _kind, default="1")
+    if kind != "sensitive":
+        return kind, None
+    return kind, talk.ask(
+        "Which rows make somebody sensitive, such as age < 18?",
+        lambda given: _condition(given, columns),
+    )
+
+
+def _groups(talk: _Talk, by: str) -> int:
+    return talk.ask(
+        f"In how many values of {by} is one person covered, at most?",
+        lambda given: whole(given, name="max_groups", least=1),
+        default="3",
+    )
+
+
+def _threshold(talk: _Talk) -> int | None:
+    return talk.ask(
+        "Certify groups with at most how many units? (empty: publish counts alone)",
+        lambda given: whole(given, name="threshold") if given else None,
+    )
+
+
+def _spent(talk: _Talk, plans: _Plans) -> tuple[Fraction, int]:
+    epsilon = talk.ask("Which ε has one publication?", plans.affordable, default="1")
+    talk.say(plans.bought(epsilon))
+    times = talk.ask(
+        "How many publications about the same people will there be?",
+        lambda given: whole(given, name="publications", least=1),
+        default="1",
+    )
+    talk.say(f"The budget is {readable(epsilon * times)}; after {times} the ledger refuses more.")
+    return epsilon, times
+
+
+def _columns(given: str) -> tuple[Path, dict[str, str]]:
+    path = Path(given).expanduser()
+    if not given or path.is_dir():
+        raise DataError("That names no file.", hint="Name one, such as visits.csv.")
+    with reading([path]) as (table,):
+        return path.resolve(), dict(zip(table.columns, map(str, table.types), strict=True))
+
+
+def _column(name: str, columns: Iterable[str]) -> str:
+    if name not in columns:
+        raise ParameterError(
+            f"There is no column {name!r}.", hint=f"Name one of {', '.join(columns)}."
+        )
+    return name
+
+
+def _keys(given: str, by: str, *, holds: str) -> list[str] | Path:
+    """The values, or the file that has them. Errors: DataError; ParameterError for none."""
+    path = Path(given).expanduser()
+    if given and path.suffix.lower() in (".parquet", ".csv"):
+        with reading([path]) as (table,):
+            if by not in table.columns:
+                raise DataError(f"{path.name} has no column {by!r}.", hint="Name another file.")
+        return path.resolve()
+    values = list(dict.fromkeys(part.strip() for part in given.split(",") if part.strip()))
+    if not values:
+        raise ParameterError("No value is named.", hint="For example: gym, park, library")
+    if holds != "VARCHAR":
+        raise ParameterError(
+            f"The values of {by} are no text ({holds}), and what is typed here is.",
+            hint=f"Name a .parquet file with a column {by} of that type.",
+        )
+    return values
+
+
+def _menu() -> str:
+    lines = [f"     {number}: {words}" for number, (_, words) in _POLICIES.items()]
+    return "\n".join(["What must stay hidden?", *lines, "   Number"])
+
+
+def _kind(given: str) -> str:
+    if given not in _POLICIES:
+        raise ParameterError(f"{given!r} is none of them.", hint="Give 1, 2, 3 or 4.")
+    return _POLICIES[given][0]
+
+
+def _condition(given: str, columns: Mapping[str, str]) -> str:
+    """Errors: ConditionError; ParameterError for a column that is not there."""
+    policy = read_policy("sensitive", max_groups=None, sensitive=given)
+    nulls = (f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in columns.items())
+    empty = duckdb.connect().sql(_EMPTY.format(", ".join(nulls)))
+    Session(empty, policy=policy, budget=1)
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class _Plans:
+    """Plans on an empty table: what an ε buys."""
+
+    policy: Policy
+    groups: int
+    at_most: int | None
+
+    def affordable(self, given: str) -> Fraction:
+        """ε, if a plan can be made at it. Errors: ParameterError."""
+        epsilon = positive(given, name="epsilon")
+        if not self.policy.rules:
+            self._plan(epsilon)
+        return Fraction(epsilon)
+
+    def bought(self, epsilon: Fraction) -> str:
+        """In a sentence."""
+        if self.policy.rules:
+            return "Say onesided publish --plan for its error: the policy reads your columns."
+        plan = self._plan(epsilon)
+        if self.at_most is not None and plan.certifies:
+            share = dict(plan.certifies).get(0, 0)
+            return f"A truly empty group is certified in {share:.0%} of all publications."
+        error = plan.options[0].error or 0
+        return f"A count is off by {error:.1f} (root mean square), whatever it is."
+
+    def _plan(self, epsilon: Fraction) -> Plan:
+        empty = duckdb.connect().sql(_EMPTY.format('1 AS unit, 1 AS "group"'))
+        session = Session(empty, unit="unit", policy=self.policy, budget=_ENDLESS)
+        asked: dict[str, Any] = {"by": "group", "keys": [1], "epsilon": epsilon}
+        if self.policy.covers is None:
+            asked["max_groups"] = self.groups
+        if self.at_most is None:
+            return session.plan(Count(**asked))
+        return session.plan(AtMost(self.at_most, **asked))

@@ -1,0 +1,98 @@
+"""``onesided people``: who may use a service, and their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onesided.cli._options import AsJson
+from onesided.cli._serving import read_config
+from onesided.cli._terminal import Terminal, print_json
+from onesided.errors import ParameterError
+
+if TYPE_CHECKING:
+    from onesided.serve.kit import People
+
+app = typer.Typer(no_args_is_help=True, help="Who may use a service.")
+Where = Annotated[Path, typer.Option("--config", help="The service's TOML file.")]
+Name = Annotated[str, typer.Argument(help="The person's name; with OIDC, the claim's value.")]
+Days = Annotated[int | None, typer.Option(help="Days that the token holds.")]
+_FILE = Path("onesided.toml")
+
+
+@app.command("add")
+def add(
+    name: Name,
+    *,
+    role: Annotated[
+        list[str], typer.Option(help="DATASET:ROLE, ROLE curator, analyst or sender; * for all.")
+    ],
+    config: Where = _FILE,
+    days: Days = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add a person, or roles to one who is there; prints the token once.
+
+    Example: onesided people add ann --role visits:analyst
+    """
+    given: dict[str, list[str]] = {}
+    for one in role:
+        dataset, _, held = one.rpartition(":")
+        if not dataset:
+            raise ParameterError(f"--role {one!r} names no dataset.", hint="Write visits:analyst.")
+        given.setdefault(dataset, []).append(held)
+    with _people(config) as (people, usual):
+        _say(name, people.add(name, given, days=days or usual), as_json=as_json)
+
+
+@app.command("remove")
+def remove(name: Name, *, config: Where = _FILE) -> None:
+    """Take away a person's roles and tokens, at once. What they charged stays on record."""
+    with _people(config) as (people, _):
+        people.remove(name)
+    Terminal().print(f"{name} is removed.")
+
+
+@app.command("rotate")
+def rotate(
+    name: Name, *, config: Where = _FILE, days: Days = None, as_json: AsJson = False
+) -> None:
+    """Revoke a person's tokens and print a new one, once."""
+    with _people(config) as (people, usual):
+        _say(name, people.rotate(name, days=days or usual), as_json=as_json)
+
+
+@app.command("list")
+def listed(*, config: Where = _FILE, as_json: AsJson = False) -> None:
+    """Everybody, their roles, and until when their tokens hold."""
+    with _people(config) as (people, _):
+        found = people.list()
+    if as_json:
+        print_json(found)
+        return
+    for one in found:
+        roles = ", ".join(f"{name}:{role}" for name, held in one["roles"].items() for role in held)
+        Terminal().print(f"{one['person']}  {roles or 'no roles'}  until {one['expires'][:10]}")
+
+
+@contextmanager
+def _people(config: Path) -> Iterator[tuple[People, int]]:
+    from onesided.serve.kit import People, State  # noqa: PLC0415 - an extra, loaded on use
+
+    read = read_config(config)
+    state = State.open(read.place(read.state))
+    try:
+        yield People(state), read.token_days
+    finally:
+        state.close()
+
+
+def _say(name: str, token: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"person": name, "token": token})
+        return
+    Terminal().print(f"The token of {name}, shown this once:\n{token}")

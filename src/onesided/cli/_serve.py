@@ -1,0 +1,55 @@
+"""``onesided serve``: the service for people who may not see the rows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onesided.cli._serve_demo import refuse_with_demo, run_demo
+from onesided.cli._serving import read_config
+from onesided.errors import ParameterError
+
+Config = Annotated[Path, typer.Argument(help="The service's TOML file.")]
+
+
+def serve(
+    config: Config = Path("onesided.toml"),
+    *,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 for any.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many processes.")] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve a made-up city from a folder of its own.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --demo: print address and tokens as JSON.")
+    ] = False,
+) -> None:
+    """Let analysts ask and the public read, while rows stay where they are.
+
+    Example: onesided serve onesided.toml --workers 4
+    """
+    if demo:
+        refuse_with_demo(host=host, workers=workers)
+        run_demo(port=port, as_json=as_json)
+        return
+    if as_json:
+        raise ParameterError("--json goes with --demo.", hint="Add --demo.")
+    read = read_config(config)
+    from onesided.serve.kit import run  # noqa: PLC0415 - an extra, loaded on use
+
+    if workers is not None and not 1 <= workers <= 8 * (os.cpu_count() or 1):
+        raise ParameterError(f"--workers {workers} is no number of processes.", value=workers)
+    run(
+        replace(
+            read,
+            host=host or read.host,
+            port=read.port if port is None else port,
+            workers=workers or read.workers,
+        ),
+        path=config.resolve(),
+    )

@@ -1,0 +1,264 @@
+"""A session whose rows are on a server."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, Concatenate, Final, ParamSpec, Self
+from urllib.parse import quote
+
+from onesided._numbers import Number, readable
+from onesided.errors import ParameterError, ServiceError, called
+from onesided.policy import Policy, from_toml
+from onesided.remote._plan import RemotePlan, RemoteSuggestion, plain, plan_of, suggestion_of
+from onesided.remote._releases import Tables, release_of
+from onesided.remote._server import Server
+from onesided.session import (
+    Above,
+    AtMost,
+    Count,
+    Discover,
+    Enclosed,
+    Histogram,
+    LinearQuery,
+    Mean,
+    Ngrams,
+    Quantile,
+    RangeQuery,
+    RowCount,
+    Sample,
+    Several,
+    Sum,
+    TopK,
+    Variance,
+    question_to_json,
+)
+from onesided.session.kit import question_of, require_question
+
+P = ParamSpec("P")
+_FACTS: Final = {"name", "open", "policy", "unit", "schema"}
+
+
+def _method(
+    question: Callable[P, Any],
+) -> Callable[Concatenate[RemoteSession, P], Any]:
+    """A method that asks a question of this class; its arguments are the question's."""
+
+    def ask(session: RemoteSession, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return session.ask(called(question, *args, **kwargs))
+
+    ask.__doc__ = question.__doc__
+    ask.__wrapped__ = question  # type: ignore[attr-defined] # so that help() shows the arguments
+    return ask
+
+
+class RemoteSession:
+    """Ask questions of a dataset on a server; made by :func:`onesided.connect`.
+
+    Every question goes under an id. Where the caller names none, a fresh one is made, so that a
+    request that got lost can be sent again: the server charges an id once, and then tells its
+    answer again.
+    Errors: those of :class:`onesided.Session`, by their type; ServiceError.
+
+    >>> import onesided as od
+    >>> help(od.connect)  # doctest: +ELLIPSIS
+    Help on function connect in module onesided.remote._connect:
+    ...
+    """
+
+    def __init__(self, server: Server, dataset: str, *, tables: Tables | None = None) -> None:
+        if not isinstance(dataset, str) or not dataset:
+            raise ParameterError(
+                f"dataset={dataset!r} is no name.", hint="Give the name of a dataset."
+            )
+        self.dataset, self._server, self._tables = dataset, server, tables
+        self._path = f"/datasets/{quote(dataset, safe='')}"
+        self._facts = self._dataset()
+
+    count = _method(Count)
+    top_k = _method(TopK)
+    above = _method(Above)
+    at_most = _method(AtMost)
+    enclose = _method(Enclosed)
+    sum = _method(Sum)
+    row_count = _method(RowCount)
+    mean = _method(Mean)
+    variance = _method(Variance)
+    histogram = _method(Histogram)
+    quantile = _method(Quantile)
+    sample = _method(Sample)
+    linear = _method(LinearQuery)
+    ranges = _method(RangeQuery)
+    discover = _method(Discover)
+    ngrams = _method(Ngrams)
+    ask_all = _method(Several)
+
+    def median(self, column: str, **question: Any) -> Any:
+        """A candidate near which half of the units' means are below."""
+        return self.ask(called(Quantile, column, Fraction(1, 2), **question))
+
+    def minimum(self, column: str, **question: Any) -> Any:
+        """The smallest value's candidate, over all rows of all units."""
+        return self.ask(called(Quantile, column, 0, **question))
+
+    def maximum(self, column: str, **question: Any) -> Any:
+        """The largest value's candidate, over all rows of all units."""
+        return self.ask(called(Quantile, column, 1, **question))
+
+    def sql(self, text: str, **question: Any) -> Any:
+        """Answer a query in SQL; the plan if it begins with EXPLAIN. See docs/sql.md."""
+        asked, plan_alone = self._read(text, question)
+        return self.plan(asked) if plan_alone else self.ask(asked)
+
+    def question(self, text: str, **question: Any) -> Any:
+        """The question that a query in SQL asks, as Python would write it. Asks nothing."""
+        return self._read(text, question)[0]
+
+    def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
+        columns = list(self._facts["schema"]["columns"])
+        return question_of(text, unit=self.unit, columns=columns, **question)
+
+    def plan(self, question: Any) -> RemotePlan:
+        """What ``question`` would cost and give. Looks at no row and spends nothing."""
+        require_question(question)
+        told = self._server.post(f"{self._path}/plan", _body(question))
+        single = getattr(question, "epsilon", None) is not None
+        planned = partial(self._planned, question) if single else None
+        return plan_of(told, remaining=self.remaining, planned=planned)
+
+    def _planned(self, question: Any, epsilon: Number) -> RemotePlan:
+        return self.plan(replace(question, epsilon=epsilon))
+
+    def suggest(self, question: Any, **wanted: Any) -> RemoteSuggestion:
+        """The question with the least ε for what is wanted, from public facts. Free.
+
+        wanted: ``error``; ``relative`` with ``guess``; ``certified`` with ``count``; or
+        ``groups_of_units``, as in :meth:`onesided.Session.suggest`. A look at the data is no part
+        of it: it would be charged, and a service charges questions alone.
+        """
+        require_question(question)
+        body = {**_body(question), "wanted": {key: plain(one) for key, one in wanted.items()}}
+        told = self._server.post(f"{self._path}/suggest", body)
+        return suggestion_of(told, remaining=self.remaining)
+
+    def made_up(self) -> Any:
+        """Made-up rows of the dataset's schema, by column: to try code on. About nobody."""
+        columns = self._server.get(f"{self._path}/made-up")["columns"]
+        return columns if self._tables is None else self._tables(columns)
+
+    def preview(self, question: Any) -> Any:
+        """A release on made-up data of the schema: free, and about nobody."""
+        told = self._server.post(f"{self._path}/preview", _body(question))
+        return release_of(told, self._tables)
+
+    def ask(self, question: Any) -> Any:
+        """Answer ``question``; what every method named after a question does.
+
+        Errors: BudgetExceededError (nothing drawn, nothing recorded), and those of bad input;
+        ServiceError after several attempts; its ``values["id"]`` names the question.
+        """
+        require_question(question)
+        asked = question
+        if question.id is None:
+            asked = replace(question, id=f"remote-{secrets.token_hex(16)}", again=True)
+        try:
+            told = self._server.post(f"{self._path}/ask", _body(asked))
+        except ServiceError as error:
+            raise _unanswered(error, asked.id) from error
+        return release_of(told, self._tables)
+
+    @property
+    def remaining(self) -> Mapping[str, Fraction]:
+        """What is left for you to spend on each edge: of your allowance, or of the budget."""
+        return self._amounts("allowance_left")
+
+    @property
+    def spent(self) -> Mapping[str, Fraction]:
+        """What everybody together spent on each edge."""
+        return self._amounts("spent")
+
+    @property
+    def unit(self) -> str | None:
+        """The column that says whose row it is; None protects each row on its own."""
+        found: str | None = self._facts["unit"]
+        return found
+
+    @property
+    def policy(self) -> Policy:
+        """The dataset's policy."""
+        return from_toml(self._facts["policy"]["toml"])
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All that the server says of the dataset: policy in words, columns, budget, size."""
+        return self._dataset()
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """What you asked of this dataset, and what became of it."""
+        found: list[dict[str, Any]] = self._server.get(f"{self._path}/asks")
+        return found
+
+    @property
+    def published(self) -> list[dict[str, Any]]:
+        """The releases that everybody may read, of all datasets."""
+        found: list[dict[str, Any]] = self._server.get("/published")
+        return found
+
+    def read(self, ask: str) -> Any:
+        """The answer to a question of yours, by the name that ``history`` has for it; free."""
+        told = self._server.get(f"/asks/{quote(ask, safe='')}")
+        return release_of(told, self._tables)
+
+    def close(self) -> None:
+        """Close the connections to the server."""
+        self._server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _amounts(self, name: str) -> dict[str, Fraction]:
+        """Exact amounts per edge. Errors: ServiceError where the dataset is closed."""
+        facts = self._dataset()
+        if name not in facts:
+            raise ServiceError(
+                f"The dataset {self.dataset!r} is closed.", hint="Its curator can reopen it."
+            )
+        return {edge: Fraction(some) for edge, some in facts[name].items()}
+
+    def _dataset(self) -> dict[str, Any]:
+        found = self._server.get(self._path)
+        if not isinstance(found, dict) or not set(found) >= _FACTS:
+            raise ServiceError(
+                "The server describes its dataset in another form.",
+                hint="Install the version of onesided that the server runs.",
+            )
+        return found
+
+    def __repr__(self) -> str:
+        left = ", ".join(f"{edge}: {readable(some)}" for edge, some in self.remaining.items())
+        return (
+            f"RemoteSession({self.dataset!r} on {self._server.address}, policy "
+            f"{self._facts['policy']['name']!r}, unit {self.unit or 'row'!r}; left of ε: {left})"
+        )
+
+
+def _body(question: Any) -> dict[str, Any]:
+    return {"question": json.loads(question_to_json(question))}
+
+
+def _unanswered(error: ServiceError, name: str) -> ServiceError:
+    """The failure, with the name under which the answer can be asked for again."""
+    again = f"Asked again with id={name!r} and again=True, it is charged at most once."
+    return ServiceError(
+        error.reason,
+        hint=f"{error.hint} {again}".strip(),
+        **{**error.values, "id": name},
+    )

@@ -1,0 +1,81 @@
+"""How many rows are there, per group, each unit with so many at most?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Final
+
+from onesided._english import many
+from onesided._numbers import Number, whole
+from onesided.errors import ParameterError
+from onesided.mechanism.kit import CONFIDENCE
+from onesided.noise import IntArray
+from onesided.session._context import QueryContext
+from onesided.session._estimates import Estimates
+from onesided.session._groups import Grouped
+from onesided.session._question import PreparedQuery
+from onesided.session.values._sum import Sum
+from onesided.session.values._value import Value
+
+_ROWS: Final = "onesided_rows"
+_OF_ROWS: Final = frozenset({"max_rows"})
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount(Grouped):
+    """How many rows are there, per group? Each unit adds its rows there, ``max_rows`` at most.
+
+    It is the sum of ones: a move that takes a unit out of a group lowers it by ``max_rows`` at
+    most, and dropping some of a unit's rows never raises it. Certain bounds are about the rows as
+    cut. Where each row is a unit of its own, ask :class:`onesided.session.Count`.
+    max_rows: the most rows of one unit that count in a group; more are left out, whichever.
+    confidence, simultaneous: as in :class:`onesided.session.Sum`. others: True adds one group for
+    all keys that are not listed. The other arguments are those of
+    :class:`onesided.session.Grouped`. Errors: ParameterError.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 1, 2], "place": ["a", "a", "a", "a"]})
+    >>> policy = od.policy.presence(max_groups=1)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session.row_count(by="place", keys=["a"], max_rows=2, epsilon=900).estimate.tolist()
+    [3.0]
+    """
+
+    max_rows: int = field(kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
+    others: bool = field(default=False, kw_only=True)
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
+        """Check and price the question. Looks at no row."""
+        most = whole(self.max_rows, name="max_rows", least=1)
+        if context.unit is None:
+            raise ParameterError(
+                "Each row is a unit of its own here, so it counts once.",
+                hint="Ask count(...), without max_rows.",
+            )
+        given = {
+            one.name: getattr(self, one.name) for one in fields(self) if one.name not in _OF_ROWS
+        }
+        asked = Sum(_ROWS, bounds=(0, most), **given)
+        with_ones = replace(context, table=context.table.with_ones(_ROWS))
+        return asked.prepared(
+            with_ones, _Ones.upto(most), what="number of rows", detail={"max_rows": str(most)}
+        )
+
+
+class _Ones(Value):
+    """Ones, added up to a bound."""
+
+    __slots__ = ()
+
+    @classmethod
+    def upto(cls, most: int) -> _Ones:
+        """From 0 to ``most``."""
+        return cls(column=_ROWS, step=Fraction(1), low=0, high=most, missing="drop")
+
+    @property
+    def sentence(self) -> str:
+        """Which numbers the answer is about."""
+        return f"At most {many(self.high, 'row', one='counts', more='count')} per unit and group."

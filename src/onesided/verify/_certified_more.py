@@ -1,0 +1,232 @@
+"""The certificates of streams, split histograms, reports of single people and quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from onesided._numbers import INFINITE, Loss
+from onesided.mechanism import ContinualCount, Cumulative, NoisyMaxQuantile, SeveralQuantiles
+from onesided.mechanism.histograms import SplitHistogram
+from onesided.mechanism.local import (
+    Channel,
+    RandomisedResponse,
+    Randomiser,
+    UnaryResponse,
+)
+from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.verify._certificates import Certificate, Said, of_interval, of_statement
+
+_SURE: Final = Fraction(95, 100)
+_HALF: Final = Fraction(1, 2)
+_LETTERS: Final = ("a", "b", "c")
+
+
+def more_certificates() -> Iterator[Certificate]:
+    """The sound first."""
+    yield from _streams()
+    yield _split()
+    yield from _reports()
+    yield from _quantiles()
+    yield from _broken()
+
+
+def _streams() -> Iterator[Certificate]:
+    """The bounds at every step, from noise drawn once for each node."""
+    sides: tuple[tuple[Loss | int, Loss | int], ...] = ((3, INFINITE), (INFINITE, 3), (3, 3))
+    for upper, lower in sides:
+        name = f"ContinualCount({upper}, {lower})"
+        yield _stream(ContinualCount(upper, lower, horizon=3), name=name)
+    yield _stream(ContinualCount(3, INFINITE, horizon=None), name="ContinualCount, no horizon")
+
+
+def _stream(mechanism: ContinualCount, *, name: str = "ContinualCount") -> Certificate:
+    def run(truth: IntArray, noise: Noise) -> list[Any]:
+        stream = mechanism.stream(noise=noise)
+        return [stream.step([count]) for count in truth.tolist()]
+
+    def read(answers: list[Any], truth: IntArray) -> Said:
+        bounds = [answer.interval(confidence=_SURE) for answer in answers]
+        joined = replace(
+            bounds[0],
+            lower=np.concatenate([one.lower for one in bounds]),
+            upper=np.concatenate([one.upper for one in bounds]),
+        )
+        return of_interval(joined, np.cumsum(truth))
+
+    # By a tail bound that is not the least there is.
+    return Certificate(name=name, run=run, read=read, truths=((20, 4, 7),), least=False)
+
+
+def _split() -> Certificate:
+    """An open count is never published above the truth; of the sensitive ones nothing is said."""
+    right = SplitHistogram(2, 2, open_rate=2)
+    return Certificate(
+        name="SplitHistogram, open counts",
+        run=lambda truth, noise: right.release(truth[:1], truth[1:], noise=noise),
+        read=lambda told, truth: of_statement(
+            np.ones(1, dtype=np.bool_), told.open <= truth[1:], told.open == truth[1:]
+        ),
+        truths=((3, 2), (0, 0)),
+    )
+
+
+def _reports() -> Iterator[Certificate]:
+    """What reports say for certain of who sent them, and an interval that needs no large number."""
+    half = Fraction(1, 2)
+    for name, sent in (
+        ("mangat", RandomisedResponse(_LETTERS[:2], ["a"], half)),
+        ("utility-optimised response", RandomisedResponse(_LETTERS, ["a", "b"], half)),
+        ("unary response", UnaryResponse(_LETTERS, [half, half, 1], ["1/4", 0, "1/4"])),
+        (
+            "channel",
+            Channel(_LETTERS[:2], [["1/2", "1/2", 0], [0, "1/3", "2/3"]], outputs=["x", "y", "z"]),
+        ),
+    ):
+        yield _report(name, sent)
+
+
+def _report(name: str, sent: Randomiser, *, moved: int = 0, close: float = 1.0) -> Certificate:
+    def read(reports: Any, truth: IntArray) -> Said:
+        held = np.bincount(truth, minlength=len(sent.alphabet))
+        found = sent.estimate(reports)
+        least, most = found.least + moved, found.most
+        lower, upper = found.interval(confidence=_HALF, exact_coverage=True)
+        middle = (lower + upper) / 2
+        lower, upper = middle + (lower - middle) * close, middle + (upper - middle) * close
+        shares = held / truth.size
+        likely = (lower <= shares + 1e-9) & (shares - 1e-9 <= upper)
+        certain = np.concatenate([least <= held, held <= most])
+        met = np.concatenate([least == held, held == most])
+        nothing = np.zeros(0, dtype=np.bool_)
+        return Said(certain, met, likely, likely, nothing)
+
+    return Certificate(
+        name=f"local, {name}",
+        run=lambda truth, noise: sent.release([sent.alphabet[c] for c in truth], noise=noise),
+        read=read,
+        truths=((0, 1, 1), (1, 0, 0)),
+        confidence=_HALF,
+        least=False,
+    )
+
+
+def _quantiles() -> Iterator[Certificate]:
+    """How many ranks an answer may miss by; and who is above each candidate, for certain."""
+    right = NoisyMaxQuantile(1, q=_HALF, candidates=4)
+    yield Certificate(
+        name="NoisyMaxQuantile, ranks",
+        run=lambda truth, noise: right.release(truth, noise=noise),
+        read=lambda told, truth: _missed(right, told, truth, right.rank_error(confidence=_HALF)),
+        truths=((3, 0, 2, 4), (0, 0, 0, 5)),
+        confidence=_HALF,
+        least=False,
+    )
+    # One value and 199 candidates that miss it by a rank: nearly as many are accepted as may be.
+    many, sure = NoisyMaxQuantile("2.42", q=_HALF, candidates=200), Fraction(3, 5)
+    yield Certificate(
+        name="NoisyMaxQuantile, ranks of many candidates",
+        run=lambda truth, noise: many.release(np.append(truth, np.zeros(199, int)), noise=noise),
+        read=lambda told, truth: _missed(
+            many, told, np.append(truth, np.zeros(199, int)), many.rank_error(confidence=sure)
+        ),
+        truths=((1,),),
+        confidence=sure,
+        least=False,
+    )
+    three = (Fraction(1, 4), _HALF, Fraction(3, 4))
+    several = SeveralQuantiles(12, shares=three, candidates=3, fine=1)
+    yield Certificate(
+        name="SeveralQuantiles, ranks",
+        run=lambda truth, noise: several.release(truth, noise=noise),
+        read=lambda told, truth: _missed_each(several, told, truth),
+        truths=((3, 0, 2), (0, 4, 0)),
+        confidence=_HALF,
+        least=False,
+    )
+    for rates in ((2, INFINITE), (INFINITE, 2)):
+        yield _beyond(Cumulative(*rates, bins=3, levels=1), f"Cumulative{rates}, above")
+    yield _beyond(Cumulative(4, INFINITE, bins=3, levels=2), "Cumulative, runs, above")
+
+
+def _missed(mechanism: NoisyMaxQuantile, told: IntArray, truth: IntArray, most: float) -> Said:
+    """By the definition, candidate by candidate: the distance beyond the nearest one's."""
+    over, under = mechanism.q.as_integer_ratio()
+    below = np.concatenate([[0], np.cumsum(truth)])
+    target = over * int(truth.sum())
+    away = np.maximum(under * below[:-1] - target, target - under * below[1:])
+    likely = (away[told] - away.min()) / under <= most
+    nothing = np.zeros(0, dtype=np.bool_)
+    return Said(nothing, nothing, likely, likely, nothing)
+
+
+def _missed_each(mechanism: SeveralQuantiles, told: IntArray, truth: IntArray) -> Said:
+    """How far each answer is beyond the nearest one's distance, among all values."""
+    below, number = np.concatenate([[0], np.cumsum(truth)]), int(truth.sum())
+    likely = []
+    for place, share, most in zip(
+        told, mechanism.shares, mechanism.rank_errors(confidence=_HALF), strict=True
+    ):
+        away = np.maximum(below[:-1] - share * number, share * number - below[1:])
+        likely.append(float(away[place] - away.min()) <= most)
+    nothing, held = np.zeros(0, dtype=np.bool_), np.array(likely)
+    return Said(nothing, nothing, held, held, nothing)
+
+
+def _beyond(mechanism: Cumulative, name: str) -> Certificate:
+    def read(runs: IntArray, truth: IntArray) -> Said:
+        bounds = mechanism.interval(*mechanism.beyond(runs), confidence=_SURE)
+        flat = replace(bounds, lower=bounds.lower.ravel(), upper=bounds.upper.ravel())
+        return of_interval(flat, truth.sum() - np.cumsum(truth), together=True)
+
+    return Certificate(
+        name=name,
+        run=lambda truth, noise: mechanism.release(truth, noise=noise),
+        read=read,
+        truths=((9, 14, 20),),
+        least=False,
+    )
+
+
+def _broken() -> Iterator[Certificate]:
+    honest = _stream(ContinualCount(3, INFINITE, horizon=3))
+
+    def swapped(truth: IntArray, noise: Noise) -> list[Any]:
+        """Noise below the truth, said to be above it."""
+        return [
+            replace(one, laws=tuple(TwoSidedGeometric(law.lower, law.upper) for law in one.laws))
+            for one in honest.run(truth, noise)
+        ]
+
+    def narrower(truth: IntArray, noise: Noise) -> list[Any]:
+        """Each answer is said to be made of one node, and that one of far less noise."""
+        law = TwoSidedGeometric(12, INFINITE)
+        return [replace(one, laws=(law,)) for one in honest.run(truth, noise)]
+
+    yield replace(honest, name="ContinualCount, the sides swapped", run=swapped, sound=False)
+    yield replace(honest, name="ContinualCount, too sure", run=narrower, sound=False)
+    split = SplitHistogram(2, 2, open_rate=2)
+
+    def more(truth: IntArray, noise: Noise) -> Any:
+        found = split.release(truth[:1], truth[1:], noise=noise)
+        return found._replace(open=found.open + 1)
+
+    yield replace(_split(), name="SplitHistogram, open counts one too large", run=more, sound=False)
+    urr = RandomisedResponse(_LETTERS, ["a", "b"], "1/2")
+    yield replace(_report("one more for certain", urr, moved=1), sound=False)
+    yield replace(_report("an interval a tenth as wide", urr, close=0.1), sound=False)
+    ranks = NoisyMaxQuantile("1/100", q=_HALF, candidates=4)
+    claimed = NoisyMaxQuantile(16, q=_HALF, candidates=4).rank_error(confidence=_HALF)
+    yield Certificate(
+        name="NoisyMaxQuantile, ranks of less noise",
+        run=lambda truth, noise: ranks.release(truth, noise=noise),
+        read=lambda told, truth: _missed(ranks, told, truth, claimed),
+        truths=((0, 0, 9, 0),),
+        confidence=_HALF,
+        least=False,
+        sound=False,
+    )

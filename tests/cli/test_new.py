@@ -1,0 +1,110 @@
+"""``onesided new``: answers in, files out; what they say runs as it stands."""
+
+import json
+import os
+import subprocess
+import sys
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from onesided import errors
+from onesided.cli._app import app
+
+ANSWERS = {
+    "data": "visits.parquet",
+    "unit": "person",
+    "by": "place",
+    "keys": "gym, bar, pool, sauna",
+    "policy": "1",
+    "groups": "3",
+    "at_most": "5",
+    "epsilon": "1",
+    "times": "2",
+}
+
+
+@pytest.fixture
+def town(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = (
+        "SELECT i // 2 AS person, ['gym', 'bar', 'pool'][1 + (i * i) % 3] AS place, i % 50 AS age, "
+        "i % 3 AS zone FROM range(120) t(i)"
+    )
+    duckdb.sql(rows).write_parquet("visits.parquet")
+    duckdb.sql(rows).write_csv("visits.csv")
+    duckdb.sql("SELECT unnest([0, 1, 2, 3])::BIGINT AS zone").write_parquet("zones.parquet")
+    return tmp_path
+
+
+def answered(*words, **changes):
+    lines = [value for value in (ANSWERS | changes).values() if value is not None]
+    return CliRunner().invoke(app, ["new", *words], input="\n".join(lines) + "\n")
+
+
+def run(folder, *words):
+    own = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, capture_output=True, text=True, env=own, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+SENSITIVE = {"policy": "4\nage < 18", "groups": "1", "at_most": None}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"data": "visits.csv"},
+        {"unit": "", "policy": "2", "groups": None, "at_most": ""},
+        {"by": "zone", "keys": "zones.parquet", "policy": "3", "groups": "1", "at_most": None},
+        SENSITIVE,
+    ],
+    ids=["presence", "csv", "rows", "numbers", "sensitive"],
+)
+def test_the_configuration_the_script_and_the_notebook_run(town, changes):
+    done = answered("made", **changes)
+    assert done.exit_code == 0, done.output
+    made = town / "made"
+    first = run(made, "publish.py")
+    assert run(made, "publish.py").splitlines()[-1] == first.splitlines()[-1]
+    assert "Ledger" in run(made, "-m", "onesided", "publish", "--config", "onesided.toml")
+    assert (made / "out" / "report.html").exists()
+    cells = json.loads((made / "publish.ipynb").read_text())["cells"]
+    code = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    assert code in (made / "publish.py").read_text()
+    assert run(made, "-m", "onesided", "ledger", "check", "onesided.ledger.db")
+
+
+def test_consequences_are_said_and_wrong_answers_asked_again(town):
+    done = answered("made", unit="who\nperson", epsilon="-1\n1", keys=",\ngym")
+    assert "There is no column 'who'" in done.output
+    assert "No value is named" in done.output
+    assert "A person's rows are protected together" in done.output
+    assert "A truly empty group is certified in 86% of all publications" in done.output
+    assert "The budget is 2" in done.output
+
+
+def test_values_that_are_no_text_come_from_a_file(town):
+    done = answered("made", by="zone", keys="1, 2\nzones.parquet")
+    assert "are no text (BIGINT)" in done.output
+    assert done.exit_code == 0
+
+
+def test_who_answers_nothing_or_nonsense_leaves_nothing(town):
+    before = sorted(town.iterdir())
+    assert CliRunner().invoke(app, ["new", "made"], input="").exit_code == 1
+    done = answered("made", data="\n".join(["nowhere.csv"] * 5))
+    assert isinstance(done.exception, errors.ParameterError)
+    assert sorted(town.iterdir()) == before
+
+
+def test_a_folder_that_is_there_is_refused_before_a_question(town):
+    (town / "made").mkdir()
+    done = answered("made")
+    assert isinstance(done.exception, errors.OutputError)
+    assert "1." not in done.output

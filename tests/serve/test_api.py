@@ -1,0 +1,89 @@
+"""The HTTP API: what it answers, what it refuses, and what each costs."""
+
+import copy
+
+COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
+
+
+def named(question, name):
+    found = copy.deepcopy(question)
+    found["fields"]["id"] = name
+    return found
+
+
+def test_it_is_there(service):
+    assert service.get("/healthz", who=None).json() == {"status": "ok"}
+
+
+def test_who_one_is(service):
+    assert service.get("/api/v1/me").json() == {"person": "ann", "roles": {"visits": ["analyst"]}}
+    assert service.get("/api/v1/me", who=None).status_code == 401
+
+
+def test_a_dataset_says_what_is_public(service):
+    assert service.get("/api/v1/datasets").json()[0]["open"]
+    found = service.get("/api/v1/datasets/visits").json()
+    assert found["allowance_left"] == {"present -> not present": "40"}
+    assert found["remaining"] == {"present -> not present": "100"}
+    assert service.get("/api/v1/datasets/visits", who="stranger").status_code == 404
+    assert service.get("/api/v1/datasets", who="stranger").json() == []
+
+
+def test_an_answer_is_charged_told_and_read_again(service):
+    first = service.ask(named(COUNT, "monday"))
+    assert first.status_code == 200, first.text
+    told = first.json()
+    assert dict(told["release"]["columns"])["place"] == ["gym", "bar", "inn"]
+    assert service.ask(named(COUNT, "monday")).status_code == 409
+    more = named(COUNT, "monday")
+    more["fields"]["again"] = True
+    again = service.ask(more)
+    assert again.content == first.content
+    read = service.get(f"/api/v1/asks/{told['ask']}").json()
+    assert read["state"] == "told"
+    assert read["release"] == told["release"]
+    left = service.get("/api/v1/datasets/visits").json()["allowance_left"]
+    assert left == {"present -> not present": "39"}
+    assert service.get(f"/api/v1/asks/{told['ask']}", who="bob").status_code == 404
+
+
+def test_sql_is_a_question_too(service):
+    body = {
+        "sql": "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place",
+        "epsilon": "1/2",
+    }
+    plan = service.post("/api/v1/datasets/visits/plan", body).json()
+    assert plan["charge"] == {"present -> not present": "1/2"}
+    assert service.post("/api/v1/datasets/visits/ask", body).status_code == 200
+
+
+def test_an_allowance_is_held(service):
+    big = copy.deepcopy(COUNT)
+    big["fields"]["epsilon"] = 30
+    assert service.ask(big).status_code == 200
+    refused = service.ask(big)
+    assert refused.status_code == 403
+    assert "allowance" in refused.json()["error"]["message"]
+    assert service.ask(big, who="bob").status_code == 200
+    assert service.ask(COUNT).status_code == 200
+
+
+def test_what_would_tell_of_rows_is_not_offered(service):
+    error = copy.deepcopy(COUNT)
+    error["fields"]["on_excess"] = "error"
+    assert service.ask(error).status_code == 422
+    total = {"version": 1, "question": "Sum", "fields": {"column": "age", "epsilon": 1}}
+    assert service.ask(total).status_code == 200
+    total["fields"]["missing"] = "refuse"
+    assert service.ask(total).status_code == 422
+    file = copy.deepcopy(COUNT)
+    file["fields"]["keys"] = "/etc/passwd"
+    assert service.ask(file).status_code == 422
+
+
+def test_an_answer_may_be_waited_for_elsewhere(service):
+    later = service.ask(COUNT, headers={"Prefer": "respond-async"})
+    assert later.status_code == 202
+    while (found := service.get(f"/api/v1/asks/{later.json()['ask']}").json())["state"] == "due":
+        pass
+    assert found["release"]["release"] == "CountRelease"
