@@ -47,9 +47,10 @@ def form(output: object) -> Form:
         raise ParameterError(
             f"The program returned {a(type(output).__name__)} that holds itself.", hint=_HINT
         ) from None
-    met, _MET.objects = _MET.objects, []
+    held, _MET.objects = _MET.objects, []
     if _MET.kinds:
         CLASSES.see(tuple(_MET.kinds))
+    met = [id(one) for one in held]
     if len(met) == len(set(met)):
         return key
     # One list held twice is not two equal lists: who changes the one changes the other.
@@ -130,7 +131,7 @@ def _array(array: Any) -> Form:
     dtype, base = array.dtype, array.base
     if dtype.metadata is not None or dtype in _PADDED:
         raise _unknown(array)
-    _MET.objects.append(id(array))
+    _MET.objects.append(array)
     part = base is not None and not (
         isinstance(base, np.ndarray)
         and base.nbytes == array.nbytes
@@ -165,7 +166,7 @@ def _fields(output: Any) -> Form:
     if not all(isinstance(place, GetSetDescriptorType) for place in places):
         raise _unknown(output)
     _MET.kinds.add(kind)
-    _MET.objects.append(id(output))
+    _MET.objects.append(output)
     parts = [(name, _form(held[0])) for name, slot in slots if (held := _filled(slot, output))]
     held = places[-1].__get__(output) if places else {}
     parts += [(name, _form(value)) for name, value in dict.items(held)]
@@ -209,7 +210,7 @@ def _mutable(make: Callable[[Any], Form]) -> Callable[[Any], Form]:
     """What can be changed is one thing or two, however equal."""
 
     def made(value: Any) -> Form:
-        _MET.objects.append(id(value))
+        _MET.objects.append(value)
         return make(value)
 
     return made
@@ -288,10 +289,13 @@ _BASES: Final[dict[Any, Callable[[Any], Form]]] = {
 
 
 class _Met(threading.local):
-    """What the form at hand has met: objects that could be met again, and their classes."""
+    """What the form at hand has met: objects that could be met again, and their classes.
+
+    The objects are held, not their ids: an id belongs to the next object once the first is gone.
+    """
 
     def __init__(self) -> None:
-        self.objects: list[int] = []
+        self.objects: list[Any] = []
         self.kinds: set[type] = set()
 
 
