@@ -15,10 +15,10 @@ from onesided._english import a, many
 from onesided.engine import Table
 from onesided.engine.kit import literal_frame
 from onesided.errors import DataError, ParameterError, UnknownColumnError
+from onesided.monitor._digest import Person, rows_digest
 from onesided.monitor._rules import Rules
 from onesided.store import plain_text
 
-Person = int | str
 Row = tuple[int, Person, int]
 OnUnknown = Literal["error", "ignore"]
 _NOTHING = "Nothing was drawn or stored."
@@ -51,11 +51,12 @@ class Batch:
 
     def content(self) -> bytes:
         """The rows as they are stored while they are in the window."""
-        return zlib.compress(self.plain(), 1)
+        return zlib.compress(json.dumps(self.rows, separators=(",", ":")).encode(), 1)
 
-    def plain(self) -> bytes:
-        """The rows as bytes: the same for the same rows, in whatever order they came."""
-        return json.dumps(self.rows, separators=(",", ":")).encode()
+    def digest(self) -> bytes:
+        """What stands for the rows in keys and proofs: the same in whatever order they came."""
+        places, persons, times = zip(*self.rows, strict=True) if self.rows else ((), (), ())
+        return rows_digest(places, persons, times)
 
     @property
     def person_type(self) -> str:

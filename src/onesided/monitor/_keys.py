@@ -15,14 +15,14 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Final
 
-from onesided.monitor._batch import Batch
+from onesided.monitor._supply import Visits
 from onesided.noise import KEY_BYTES
 from onesided.store import canonical
 
-_ROWS: Final = b"onesided monitor rows, version 1"
-_STEP: Final = b"onesided monitor step, version 1"
-_NOISE: Final = b"onesided monitor noise, version 1"
-_NEXT: Final = b"onesided monitor next key, version 1"
+_ROWS: Final = b"onesided monitor rows, version 2"
+_STEP: Final = b"onesided monitor step, version 2"
+_NOISE: Final = b"onesided monitor noise, version 2"
+_NEXT: Final = b"onesided monitor next key, version 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,20 @@ def new_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def step_keys(key: bytes, batch: Batch, *, rules: str) -> StepKeys:
+def step_keys(key: bytes, batch: Visits, *, rules: str) -> StepKeys:
     """The keys of the step that takes in ``batch``, where ``key`` was kept by the step before."""
-    rows = _mac(_mac(key, _ROWS), batch.plain())
+    rows = _mac(_mac(key, _ROWS), batch.digest())
     facts = canonical([rules, batch.id, batch.time]).encode()
     step = _mac(key, _STEP + rows + facts)
     return StepKeys(noise=_mac(step, _NOISE), following=_mac(step, _NEXT))
 
 
-def proof_of(batch: Batch, *, secret: bytes) -> bytes:
+def proof_of(batch: Visits, *, secret: bytes) -> bytes:
     """What shows, to whoever has the secret, that these are the rows that were accepted."""
-    return _mac(secret, canonical([batch.id, batch.time]).encode() + b"\n" + batch.plain())
+    return _mac(secret, canonical([batch.id, batch.time]).encode() + b"\n" + batch.digest())
 
 
-def proves(proof: bytes, batch: Batch, *, secret: bytes) -> bool:
+def proves(proof: bytes, batch: Visits, *, secret: bytes) -> bool:
     """Whether ``proof`` is of this very batch."""
     return hmac.compare_digest(proof, proof_of(batch, secret=secret))
 

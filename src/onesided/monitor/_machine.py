@@ -11,8 +11,10 @@ import numpy as np
 
 from onesided.errors import DataError
 from onesided.monitor._answer import StepAnswer
-from onesided.monitor._batch import Batch, Person
+from onesided.monitor._batch import Batch
+from onesided.monitor._digest import Person
 from onesided.monitor._rules import Rules
+from onesided.monitor._supply import Counter, Visits
 from onesided.monitor._time import NEVER
 from onesided.noise import BoolArray, IntArray, PlaceNoise
 
@@ -65,7 +67,8 @@ class Machine:
     The clock is the latest time of any batch so far. An answer above the threshold marks all
     batches in the window, the newest of which bears the clock's own time; so a mark is the clock
     at the answer, and it is gone when a batch of that time has expired. That is public: which
-    records a batch holds, or whether any, changes no mark.
+    records a batch holds, or whether any, changes no mark. window: of an engine that counts
+    elsewhere.
 
     >>> from onesided import INFINITE, Monitor, policy
     >>> from onesided.monitor import Batch
@@ -77,16 +80,16 @@ class Machine:
     [False, True]
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, window: Counter | None = None) -> None:
         self.rules = rules
         self.clock: int | None = None
         self.steps = 0
-        self._window = Window(rules.size)
+        self._window: Counter = Window(rules.size) if window is None else window
         # The clock at each place's last m answers, oldest first.
         self._marks: IntArray = np.full((rules.charges, rules.size), NEVER, dtype=np.int64)
         self._answered = 0
 
-    def refuse(self, batch: Batch) -> None:
+    def refuse(self, batch: Visits) -> None:
         """Errors: DataError for a batch that has expired already. Changes nothing."""
         self._window.refuse_other_type(batch)
         if self.clock is None or self.rules.window is None:
@@ -103,7 +106,7 @@ class Machine:
                 clock=said(self.clock),
             )
 
-    def step(self, batch: Batch, *, noise: PlaceNoise) -> StepAnswer:
+    def step(self, batch: Visits, *, noise: PlaceNoise) -> StepAnswer:
         """Take in a batch, let go of what has expired, and answer for every place."""
         self.refuse(batch)
         self.advance(batch)
@@ -131,7 +134,7 @@ class Machine:
         still: BoolArray = self._marks[0] > (NEVER if cutoff is None else cutoff)
         return still
 
-    def advance(self, batch: Batch) -> None:
+    def advance(self, batch: Visits) -> None:
         """Move the clock and the window."""
         self.clock = batch.time if self.clock is None else max(self.clock, batch.time)
         self.steps += 1
@@ -145,7 +148,7 @@ class Machine:
         self._marks[-1, used] = clock
         self._answered += used.size
 
-    def resume(self, batch: Batch) -> None:
+    def resume(self, batch: Visits) -> None:
         """Take in a stored batch that is still in the window; see :meth:`set_clock`."""
         self._window.add(batch)
 

@@ -22,14 +22,16 @@ from onesided.errors import (
 )
 from onesided.ledger import Account, Ledger, Unit
 from onesided.monitor._answer import MonitorRelease
-from onesided.monitor._batch import Columns, OnUnknown, frames_like, read_batch
+from onesided.monitor._batch import Columns, OnUnknown, frames_like, read_batch, stored_batch
 from onesided.monitor._guarantees import Guarantees
 from onesided.monitor._journal import Header
 from onesided.monitor._keys import new_key
+from onesided.monitor._machine import Machine
 from onesided.monitor._opening import open_ledger, open_state
-from onesided.monitor._published import PublishedSteps
+from onesided.monitor._published import Chain, PublishedSteps
 from onesided.monitor._recorder import Recorder
 from onesided.monitor._rules import FORMAT, Rules, rules_for
+from onesided.monitor._supply import Visits
 from onesided.monitor._time import duration, length_text
 from onesided.noise import Noise
 from onesided.policy import Policy
@@ -117,7 +119,7 @@ class Monitor:
         self._on_unknown = on_unknown
         self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
         self._ahead = _ahead(ahead, dated=self._rules.scale.dated)
-        self._published = None if published is None else PublishedSteps(Path(published))
+        self._published = self._seen(published)
         self._journal = open_state(state)
         self._own_ledger = not isinstance(ledger, Ledger)
         try:
@@ -130,6 +132,8 @@ class Monitor:
                 journal=self._journal,
                 noise=noise,
                 published=self._published,
+                machine=self._machine,
+                restored=self._restored,
                 entry=self._paid(header, budget),
             )
             self._recorder.refuse_other_chain()
@@ -184,14 +188,7 @@ class Monitor:
         at = time
         if at is None and self._rules.window is None:
             at = 0
-        read = read_batch(
-            batch,
-            rules=self._rules,
-            columns=self._columns,
-            id=id,
-            time=at,
-            on_unknown=self._on_unknown,
-        )
+        read = self._read(batch, id=id, time=at)
         if self._clock is not None and self._recorder.accepted(read.id) is None:
             self._refuse_future(read.time)
         release = self._recorder.step(read)
@@ -247,6 +244,27 @@ class Monitor:
         self._journal.close()
         if self._own_ledger:
             self._ledger.close()
+
+    # What an engine that counts elsewhere does otherwise: reading, counting, bringing back.
+
+    def _read(self, batch: object, *, id: str, time: object) -> Visits:  # noqa: A002
+        return read_batch(
+            batch,
+            rules=self._rules,
+            columns=self._columns,
+            id=id,
+            time=time,
+            on_unknown=self._on_unknown,
+        )
+
+    def _machine(self, rules: Rules) -> Machine:
+        return Machine(rules)
+
+    def _restored(self, id: str, time: int, content: bytes) -> Visits:  # noqa: A002
+        return stored_batch(id, time, content)
+
+    def _seen(self, published: str | Path | None) -> Chain | None:
+        return None if published is None else PublishedSteps(Path(published))
 
     def _refuse_future(self, time: int) -> None:
         if self._clock is None or self._rules.window is None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from onesided.errors import DataError, LedgerFormatError, OutputError
 from onesided.monitor._answer import MonitorRelease
@@ -31,6 +31,23 @@ class PublishedStep:
     batch: str
     time: str
     head: str
+
+
+class Chain(Protocol):
+    """What the public has seen of a monitor, wherever it was published.
+
+    >>> seen: Chain = PublishedSteps(Path("nothing published"))
+    >>> seen.at(1) is None, seen.after(0)
+    (True, [])
+    """
+
+    def at(self, number: int) -> PublishedStep | None:
+        """What was published as that step, or None."""
+        ...
+
+    def after(self, number: int) -> list[PublishedStep]:
+        """The published steps after that one, in order."""
+        ...
 
 
 @dataclass(slots=True)

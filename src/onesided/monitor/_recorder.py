@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 
 from onesided.errors import DataError, LedgerFormatError
 from onesided.monitor._answer import MonitorRelease, decode
-from onesided.monitor._batch import Batch, stored_batch
+from onesided.monitor._batch import stored_batch
 from onesided.monitor._journal import Journal, Kept, Step, Transaction, chained, check_chain
 from onesided.monitor._keys import new_key, proof_of, proves, step_keys
 from onesided.monitor._machine import Machine
-from onesided.monitor._published import PublishedSteps, refuse_other
+from onesided.monitor._published import Chain, refuse_other
 from onesided.monitor._rules import Rules
+from onesided.monitor._supply import Visits
 from onesided.noise import FreshNoise, KeyedNoise, Noise
 from onesided.store import now
 
@@ -26,10 +27,12 @@ class Recorder:
     for processes.
 
     noise: for tests; None draws from the state's chain of keys. published: what the public has
-    seen; no step may be stored that differs from it. secret, clock: what proves kept rows, and
-    when a batch was accepted; doubles for tests. entry: of the charge in the ledger.
+    seen; no step may be stored that differs from it. machine, restored: of the engine that holds
+    the rows. secret, clock: what proves kept rows, and when a batch was accepted; doubles for
+    tests. entry: of the charge in the ledger.
 
     >>> from onesided import Monitor, policy
+    >>> from onesided.monitor import Batch
     >>> from onesided.monitor._journal import MemoryJournal
     >>> given = {"at_most": 1, "window": 7, "epsilon": 99, "policy": policy.addition_only()}
     >>> recorder = Recorder(Monitor(["gym"], **given).rules, journal=MemoryJournal())
@@ -43,19 +46,20 @@ class Recorder:
         *,
         journal: Journal,
         noise: Noise | None = None,
-        published: PublishedSteps | None = None,
-        machine: type[Machine] = Machine,
+        published: Chain | None = None,
+        machine: Callable[[Rules], Machine] = Machine,
+        restored: Callable[[str, int, bytes], Visits] = stored_batch,
         secret: Callable[[], bytes] = new_key,
         clock: Callable[[], str] = now,
         entry: int | None = None,
     ) -> None:
         self._rules, self._journal, self._noise = rules, journal, noise
-        self._published, self._kind = published, machine
+        self._published, self._kind, self._restored = published, machine, restored
         self._secret, self._clock, self._entry = secret, clock, entry
         self._lock = threading.Lock()
         self._machine: Machine | None = None
 
-    def step(self, batch: Batch) -> MonitorRelease:
+    def step(self, batch: Visits) -> MonitorRelease:
         """The answer for ``batch``: the stored one if there is one, else drawn now and stored.
 
         Errors: DataError for an id that was used with other content or time, for a batch that
@@ -112,7 +116,7 @@ class Recorder:
                 previous, number = step.head, step.number
             last = transaction.last()
             if last is not None:
-                _proven(transaction, self._rules.cutoff(last.clock))
+                _proven(transaction, self._rules.cutoff(last.clock), self._restored)
         return number
 
     def refuse_other_chain(self) -> None:
@@ -128,7 +132,7 @@ class Recorder:
                 "state that belongs to it.",
             )
 
-    def _draw(self, machine: Machine, batch: Batch, transaction: Transaction) -> Step:
+    def _draw(self, machine: Machine, batch: Visits, transaction: Transaction) -> Step:
         last = transaction.last()
         keys = step_keys(transaction.key(), batch, rules=self._rules.genesis)
         noise = KeyedNoise(keys.noise) if self._noise is None else FreshNoise(self._noise)
@@ -170,7 +174,7 @@ class Recorder:
         if last is None:
             return machine
         cutoff = self._rules.cutoff(last.clock)
-        for batch in _proven(transaction, cutoff):
+        for batch in _proven(transaction, cutoff, self._restored):
             machine.resume(batch)
         # Marks are what the stored answers say: neither can be there without the other.
         for step in transaction.steps(clock_after=cutoff):
@@ -197,12 +201,16 @@ def _first(steps: Iterator[Step], most: int) -> list[Step]:
     return [step for step, _ in zip(steps, range(most), strict=False)]
 
 
-def _proven(transaction: Transaction, cutoff: int | None) -> list[Batch]:
+def _proven(
+    transaction: Transaction,
+    cutoff: int | None,
+    restored: Callable[[str, int, bytes], Visits],
+) -> list[Visits]:
     """The kept batches, each as it was accepted, and none missing. Errors: LedgerFormatError."""
     batches, numbers = [], []
     for kept in transaction.kept():
         try:
-            batch = stored_batch(kept.batch, kept.time, kept.content)
+            batch = restored(kept.batch, kept.time, kept.content)
         except ValueError:
             batch = None
         if batch is None or not proves(kept.proof, batch, secret=kept.secret):
@@ -222,7 +230,7 @@ def _damaged(problem: str) -> LedgerFormatError:
     )
 
 
-def _refuse_other_batch(done: Step, batch: Batch, transaction: Transaction) -> None:
+def _refuse_other_batch(done: Step, batch: Visits, transaction: Transaction) -> None:
     """A batch id is accepted once. Rows that have expired can no longer be compared."""
     held = next(iter(list(transaction.kept(batch.id))), None)
     same = held is None or proves(held.proof, batch, secret=held.secret)

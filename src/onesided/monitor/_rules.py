@@ -20,7 +20,7 @@ from onesided.monitor._time import Scale, read_window
 from onesided.noise import IntArray
 from onesided.policy import GroupCount, Guarantee, Policy
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)

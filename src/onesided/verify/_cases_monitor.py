@@ -130,7 +130,7 @@ class _RestingByRecords(Machine):
     it is sound: see cases/adp_2021.py.
     """
 
-    def advance(self, batch: Batch) -> None:
+    def advance(self, batch: Any) -> None:
         super().advance(batch)
         self._held = {**getattr(self, "_held", {}), batch.time: bool(batch.rows)}
 
@@ -163,7 +163,7 @@ class _MarksLost(Machine):
 class _DrawnAgain(Recorder):
     """Broken: publishes before it stores, so that a crash shows two draws of one answer."""
 
-    def _draw(self, machine: Machine, batch: Batch, transaction: Transaction) -> Any:
+    def _draw(self, machine: Machine, batch: Any, transaction: Transaction) -> Any:
         step = super()._draw(machine, batch, transaction)
         self.leaked = (_seen(self._release(step).answer),)
         return step

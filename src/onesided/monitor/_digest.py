@@ -1,0 +1,91 @@
+"""What stands for a batch's rows wherever keys and proofs are made of them: 32 bytes.
+
+A tree of SHA-256: one hash for each place that has rows, over their encodings in the order of
+their bytes, and one over those. So every engine can make it from what it has grouped by place
+anyway, in any order of rows, and only one hash for each place has to travel. It is not keyed, and
+need not be: two sets of rows with one digest are a collision of SHA-256. (A sum of hashes, the
+usual one for multisets, would need a key, and Spark writes what it computes with into its plans.)
+
+It is as secret as the rows: whoever has it can confirm a guess at all of them. It is kept nowhere;
+what is kept is keyed by a secret (:mod:`onesided.monitor._keys`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from onesided.noise import IntArray
+
+Person = int | str
+Leaf = tuple[int, bytes]
+_LEAF: Final = b"onesided monitor rows, version 2\n"
+_INT64: Final = 2**63
+
+
+def rows_digest(places: Sequence[int], persons: Sequence[Person], times: Sequence[int]) -> bytes:
+    """The digest of rows: of each person's latest visit to each place, on which answers depend.
+
+    A row of whole numbers below 2^63 in size is person and time, 8 bytes each (big-endian, two's
+    complement). Any other is the length of the person as UTF-8 (4 bytes), that, and the time.
+
+    >>> rows_digest([0, 1], [7, 8], [1, 1]) == rows_digest([1, 0, 0], [8, 7, 7], [1, 0, 1])
+    True
+    >>> rows_digest([0], [7], [1]) == rows_digest([0], ["7"], [1])
+    False
+    """
+    if not len(persons):
+        return root_of([], kind="")
+    kind = "str" if isinstance(persons[0], str) else "int"
+    if kind == "int" and all(-_INT64 <= int(person) < _INT64 for person in persons):
+        arrays = [np.array(column, dtype=np.int64) for column in (places, persons, times)]
+        return root_of(_numbered(*arrays), kind=kind)
+    return root_of(_texts(places, persons, times), kind="long" if kind == "int" else kind)
+
+
+def root_of(leaves: Iterable[Leaf], *, kind: str) -> bytes:
+    """The digest from the hash of each place's rows, in the order of places.
+
+    kind: of the persons: "int", "str", "long" for whole numbers beyond 64 bits, "" without rows.
+    """
+    root = hashlib.sha256(_LEAF + kind.encode() + b"\n")
+    for place, leaf in leaves:
+        root.update(place.to_bytes(8) + leaf)
+    return root.digest()
+
+
+def _numbered(places: IntArray, persons: IntArray, times: IntArray) -> Iterator[Leaf]:
+    """One leaf for each place, in their order."""
+    order = np.lexsort((times, persons.view(np.uint64), places))
+    places, persons, times = places[order], persons[order], times[order]
+    last = np.ones(places.size, dtype=np.bool_)  # the latest visit of a person to a place
+    last[:-1] = (places[1:] != places[:-1]) | (persons[1:] != persons[:-1])
+    places = places[last]
+    body = memoryview(np.stack((persons[last], times[last]), axis=1).astype(">i8").tobytes())
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    ends = np.append(starts[1:], places.size)
+    for place, start, end in zip(
+        places[starts].tolist(), (starts * 16).tolist(), (ends * 16).tolist(), strict=True
+    ):
+        yield place, hashlib.sha256(body[start:end]).digest()
+
+
+def _texts(
+    places: Sequence[int], persons: Sequence[Person], times: Sequence[int]
+) -> Iterator[Leaf]:
+    latest: dict[tuple[int, Person], int] = {}
+    for place, person, time in zip(places, persons, times, strict=True):
+        key = place, person
+        latest[key] = max(time, latest.get(key, time))
+    rows = sorted((place, _encoded(person, time)) for (place, person), time in latest.items())
+    for place, group in itertools.groupby(rows, key=lambda row: row[0]):
+        yield place, hashlib.sha256(b"".join(row for _, row in group)).digest()
+
+
+def _encoded(person: Person, time: int) -> bytes:
+    text = str(person).encode("utf-8", "surrogatepass")
+    return len(text).to_bytes(4) + text + time.to_bytes(8, signed=True)
