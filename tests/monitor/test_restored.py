@@ -63,13 +63,14 @@ def test_the_same_batches_get_the_same_answers_after_a_restored_copy(opened, tmp
 
 def test_the_order_of_rows_is_no_fact_and_everything_else_is():
     key, rules = bytes(32), "rules"
-    one = Batch("1", 1, ((0, 5, 1), (1, 6, 1)))
+    rows = ((0, 5, 1), (1, 6, 1))
+    one = Batch("1", 1, rows)
     same = step_keys(key, one, rules=rules)
     others = [
-        step_keys(key, Batch("2", 1, one.rows), rules=rules),
-        step_keys(key, Batch("1", 2, one.rows), rules=rules),
-        step_keys(key, Batch("1", 1, one.rows[:1]), rules=rules),
-        step_keys(key, Batch("1", 1, ((0, "5", 1), (1, 6, 1))), rules=rules),
+        step_keys(key, Batch("2", 1, rows), rules=rules),
+        step_keys(key, Batch("1", 2, rows), rules=rules),
+        step_keys(key, Batch("1", 1, rows[:1]), rules=rules),
+        step_keys(key, Batch("1", 1, ((0, "5", 1), (1, "6", 1))), rules=rules),
         step_keys(key, one, rules="other"),
         step_keys(same.following, one, rules=rules),
     ]

@@ -100,10 +100,10 @@ class Engine(ABC):
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         """Aggregates, whole numbers in every column, as arrays."""
 
-    def lists(self, frame: Lazy) -> dict[str, list[Any]]:
-        """Every column as Python's values. Secret."""
+    def columns(self, frame: Lazy) -> dict[str, nw.Series[Any] | list[Any]]:
+        """Every column in memory, as a series or as Python's values. Secret."""
         found = frame.collect()
-        return {name: found[name].to_list() for name in found.columns}
+        return {name: found[name] for name in found.columns}
 
     def groups(self, frame: Lazy) -> nw.DataFrame[Any]:
         """Groups that occur, in memory. Secret.

@@ -333,10 +333,13 @@ class Table:
         with reading():
             return self.engine.fetch(frame)
 
-    def lists(self, names: Sequence[str]) -> dict[str, list[Any]]:
-        """Whole columns as Python's values. Secret. Errors: as :meth:`arrays`."""
+    def columns(self, names: Sequence[str]) -> dict[str, nw.Series[Any] | list[Any]]:
+        """Whole columns in memory, in lists where there is no PyArrow. Secret.
+
+        Errors: as :meth:`arrays`.
+        """
         with reading():
-            return self.engine.lists(self._frame.select(*names))
+            return self.engine.columns(self._frame.select(*names))
 
 
 def whole_of(value: Any) -> int:

@@ -9,6 +9,7 @@ from onesided.engine._key_types import check_types
 from onesided.engine._keys import Key
 from onesided.engine._literal_frame import literal_frame, with_column
 from onesided.engine._protocol import LENGTH, Column, Lazy, missing
+from onesided.engine._reading import reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, ORDER, whole_of
 from onesided.engine.duckdb._text import quoted
@@ -36,6 +37,7 @@ __all__ = [
     "missing",
     "position_columns",
     "quoted",
+    "reading",
     "whole_of",
     "with_column",
 ]

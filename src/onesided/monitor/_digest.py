@@ -25,6 +25,7 @@ Person = int | str
 Leaf = tuple[int, bytes]
 _LEAF: Final = b"onesided monitor rows, version 2\n"
 _INT64: Final = 2**63
+_PART: Final = 1 << 14  # rows that are Python's values at a time
 
 
 def rows_digest(places: Sequence[int], persons: Sequence[Person], times: Sequence[int]) -> bytes:
@@ -64,14 +65,57 @@ def _numbered(places: IntArray, persons: IntArray, times: IntArray) -> Iterator[
     places, persons, times = places[order], persons[order], times[order]
     last = np.ones(places.size, dtype=np.bool_)  # the latest visit of a person to a place
     last[:-1] = (places[1:] != places[:-1]) | (persons[1:] != persons[:-1])
-    places = places[last]
-    body = memoryview(np.stack((persons[last], times[last]), axis=1).astype(">i8").tobytes())
-    starts = np.flatnonzero(np.diff(places, prepend=-1))
-    ends = np.append(starts[1:], places.size)
-    for place, start, end in zip(
-        places[starts].tolist(), (starts * 16).tolist(), (ends * 16).tolist(), strict=True
-    ):
-        yield place, hashlib.sha256(body[start:end]).digest()
+    yield from _leaves(places[last], *_wide(persons[last], times[last]))
+
+
+def ordered_digest(
+    places: IntArray,
+    persons: IntArray,
+    times: IntArray,
+    names: Sequence[bytes] | None,
+    *,
+    text: bool,
+) -> bytes:
+    """:func:`rows_digest` of latest visits in columns, in the order of places and persons.
+
+    names: what ``persons`` are positions of, as :func:`encoded` and in the order of their bytes.
+
+    >>> columns = np.array([0, 1]), np.array([7, 8]), np.array([1, 1])
+    >>> ordered_digest(*columns, None, text=False) == rows_digest([0, 1], [7, 8], [1, 1])
+    True
+    """
+    if not places.size:
+        return root_of([], kind="")
+    if names is None:
+        return root_of(_leaves(places, *_wide(persons, times)), kind="int")
+    body, ends = _named(persons, times, names)
+    return root_of(_leaves(places, body, ends), kind="str" if text else "long")
+
+
+def _leaves(places: IntArray, body: bytes, ends: IntArray) -> Iterator[Leaf]:
+    """Hashes of the rows of each place; ``ends``: where each row ends in ``body``."""
+    last = np.flatnonzero(np.diff(places, append=-1))
+    start, rows = 0, memoryview(body)
+    for place, end in zip(places[last].tolist(), ends[last].tolist(), strict=True):
+        yield place, hashlib.sha256(rows[start:end]).digest()
+        start = end
+
+
+def _wide(persons: IntArray, times: IntArray) -> tuple[bytes, IntArray]:
+    body = np.stack((persons, times), axis=1).astype(">i8").tobytes()
+    return body, np.arange(1, persons.size + 1) * 16
+
+
+def _named(persons: IntArray, times: IntArray, names: Sequence[bytes]) -> tuple[bytes, IntArray]:
+    lengths = np.fromiter(map(len, names), np.int64, len(names))
+    parts = []
+    for start in range(0, persons.size, _PART):
+        part = slice(start, start + _PART)
+        words = [b""] * (2 * persons[part].size)
+        words[::2] = [names[one] for one in persons[part].tolist()]
+        words[1::2] = np.frombuffer(times[part].astype(">i8").tobytes(), "V8").tolist()
+        parts.append(b"".join(words))
+    return b"".join(parts), np.cumsum(lengths[persons] + 8)
 
 
 def _texts(
@@ -81,11 +125,17 @@ def _texts(
     for place, person, time in zip(places, persons, times, strict=True):
         key = place, person
         latest[key] = max(time, latest.get(key, time))
-    rows = sorted((place, _encoded(person, time)) for (place, person), time in latest.items())
+    rows = sorted((place, encoded(person), time) for (place, person), time in latest.items())
     for place, group in itertools.groupby(rows, key=lambda row: row[0]):
-        yield place, hashlib.sha256(b"".join(row for _, row in group)).digest()
+        body = b"".join(word + time.to_bytes(8, signed=True) for _, word, time in group)
+        yield place, hashlib.sha256(body).digest()
 
 
-def _encoded(person: Person, time: int) -> bytes:
+def encoded(person: Person) -> bytes:
+    """A person by text: its length in bytes of UTF-8 (4 bytes), then these.
+
+    >>> encoded("Ann").hex(" "), encoded(2**64)[4:]
+    ('00 00 00 03 41 6e 6e', b'18446744073709551616')
+    """
     text = str(person).encode("utf-8", "surrogatepass")
-    return len(text).to_bytes(4) + text + time.to_bytes(8, signed=True)
+    return len(text).to_bytes(4) + text

@@ -5,60 +5,15 @@ Why a step costs so little, and why a rest ends when it does: docs/monitor.md.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-
 import numpy as np
 
 from onesided.errors import DataError
 from onesided.monitor._answer import StepAnswer
-from onesided.monitor._batch import Batch
-from onesided.monitor._digest import Person
 from onesided.monitor._rules import Rules
 from onesided.monitor._supply import Counter, Visits
 from onesided.monitor._time import NEVER
+from onesided.monitor._window import Window
 from onesided.noise import BoolArray, IntArray, PlaceNoise
-
-
-class Window:
-    """How many different people were at each place within the window.
-
-    A person counts at a place while the latest of their visits there is in the window.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.counts: IntArray = np.zeros(size, dtype=np.int64)
-        self._latest: dict[tuple[int, Person], int] = {}
-        self._leaving: list[tuple[int, int, Person]] = []
-        self._type = ""
-
-    def refuse_other_type(self, batch: Batch) -> None:
-        """Refuse persons as text beside persons as numbers: nobody could tell who is who."""
-        if self._latest and batch.person_type not in ("", self._type):
-            raise DataError(
-                f"Batch {batch.id!r} names persons by {batch.person_type}, the batches before it "
-                f"by {self._type}.",
-                hint="Cast the column to one type in every batch. Nothing was drawn or stored.",
-            )
-
-    def add(self, batch: Batch) -> None:
-        """Take in the rows of a batch."""
-        self._type = batch.person_type or self._type
-        for place, person, time in batch.rows:
-            last = self._latest.get((place, person))
-            if last is None:
-                self.counts[place] += 1
-            elif time <= last:
-                continue
-            self._latest[place, person] = time
-            heappush(self._leaving, (time, place, person))
-
-    def expire(self, cutoff: int | None) -> None:
-        """Let go of every visit that is not after ``cutoff``."""
-        while cutoff is not None and self._leaving and self._leaving[0][0] <= cutoff:
-            time, place, person = heappop(self._leaving)
-            if self._latest.get((place, person)) == time:
-                del self._latest[place, person]
-                self.counts[place] -= 1
 
 
 class Machine:

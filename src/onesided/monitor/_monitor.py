@@ -22,7 +22,8 @@ from onesided.errors import (
 )
 from onesided.ledger import Account, Ledger, Unit
 from onesided.monitor._answer import MonitorRelease
-from onesided.monitor._batch import Columns, OnUnknown, frames_like, read_batch, stored_batch
+from onesided.monitor._batch import Columns, frames_like, read_batch, stored_batch
+from onesided.monitor._columns import OnUnknown
 from onesided.monitor._guarantees import Guarantees
 from onesided.monitor._journal import Header
 from onesided.monitor._keys import new_key

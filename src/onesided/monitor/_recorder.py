@@ -116,7 +116,8 @@ class Recorder:
                 previous, number = step.head, step.number
             last = transaction.last()
             if last is not None:
-                _proven(transaction, self._rules.cutoff(last.clock), self._restored)
+                for _ in _proven(transaction, self._rules.cutoff(last.clock), self._restored):
+                    pass
         return number
 
     def refuse_other_chain(self) -> None:
@@ -205,9 +206,9 @@ def _proven(
     transaction: Transaction,
     cutoff: int | None,
     restored: Callable[[str, int, bytes], Visits],
-) -> list[Visits]:
+) -> Iterator[Visits]:
     """The kept batches, each as it was accepted, and none missing. Errors: LedgerFormatError."""
-    batches, numbers = [], []
+    numbers = []
     for kept in transaction.kept():
         try:
             batch = restored(kept.batch, kept.time, kept.content)
@@ -215,11 +216,10 @@ def _proven(
             batch = None
         if batch is None or not proves(kept.proof, batch, secret=kept.secret):
             raise _damaged(f"the rows of step {kept.number} are not those that were accepted")
-        batches.append(batch)
         numbers.append(kept.number)
+        yield batch
     if numbers != transaction.numbers(time_after=cutoff):
         raise _damaged("rows that are still in the window are missing")
-    return batches
 
 
 def _damaged(problem: str) -> LedgerFormatError:

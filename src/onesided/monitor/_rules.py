@@ -73,6 +73,15 @@ class Rules:
         """Where each place stands among the keys."""
         return {row[0]: position for row, position in self.keys.places().items()}
 
+    @cached_property
+    def ordered(self) -> tuple[IntArray, IntArray] | None:
+        """Places that are whole numbers, in order, and where each stands among the keys."""
+        keys = self.keys.arrays[0]
+        if not isinstance(keys, np.ndarray) or keys.dtype != np.int64:
+            return None
+        order = np.argsort(keys)
+        return keys[order], order
+
     @property
     def charge(self) -> dict[str, Fraction]:
         """What the monitor costs in its whole life, per edge of the policy."""

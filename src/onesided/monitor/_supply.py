@@ -48,7 +48,7 @@ class Visits(Protocol):
 class Counter(Protocol):
     """How many different people were at each place within the window.
 
-    >>> from onesided.monitor._machine import Window
+    >>> from onesided.monitor._window import Window
     >>> window: Counter = Window(2)
     >>> window.counts.tolist()
     [0, 0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Stream:
             for place, when in own
             if when == time and fresh
         ]
-        return Batch(str(number), time, tuple(sorted(rows)))
+        return _batch(number, time, tuple(sorted(rows)))
 
     def _with_crash(self, batches: list[Batch], noise: Noise) -> Any:
         """Die before the commit and try again; die after it and try again; then go on."""
@@ -85,6 +86,12 @@ class Stream:
             secret=lambda: b"",
             clock=lambda: "",
         )
+
+
+@lru_cache(maxsize=256)
+def _batch(number: int, time: int, rows: tuple[tuple[int, int, int], ...]) -> Batch:
+    """One batch for all the paths that take it in; nothing changes it."""
+    return Batch(str(number), time, rows)
 
 
 class _Died(Exception):  # noqa: N818 - the end of a process, not an error
@@ -132,7 +139,7 @@ class _RestingByRecords(Machine):
 
     def advance(self, batch: Any) -> None:
         super().advance(batch)
-        self._held = {**getattr(self, "_held", {}), batch.time: bool(batch.rows)}
+        self._held = {**getattr(self, "_held", {}), batch.time: len(batch.rows) > 0}
 
     @property
     def resting(self) -> BoolArray:

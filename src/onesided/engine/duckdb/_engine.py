@@ -207,10 +207,10 @@ class DuckDBEngine(Engine):
             for name, column in native.project(wide).fetchnumpy().items()
         }
 
-    def lists(self, frame: Lazy) -> dict[str, list[Any]]:
-        native: Any = nw.to_native(frame)
+    def columns(self, frame: Lazy) -> dict[str, nw.Series[Any] | list[Any]]:
         if find_spec("pyarrow") is not None:
-            return native.to_arrow_table().to_pydict()  # type: ignore[no-any-return]
+            return super().columns(frame)
+        native: Any = nw.to_native(frame)
         rows = native.fetchall()
         return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
 

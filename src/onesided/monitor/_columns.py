@@ -1,0 +1,202 @@
+"""The columns of a batch as whole numbers, whatever they come in. Nothing is drawn here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, Final, Literal, TypeAlias
+
+import narwhals as nw
+import numpy as np
+
+from onesided._english import a, many
+from onesided.engine.kit import reading
+from onesided.errors import DataError, ParameterError
+from onesided.monitor._digest import Person
+from onesided.monitor._rows import named
+from onesided.monitor._rules import Rules
+from onesided.monitor._time import LATEST, Scale
+from onesided.noise import IntArray
+
+Column: TypeAlias = Any  # a series of narwhals, an array of numpy, or a list
+OnUnknown = Literal["error", "ignore"]
+NOTHING: Final = "Nothing was drawn or stored."
+_PART: Final = 1 << 16  # values that are Python's at a time
+# Microseconds of the years 1 to 9999, which Python's moments can say.
+_YEARS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+
+
+def column_of(given: object) -> Column:
+    """A series, an array of numbers or moments, or a list."""
+    series = nw.from_native(given, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return series
+    if isinstance(given, np.ndarray):
+        return given if given.ndim == 1 and given.dtype.kind in "iuM" else given.tolist()
+    return list(given)  # type: ignore[call-overload]
+
+
+def persons_of(column: Column, name: str) -> tuple[IntArray, tuple[bytes, ...] | None, bool]:
+    """Text or whole numbers, all of one type: 5 and "5" must not be one person or two by chance.
+
+    As :class:`Rows` has them, and whether they are text. Errors: DataError naming the first row of
+    another type.
+    """
+    whole = _whole(column)
+    if whole is not None:
+        return whole, None, False
+    persons, names = named(_persons(column, name))
+    first = [value for _, part in _parts(column[:1]) for value in part]
+    return persons, names, bool(first) and isinstance(first[0], str)
+
+
+def _persons(column: Column, name: str) -> Iterator[Sequence[Person]]:
+    kinds: set[type] = set()
+    for _, part in _parts(column):
+        kinds.update(map(type, part))
+        if not (kinds <= {int} or kinds <= {str}):
+            _refuse_person([value for _, values in _parts(column) for value in values], name)
+        yield part
+
+
+def _refuse_person(values: Sequence[object], name: str) -> None:
+    first = type(values[0]) if type(values[0]) in (int, str) else None
+    row = next(i for i, value in enumerate(values) if type(value) is not first)
+    raise DataError(
+        f"Row {row} of column {name!r} holds {values[row]!r}; a person must be text, or a whole "
+        "number, the same throughout and never null.",
+        hint=f"Cast the column {name!r} to text. {NOTHING}",
+        row=row,
+        column=name,
+    )
+
+
+def places_of(column: Column, rules: Rules, name: str, on_unknown: OnUnknown) -> IntArray:
+    """The position of each place among the keys; -1 for one to be left out.
+
+    Errors: DataError naming the first row of another type, and of an unknown place unless those
+    are to be ignored; ParameterError.
+    """
+    if on_unknown not in ("error", "ignore"):
+        raise ParameterError(
+            f"on_unknown must be 'error' or 'ignore', got {on_unknown!r}.", hint="Use 'error'."
+        )
+    whole = None if rules.ordered is None else _whole(column)
+    if whole is None or rules.ordered is None:
+        found = _looked_up(column, rules, name)
+    else:
+        keys, order = rules.ordered
+        at = np.minimum(np.searchsorted(keys, whole), keys.size - 1)
+        found = np.where(keys[at] == whole, order[at], -1)
+    missing = found < 0
+    if missing.any():
+        _refuse_unknown(column, np.flatnonzero(missing), rules, name, on_unknown)
+    return found
+
+
+def _looked_up(column: Column, rules: Rules, name: str) -> IntArray:
+    """By the keys' own equality, value by value."""
+    kinds = {type(key) for key in rules.positions} | {type(None)}
+    found = [np.zeros(0, dtype=np.int64)]
+    for start, part in _parts(column):
+        if not set(map(type, part)) <= kinds:
+            _refuse_other_type(part, start, rules, name)
+        positions = map(rules.positions.get, part, repeat(-1))
+        found.append(np.fromiter(positions, np.int64, len(part)))
+    return np.concatenate(found)
+
+
+def _refuse_other_type(part: Sequence[Any], start: int, rules: Rules, name: str) -> None:
+    """Refuse places of another type than the keys': none would be found, and all be certified."""
+    kinds = {type(key) for key in rules.positions}
+    row = next(i for i, value in enumerate(part) if value is not None and type(value) not in kinds)
+    wanted = " or ".join(sorted(kind.__name__ for kind in kinds))
+    raise DataError(
+        f"Row {start + row} of column {name!r} holds {part[row]!r}, {a(type(part[row]).__name__)}; "
+        f"the places of this monitor are of type {wanted}.",
+        hint="Cast the column: places of another type are other places, and nobody would "
+        f"be counted. {NOTHING}",
+        row=start + row,
+        place=part[row],
+        column=name,
+    )
+
+
+def _refuse_unknown(
+    column: Column, missing: IntArray, rules: Rules, name: str, on_unknown: OnUnknown
+) -> None:
+    values = ((start + i, v) for start, part in _parts(column) for i, v in enumerate(part))
+    wanted = set(missing.tolist())
+    for row, value in values:
+        if row in wanted and (on_unknown == "error" or value is None):
+            raise DataError(
+                f"Row {row} is at {value!r}, which is none of the {many(rules.size, 'place')}.",
+                hint=f"Add it to the places of a new monitor, or leave such rows out with "
+                f"on_unknown='ignore'. {NOTHING}",
+                row=row,
+                place=value,
+                column=name,
+            )
+
+
+def times_of(column: Column, scale: Scale, name: str) -> IntArray:
+    """Moments as whole numbers of the scale. Errors: DataError naming the first that is none."""
+    found = _moments(column) if scale.dated else _whole(column)
+    low, high = _YEARS if scale.dated else (-LATEST, LATEST)
+    if found is None or (found.size and not low <= found.min() <= found.max() <= high):
+        values = [value for _, part in _parts(column) for value in part]
+        found = np.array(scale.many(values, name=f"{name!r}"), dtype=np.int64)
+    return found
+
+
+def _moments(column: Column) -> IntArray | None:
+    """Microseconds of UTC; None where the values must be looked at one by one."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "M":
+        if np.isnat(column).any():
+            return None
+        return column.astype("datetime64[us]").astype(np.int64)
+    if not isinstance(column, nw.Series) or not isinstance(column.dtype, nw.Datetime):
+        return None
+    if column.dtype.time_unit == "ns" or column.null_count():
+        return None
+    found: IntArray = _read(lambda: column.dt.timestamp("us").to_numpy().astype(np.int64))
+    return found
+
+
+def _whole(column: Column) -> IntArray | None:
+    """Whole numbers of 64 bits; None where the column may hold anything else."""
+    if isinstance(column, nw.Series):
+        wide = isinstance(column.dtype, nw.Int128 | nw.UInt128)
+        if not column.dtype.is_integer() or wide or column.null_count():
+            return None
+        found = _read(column.to_numpy)
+    elif isinstance(column, list):
+        if set(map(type, column)) != {int}:
+            return None
+        try:
+            return np.array(column, dtype=np.int64)
+        except OverflowError:
+            return None
+    else:
+        found = column
+    if found.dtype.kind not in "iu" or (found.dtype.kind == "u" and found.max(initial=0) >= 2**63):
+        return None
+    whole: IntArray = found.astype(np.int64)
+    return whole
+
+
+def _parts(column: Column) -> Iterator[tuple[int, list[Any]]]:
+    """Python's values, some at a time, and the row that each part begins with."""
+    for start in range(0, len(column), _PART):
+        part = column[start : start + _PART]
+        if isinstance(part, nw.Series):
+            yield start, _read(part.to_list)
+        elif isinstance(part, np.ndarray):
+            yield start, list(part) if part.dtype.kind == "M" else part.tolist()
+        else:
+            yield start, [one.item() if isinstance(one, np.generic) else one for one in part]
+
+
+def _read(get: Callable[[], Any]) -> Any:
+    with reading():
+        return get()

@@ -1,0 +1,216 @@
+"""Who was where and when, as columns: in one order, digested, and packed for the store."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Self, TypeAlias
+
+import numpy as np
+
+from onesided.monitor._digest import Person, encoded, ordered_digest
+from onesided.noise import IntArray
+
+Row: TypeAlias = tuple[int, Person, int]
+_MAGIC: Final = b"onr1"  # what was stored before is zlib's, and begins otherwise
+_HEAD: Final = struct.Struct("<4sQ?")
+_COLUMN: Final = struct.Struct("<qB")
+_LENGTH: Final = 4
+_NONE: Final = np.zeros(0, dtype=np.int64)
+NUMBERS: Final = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The latest visit of each person to each place, by place and person. Secret.
+
+    place: positions among the keys. names: None if ``person`` holds whole numbers that are the
+    persons themselves; otherwise the persons as :func:`onesided.monitor._digest.encoded`, each
+    once and in order, and ``person`` holds positions among them. text: whether they are text.
+
+    >>> rows = Rows.of([(1, "Bob", 1), (0, "Ann", 0), (0, "Ann", 1)])
+    >>> len(rows), rows.digest() == Rows.unpacked(rows.packed()).digest()
+    (2, True)
+    """
+
+    place: IntArray
+    person: IntArray
+    time: IntArray
+    names: tuple[bytes, ...] | None = None
+    text: bool = False
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Self:
+        """From rows ``(position of the place, person, event time)`` in any order."""
+        columns = list(zip(*rows, strict=True))
+        if not columns:
+            return cls(_NONE, _NONE, _NONE)
+        place, person, time = columns
+        if isinstance(person[0], int) and all(one in NUMBERS for one in person):
+            persons: tuple[IntArray, tuple[bytes, ...] | None] = np.array(person, np.int64), None
+        else:
+            persons = named([person])
+        text = isinstance(person[0], str)
+        return cls.ordered(np.array(place, np.int64), *persons, np.array(time, np.int64), text=text)
+
+    @classmethod
+    def ordered(
+        cls,
+        place: IntArray,
+        person: IntArray,
+        names: tuple[bytes, ...] | None,
+        time: IntArray,
+        *,
+        text: bool,
+    ) -> Self:
+        """From columns of all visits in any order."""
+        place, person, time = _sorted(place, person, time)
+        if place.size > 1:
+            last = np.ones(place.size, dtype=np.bool_)
+            last[:-1] = (place[1:] != place[:-1]) | (person[1:] != person[:-1])
+            if not last.all():
+                place, person, time = place[last], person[last], time[last]
+        return cls(place, person, time, names, text)
+
+    def __len__(self) -> int:
+        return self.place.size
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and self.digest() == other.digest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    @property
+    def person_type(self) -> str:
+        """The persons' type, "int" or "str"; "" where there are no rows."""
+        return ("str" if self.text else "int") if len(self) else ""
+
+    def digest(self) -> bytes:
+        """What :func:`onesided.monitor._digest.rows_digest` makes of the rows."""
+        return ordered_digest(self.place, self.person, self.time, self.names, text=self.text)
+
+    def packed(self) -> bytes:
+        """The columns in as few bytes as their values need."""
+        steps = np.diff(self.place, prepend=0)
+        columns = map(_narrow, (steps, self.person, self.time))
+        parts = [_HEAD.pack(_MAGIC, len(self), self.text), *columns]
+        if self.names is not None:
+            parts.append(zlib.compress(b"".join(self.names), 1))
+        return b"".join(parts)
+
+    @classmethod
+    def unpacked(cls, content: bytes) -> Self:
+        """What :meth:`packed` made, or an earlier version. Errors: ValueError for bytes of none."""
+        try:
+            if content[: len(_MAGIC)] != _MAGIC:
+                rows = json.loads(zlib.decompress(content))
+                return cls.of((place, person, at) for place, person, at in rows)
+            return cls._read(content)
+        except (zlib.error, struct.error, TypeError, RecursionError, OverflowError) as error:
+            raise ValueError(*error.args) from error
+
+    @classmethod
+    def _read(cls, content: bytes) -> Self:
+        _, count, text = _HEAD.unpack_from(content)
+        at, columns = _HEAD.size, []
+        for _ in range(3):
+            column, at = _widened(content, at, count)
+            columns.append(column)
+        steps, person, time = columns
+        names = None
+        if at < len(content):
+            names = tuple(_split(zlib.decompress(content[at:])))
+            if count and not 0 <= person.min() <= person.max() < len(names):
+                raise ValueError("a person has no name")
+        return cls(np.cumsum(steps), person, time, names, text)
+
+
+def named(parts: Iterable[Sequence[Person]]) -> tuple[IntArray, tuple[bytes, ...]]:
+    """Each person's position among all of them, and these: encoded, in the order of their bytes.
+
+    >>> named([["bb", "c"], ["c", "bb"]])[0].tolist()
+    [1, 0, 0, 1]
+    """
+    met = numbering()
+    found = [np.fromiter(map(met.__getitem__, part), np.int64, len(part)) for part in parts]
+    words = [encoded(person) for person in met]  # type: ignore[arg-type] # persons alone were met
+    order = np.array(sorted(range(len(words)), key=words.__getitem__), dtype=np.int64)
+    position = np.empty(order.size, dtype=np.int64)
+    position[order] = np.arange(order.size)
+    return position[np.concatenate([_NONE, *found])], tuple(words[one] for one in order.tolist())
+
+
+def numbering(names: Iterable[Hashable] = ()) -> defaultdict[Hashable, int]:
+    """Gives every new name the next number."""
+    met: defaultdict[Hashable, int] = defaultdict()
+    met.default_factory = met.__len__
+    for name in names:
+        met[name]
+    return met
+
+
+def whole_person(name: bytes) -> int:
+    """The whole number that was encoded."""
+    return int(name[_LENGTH:])
+
+
+def _split(words: bytes) -> Iterable[bytes]:
+    at = 0
+    while at < len(words):
+        end = at + _LENGTH + int.from_bytes(words[at : at + _LENGTH])
+        yield words[at:end]
+        at = end
+
+
+def _sorted(
+    place: IntArray, person: IntArray, time: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The columns in the order of their rows; a negative person comes after all others."""
+    if place.size <= 1:
+        return place, person, time
+    unsigned = person.view(np.uint64)
+    low = [int(column.min()) for column in (place, unsigned, time)]
+    high = [int(column.max()) for column in (place, unsigned, time)]
+    span = [most - least + 1 for most, least in zip(high, low, strict=True)]
+    if span[0] * span[1] * span[2] >= 2**63:
+        order = np.lexsort((time, unsigned, place))
+        return place[order], person[order], time[order]
+    # One number for each row, in the order of rows: sorted far faster than three columns.
+    code = (place - low[0]) * span[1]
+    code += (unsigned - np.uint64(low[1])).view(np.int64)
+    code *= span[2]
+    code += time - low[2]
+    code.sort()
+    code, times = np.divmod(code, span[2])
+    places, persons = np.divmod(code, span[1])
+    persons = (persons.view(np.uint64) + np.uint64(low[1])).view(np.int64)
+    return places + low[0], persons, times + low[2]
+
+
+def _narrow(column: IntArray) -> bytes:
+    """The least value, the bytes of each, and how far above the least each one is."""
+    if not column.size:
+        return _COLUMN.pack(0, 0)
+    low = int(column.min())
+    span = int(column.max()) - low
+    width = next(width for width in (0, 1, 2, 4, 8) if span < 256**width)
+    above = (column - low).astype(f"<u{width}").tobytes() if width else b""
+    return _COLUMN.pack(low, width) + above
+
+
+def _widened(content: bytes, at: int, count: int) -> tuple[IntArray, int]:
+    """A column of ``count`` values that begins at ``at``, and where it ends."""
+    low, width = _COLUMN.unpack_from(content, at)
+    at += _COLUMN.size
+    end = at + width * count
+    if end > len(content) or width not in (0, 1, 2, 4, 8):
+        raise ValueError("the columns end too early")
+    column = np.full(count, low, dtype=np.int64)
+    if width:
+        column += np.frombuffer(content, f"<u{width}", count, at).astype(np.int64)
+    return column, end
