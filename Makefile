@@ -50,7 +50,7 @@ $(DOCS_READY): $(READY)
 $(READY): pyproject.toml experiments/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(RUN)/python -m pip install --quiet --editable ".[cli,polars,pandas,pyarrow,postgres,spark,serve,client]" \
+	$(RUN)/python -m pip install --quiet --editable ".[cli,polars,pandas,pyarrow,postgres,ibis,spark,serve,client]" \
 		--editable ./experiments --group dev
 	touch $@
 

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import uuid
 import warnings
 
 import hypothesis
@@ -61,3 +62,64 @@ def spark(long_form):
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def warehouse():
+    """Ibis over the PostgreSQL at ONESIDED_POSTGRES_URL, in a schema of its own."""
+    url = os.environ.get("ONESIDED_POSTGRES_URL")
+    if not url:
+        pytest.skip("ONESIDED_POSTGRES_URL not set")
+    import ibis
+    import psycopg
+
+    schema = f"onesided_{uuid.uuid4().hex[:12]}"
+    connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
+    with connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        connection.execute(f"SET search_path TO {schema}")
+        # Tests run in a zone of their own, so that no test relies on the server's.
+        connection.execute("SET TimeZone TO 'Asia/Tokyo'")
+        try:
+            yield ibis.postgres.from_connection(connection)
+        finally:
+            connection.execute(f"DROP SCHEMA {schema} CASCADE")
+    connection.close()
+
+
+@pytest.fixture(scope="session")
+def postgres_table(warehouse):
+    """Makes a table of Ibis in PostgreSQL from columns, or from an Arrow table."""
+    return lambda columns: _stored(warehouse, columns)
+
+
+# What the server calls the types of Arrow, of which it has no unsigned ones.
+_STORED = {
+    "bool": "boolean", "int8": "smallint", "uint8": "smallint", "int16": "smallint",
+    "uint16": "integer", "int32": "integer", "uint32": "bigint", "int64": "bigint",
+    "uint64": "bigint", "float": "real", "double": "double precision", "string": "text",
+    "large_string": "text", "date32[day]": "date", "timestamp[us]": "timestamp",
+    "timestamp[ns]": "timestamp", "timestamp[us, tz=UTC]": "timestamptz", "time64[ns]": "time",
+    "time64[us]": "time", "null": "text",
+}  # fmt: skip
+
+
+def _stored(warehouse, columns):
+    import polars as pl
+    import pyarrow as pa
+
+    table = columns
+    if not isinstance(columns, pa.Table):
+        table = pl.DataFrame(columns, strict=False).to_arrow()
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    kinds = [
+        _STORED.get(str(field.type), "bigint[]" if "list" in str(field.type) else None)
+        for field in table.schema
+    ]
+    named = ", ".join(f'"{n}" {kind}' for n, kind in zip(table.column_names, kinds, strict=True))
+    connection = warehouse.con
+    connection.execute(f"CREATE TABLE {name} ({named})")
+    with connection.cursor() as cursor, cursor.copy(f"COPY {name} FROM STDIN") as copy:
+        for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            copy.write_row(row)
+    return warehouse.table(name)

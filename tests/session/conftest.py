@@ -1,6 +1,9 @@
 """One table, every engine: whoever reads tables gets all the contract tests by one line here."""
 
+import uuid
+
 import duckdb
+import ibis
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -14,6 +17,13 @@ def _duckdb(columns):
     return CONNECTION.from_arrow(pl.DataFrame(columns, strict=False).to_arrow())
 
 
+def _ibis(columns):
+    """A table of Ibis in DuckDB: its own way to make one depends on versions."""
+    backend, name = ibis.duckdb.from_connection(CONNECTION.cursor()), f"t_{uuid.uuid4().hex}"
+    _duckdb(columns).create(name)
+    return backend.table(name)
+
+
 ENGINES = {
     "polars": lambda columns: pl.DataFrame(columns, strict=False),
     "polars-lazy": lambda columns: pl.LazyFrame(columns, strict=False),
@@ -21,14 +31,26 @@ ENGINES = {
     "pandas-arrow": lambda columns: pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype),
     "pyarrow": pa.table,
     "duckdb": _duckdb,
+    "ibis-duckdb": _ibis,
 }
 # One worker starts Java, and only if a test is there that needs it.
 SPARK = pytest.param("spark", marks=pytest.mark.xdist_group("spark"))
 
 
-@pytest.fixture(params=[*ENGINES, SPARK])
+@pytest.fixture(params=[*ENGINES, "ibis-postgres", SPARK])
 def engine(request):
     """Makes a table of one engine from columns."""
+    if request.param == "spark":
+        spark = request.getfixturevalue("spark")
+        return lambda columns: spark_table(spark, columns)
+    if request.param == "ibis-postgres":
+        return request.getfixturevalue("postgres_table")
+    return ENGINES[request.param]
+
+
+@pytest.fixture(params=[*ENGINES, SPARK])
+def rows_engine(request):
+    """As ``engine``, of those that give rows back: from a warehouse none leaves."""
     if request.param == "spark":
         spark = request.getfixturevalue("spark")
         return lambda columns: spark_table(spark, columns)

@@ -18,6 +18,8 @@ EXACT = 1000  # at this epsilon the noise is zero in all but e^-300 of the draws
 def read(frame):
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
+    if hasattr(frame, "get_backend"):  # a table of Ibis
+        return frame.to_pyarrow().to_pydict()
     if isinstance(frame, pl.DataFrame):
         return frame.to_dict(as_series=False)
     if isinstance(frame, pd.DataFrame):

@@ -41,21 +41,21 @@ def people(frame):
     return sorted(set(read(frame)["person"]))
 
 
-def test_open_units_come_whole_and_protected_ones_never(engine):
+def test_open_units_come_whole_and_protected_ones_never(rows_engine):
     # 2 has one sensitive row, 3 has one of unknown age, 5 is sensitive.
-    release = session(engine(VISITS)).sample(epsilon=ALL)
+    release = session(rows_engine(VISITS)).sample(epsilon=ALL)
     assert people(release.frame) == [1, 4]
     assert sorted(read(release.frame)["place"]) == ["a", "a", "b"]
     assert dict(release.units) == {"open": 2}
 
 
-def test_rows_are_open_or_not_on_their_own_where_the_row_is_the_unit(engine):
-    release = session(engine(VISITS), unit=None).sample(epsilon=ALL)
+def test_rows_are_open_or_not_on_their_own_where_the_row_is_the_unit(rows_engine):
+    release = session(rows_engine(VISITS), unit=None).sample(epsilon=ALL)
     assert sorted(read(release.frame)["place"]) == ["a", "a", "b", "c", "d"]
 
 
-def test_the_sample_is_of_the_callers_type_and_schema(engine):
-    data = engine(VISITS)
+def test_the_sample_is_of_the_callers_type_and_schema(rows_engine):
+    data = rows_engine(VISITS)
     for unit in ("person", None):
         frame = session(data, unit=unit).sample(epsilon=ALL).frame
         assert type(frame) is type(data)
@@ -70,29 +70,30 @@ def test_the_sample_is_of_the_callers_type_and_schema(engine):
         elif hasattr(data, "sparkSession"):
             assert frame.dtypes == data.dtypes
         else:
-            assert frame.types == data.types
+            ibis = hasattr(frame, "get_backend")
+            assert (frame.schema() == data.schema()) if ibis else (frame.types == data.types)
             assert frame.columns == data.columns
 
 
-def test_an_answer_read_twice_is_the_same(engine):
+def test_an_answer_read_twice_is_the_same(rows_engine):
     many = {"person": list(range(500)), "age": [30] * 500}
     for unit in ("person", None):
-        frame = session(engine(many), unit=unit).sample(epsilon="1/2").frame
+        frame = session(rows_engine(many), unit=unit).sample(epsilon="1/2").frame
         assert people(frame) == people(frame)
         assert 0 < len(people(frame)) < 500
 
 
-def test_the_order_of_the_table_is_kept(engine):
-    if hasattr(engine({"x": [1]}), "sparkSession"):
+def test_the_order_of_the_table_is_kept(rows_engine):
+    if hasattr(rows_engine({"x": [1]}), "sparkSession"):
         return  # a Spark table has no order, and the sample has one of its own
     many = {"person": list(range(300, 0, -1)), "age": [30] * 300}
     for unit in ("person", None):
-        found = read(session(engine(many), unit=unit).sample(epsilon=1).frame)["person"]
+        found = read(session(rows_engine(many), unit=unit).sample(epsilon=1).frame)["person"]
         assert found == sorted(found, reverse=True)
 
 
-def test_values_come_back_as_they_were_nan_included(engine):
-    data = engine({"person": [1, 2], "age": [30.0, math.nan], "x": [math.nan, 1.0]})
+def test_values_come_back_as_they_were_nan_included(rows_engine):
+    data = rows_engine({"person": [1, 2], "age": [30.0, math.nan], "x": [math.nan, 1.0]})
     for unit in ("person", None):
         found = read(session(data, unit=unit).sample(epsilon=ALL).frame)
         assert found["person"] == [1]
@@ -101,10 +102,10 @@ def test_values_come_back_as_they_were_nan_included(engine):
             assert math.isnan(found["x"][0])
 
 
-def test_units_are_kept_with_the_right_chance(engine):
+def test_units_are_kept_with_the_right_chance(rows_engine):
     # 2,000 units, six deviations: false alarm 2e-9; a rate wrong by 25% is seen.
     many = {"person": [*range(2000), *range(2000)], "age": [30] * 4000}
-    release = session(engine(many), noise=NotPrivateSeededNoise(4)).sample(epsilon=1)
+    release = session(rows_engine(many), noise=NotPrivateSeededNoise(4)).sample(epsilon=1)
     keep = 1 - math.exp(-1)
     kept = people(release.frame)
     assert len(kept) == release.units["open"]
@@ -113,7 +114,7 @@ def test_units_are_kept_with_the_right_chance(engine):
     assert release.keep["open"] == pytest.approx(keep)
 
 
-def test_several_kinds_have_coins_of_their_own(engine):
+def test_several_kinds_have_coins_of_their_own(rows_engine):
     policy = od.policy.custom(
         kinds=("vip", "staff", "guest"),
         edges=[("vip", "staff", 1000), ("vip", "guest", "1/1000")],
@@ -122,7 +123,7 @@ def test_several_kinds_have_coins_of_their_own(engine):
     )
     roles = {"person": list(range(60)), "role": ["vip", "staff", "guest"] * 20}
     for unit in ("person", None):
-        made = session(engine(roles), policy, unit=unit)
+        made = session(rows_engine(roles), policy, unit=unit)
         release = made.sample(epsilon=1)
         found = read(release.frame)["role"]
         assert found.count("staff") == 20 == release.units["staff"]
@@ -179,12 +180,12 @@ def test_an_open_kind_that_no_row_can_be_is_refused():
         session(pl.DataFrame(VISITS), policy).sample(epsilon=1)
 
 
-def test_a_table_that_is_all_open_is_still_sampled_and_one_all_sensitive_is_empty(engine):
+def test_a_table_that_is_all_open_is_still_sampled_and_one_all_sensitive_is_empty(rows_engine):
     many = {"person": list(range(400)), "age": [30] * 400}
-    assert 0 < session(engine(many)).sample(epsilon=1).units["open"] < 400
+    assert 0 < session(rows_engine(many)).sample(epsilon=1).units["open"] < 400
     many["age"] = [3] * 400
     for unit in ("person", None):
-        release = session(engine(many), unit=unit).sample(epsilon=1)
+        release = session(rows_engine(many), unit=unit).sample(epsilon=1)
         assert read(release.frame) == {"person": [], "age": []}
         assert "noisy counts" in str(release)
 
@@ -199,8 +200,8 @@ def test_empty_tables_give_empty_samples():
             assert release.total().standard_error == math.inf
 
 
-def test_null_units_are_refused_before_anything_is_charged(engine):
-    made = session(engine({"person": [1, None, 2], "age": [20, 20, 20]}))
+def test_null_units_are_refused_before_anything_is_charged(rows_engine):
+    made = session(rows_engine({"person": [1, None, 2], "age": [20, 20, 20]}))
     with pytest.raises(errors.DataError, match="1 row has no value"):
         made.sample(epsilon=1)
     assert not any(made.spent.values())
@@ -280,9 +281,9 @@ def stored(frame):
 
 @pytest.mark.parametrize("unit", ["person", None])
 @pytest.mark.parametrize("rows", [100, 20_000])
-def test_suppressed_text_is_nowhere_in_what_is_returned(engine, unit, rows):
+def test_suppressed_text_is_nowhere_in_what_is_returned(rows_engine, unit, rows):
     columns, names = secretive(rows)
-    data = engine({**columns, "name": names})
+    data = rows_engine({**columns, "name": names})
     frame = session(data, unit=unit).sample(epsilon=ALL).frame
     if isinstance(frame, pl.DataFrame | pl.LazyFrame | pd.DataFrame | pa.Table):
         assert NAME.encode() not in stored(frame)
@@ -412,8 +413,8 @@ def test_totals_are_unbiased_and_their_standard_errors_honest():
     assert np.mean([t.standard_error**2 for t in totals]) == pytest.approx(variance, rel=0.1)
 
 
-def test_totals_on_every_engine(engine):
-    data = engine({**VISITS, "spend": [1.0, 2.0, 9.0, 9.0, 9.0, 9.0, None, 9.0]})
+def test_totals_on_every_engine(rows_engine):
+    data = rows_engine({**VISITS, "spend": [1.0, 2.0, 9.0, 9.0, 9.0, 9.0, None, 9.0]})
     release = session(data).sample(epsilon=ALL)
     total = release.total("spend")
     assert (total.estimate, total.standard_error, total.missing) == (3, 0, 1)

@@ -55,8 +55,8 @@ def enter(data: object) -> Engine:
                 return room.open(native)
     raise DataError(
         f"Cannot read {a(_called(native))} as a table.",
-        hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, or a table of Spark "
-        "itself (not Spark Connect); read files with the library of your choice.",
+        hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, a table of Ibis, or one "
+        "of Spark itself (not Spark Connect); read files with the library of your choice.",
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from onesided.errors import DataError, OnesidedError, first_line
 
 BEFORE: Final = "Nothing was drawn and nothing was recorded."
+STANDS: Final = "The charge stands, and nothing was drawn: ask for its answer again."
 AFTER: Final = "The charge stands, and nothing was published."
 
 

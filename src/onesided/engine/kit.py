@@ -9,16 +9,18 @@ from onesided.engine._key_types import check_types
 from onesided.engine._keys import Key
 from onesided.engine._literal_frame import literal_frame, with_column
 from onesided.engine._protocol import LENGTH, Column, Lazy, missing
-from onesided.engine._reading import reading
+from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, ORDER, whole_of
 from onesided.engine.duckdb._text import quoted
 
 __all__ = [
+    "BEFORE",
     "KIND",
     "LENGTH",
     "LOWER",
     "ORDER",
+    "STANDS",
     "Beside",
     "Column",
     "Cut",

@@ -7,7 +7,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from onesided.errors import LedgerError, ParameterError, ReleaseExistsError
+from onesided.engine.kit import BEFORE, STANDS
+from onesided.errors import DataError, LedgerError, ParameterError, ReleaseExistsError
 from onesided.ledger import Account, StoredRelease, decode_columns, encode_columns, holds_columns
 from onesided.session import _legacy
 from onesided.session._context import QueryContext
@@ -90,3 +91,12 @@ def named(asked: str | None) -> str:
             "A question that is charged before it is answered needs an id.", hint="Give id=."
         )
     return asked
+
+
+def read_for(prepared: PreparedQuery[Any, Any]) -> Any:
+    """What a charge of before was made for. Errors: those of reading, which say that it stands."""
+    try:
+        return prepared.read()
+    except DataError as error:
+        error.hint = error.hint.replace(BEFORE, STANDS)
+        raise

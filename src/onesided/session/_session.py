@@ -34,7 +34,15 @@ from onesided.session._question import (
     require_noise,
     require_question,
 )
-from onesided.session._recall import asked_as, is_free, kept, named, told_again, with_left
+from onesided.session._recall import (
+    asked_as,
+    is_free,
+    kept,
+    named,
+    read_for,
+    told_again,
+    with_left,
+)
 from onesided.session._sample import Sample
 from onesided.session._top_k import TopK
 from onesided.session.discover._ngrams import Ngrams
@@ -319,7 +327,7 @@ class Session:
         name = str(question.id)
         receipt = self._account.unanswered(name, question=asked)
         if receipt is not None:
-            answer = prepared.draw(prepared.read(), self._noise)
+            answer = prepared.draw(read_for(prepared), self._noise)
             try:
                 self._account.store(receipt, kept(prepared, answer), content_type=CONTENT_TYPE)
             except LedgerError as error:

@@ -1,0 +1,1 @@
+"""Tables of Ibis: of DuckDB, and of PostgreSQL."""

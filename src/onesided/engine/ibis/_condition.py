@@ -1,0 +1,184 @@
+"""Conditions as expressions of Ibis: literals are Ibis's own, made of a typed tree.
+
+What every warehouse means alike is here; the rest is refused, unless a warehouse says how it is
+written exactly there.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final, NoReturn
+
+import ibis
+import ibis.expr.datatypes as idt
+
+from onesided.conditions import Scalar, balanced
+from onesided.errors import ConditionError
+from onesided.schema import (
+    BOOLEAN,
+    DATE,
+    NUMBER,
+    TEXT,
+    TIME,
+    Type,
+    bits,
+    clock_text,
+    date_text,
+    moment_text,
+    moment_type,
+)
+
+Part = Any  # a value of Ibis, whose own types are of no help here
+
+WIDE: Final = idt.Decimal()
+_OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def column_type(kind: Any) -> Type | None:
+    """What a column of a type of Ibis holds; None if conditions cannot look at it."""
+    if kind.is_integer():
+        return bits(kind.nbytes * 8, signed=kind.is_signed_integer())
+    if kind.is_timestamp():
+        return moment_type(zoned=kind.timezone is not None)
+    plain = (
+        (kind.is_boolean, BOOLEAN),
+        (kind.is_string, TEXT),
+        (kind.is_floating, NUMBER),
+        (kind.is_decimal, NUMBER),
+        (kind.is_date, DATE),
+        (kind.is_time, TIME),
+    )
+    return next((held for holds, held in plain if holds()), None)
+
+
+class IbisTerms:
+    """How Ibis writes each operation on the columns of one table. warehouse: its name."""
+
+    warehouse = "this warehouse"
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def column(self, name: str, kind: Type) -> Part:
+        found = self.table[name]
+        return found.cast("float64") if kind.kind == "number" else found
+
+    def literal(self, value: Scalar, kind: Type) -> Part:
+        return ibis.literal(_value(value, kind), _native(kind, value))
+
+    def compare(self, op: str, left: Part, right: Part) -> Part:
+        return _OPERATORS[op](left, right)
+
+    def between(self, part: Part, low: Part, high: Part, closed: str) -> Part:
+        first = part >= low if closed in ("both", "left") else part > low
+        last = part <= high if closed in ("both", "right") else part < high
+        return first & last
+
+    def both(self, op: str, parts: Sequence[Part]) -> Part:
+        return balanced(parts, operator.and_ if op == "AND" else operator.or_)
+
+    def negate(self, part: Part) -> Part:
+        return ~part
+
+    def is_null(self, part: Part) -> Part:
+        return part.isnull()
+
+    def one_of(self, part: Part, values: Sequence[Scalar], kind: Type) -> Part:
+        return part.isin([self.literal(value, kind) for value in values])
+
+    def like(self, part: Part, pattern: str) -> Part:
+        return self._refused("LIKE", part, pattern)
+
+    def case(
+        self, branches: Sequence[tuple[Part, Part]], otherwise: Part | None, kind: Type
+    ) -> Part:
+        last = self.literal(None, kind) if otherwise is None else otherwise
+        return ibis.cases(*branches, else_=last)
+
+    def coalesce(self, parts: Sequence[Part]) -> Part:
+        return ibis.coalesce(*parts)
+
+    def long(self, part: Part) -> Part:
+        return part.cast("int64")
+
+    def wide(self, part: Part) -> Part:
+        return part.cast(WIDE)
+
+    def number(self, part: Part, *, wide: bool) -> Part:
+        if wide:
+            self._refused("numbers beside whole numbers of more than 64 bits")
+        return part.cast("float64")
+
+    def numbers(self, op: str, left: Part, right: Part) -> Part:
+        return self._refused(f"{op} of numbers that are not whole", left, right)
+
+    def whole(self, op: str, left: Part, right: Part, *, wide: bool, checked: bool) -> Part:
+        return self._refused(op, left, right, wide, checked)
+
+    def divided(self, op: str, left: Part, right: Part, *, wide: bool, positive: bool) -> Part:
+        return self._refused(op, left, right, wide, positive)
+
+    def non_zero(self, part: Part, *, wide: bool) -> Part:  # noqa: ARG002
+        return part.nullif(0)
+
+    def absolute(self, part: Part) -> Part:
+        return part.abs()
+
+    def text(self, function: str, part: Part, arguments: Sequence[int]) -> Part:
+        return self._refused(function, part, arguments)
+
+    def extract(self, unit: str, part: Part, kind: Type) -> Part:
+        return self._refused(f"EXTRACT({unit} FROM ...)", part, kind)
+
+    def midnight(self, part: Part, kind: Type) -> Part:
+        return self._refused("dates beside moments", part, kind)
+
+    def finer(self, part: Part, kind: Type) -> Part:  # noqa: ARG002
+        return part  # no moments are finer than a microsecond
+
+    def later(self, part: Part, amount: int, kind: Type) -> Part:
+        return self._refused("INTERVAL", part, amount, kind)
+
+    def _refused(self, what: str, *_: object) -> NoReturn:
+        raise ConditionError(
+            f"{what} cannot be computed in {self.warehouse} as exactly as in every other engine.",
+            hint="Compute a column of the table first, and write the condition on that.",
+        )
+
+
+def _value(value: Scalar, kind: Type) -> Any:
+    if value is None or kind.kind in ("text", "boolean"):
+        return value
+    if kind.kind == "number":
+        return float(value)
+    number = int(value)
+    if kind.kind == "date":
+        return dt.date.fromisoformat(date_text(number))
+    if kind.kind == "time":
+        return dt.time.fromisoformat(clock_text(number))
+    if kind.kind == "datetime":
+        moment = dt.datetime.fromisoformat(moment_text(number))
+        return moment.replace(tzinfo=dt.UTC) if kind.zoned else moment
+    return number if -(2**63) <= number < 2**63 and kind.is_long else Decimal(number)
+
+
+def _native(kind: Type, value: Scalar) -> Any:
+    """Ibis's type for literals."""
+    if kind.kind == "integer":
+        small = value is None or -(2**63) <= int(value) < 2**63
+        return idt.int64 if small and kind.is_long else WIDE
+    if kind.kind == "datetime":
+        return idt.Timestamp(timezone="UTC" if kind.zoned else None, scale=6)
+    return {"text": idt.string, "number": idt.float64, "duration": idt.int64}.get(
+        kind.kind
+    ) or idt.dtype(kind.kind)

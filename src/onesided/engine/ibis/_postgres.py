@@ -1,0 +1,157 @@
+"""PostgreSQL through Ibis: SQL that rounds nothing, and a table that each reading finds alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import ibis.expr.datatypes as idt
+import numpy as np
+import psycopg
+import sqlglot as sg
+
+from onesided.engine.ibis._exact_sql import Exact
+from onesided.engine.ibis._plan import refuse_unrepeatable
+from onesided.engine.ibis._postgres_terms import PostgresTerms, server
+from onesided.engine.ibis._public import spelt
+from onesided.engine.ibis._warehouse import Warehouse
+from onesided.errors import DataError, first_line
+
+# By the server's own numbers, which types columns may have; a domain is told as what it is made of.
+_TYPES: Final = frozenset([16, 20, 21, 23, 25, 700, 701, 1043, 1082, 1083, 1114, 1184, 1700])
+
+
+_COMPILER: Final = Exact()
+_bytes_of = server("decode", (idt.string, idt.string), idt.binary)
+_of_bytes = server("convert_from", (idt.binary, idt.string), idt.string)
+
+
+class Postgres(Warehouse):
+    """A server, by the connection of a table's own backend."""
+
+    def __init__(self, backend: Any, native: Any) -> None:
+        self._backend = backend
+        backend._run_pre_execute_hooks(native)  # noqa: SLF001 - tables in memory are handed over
+        for relation in refuse_unrepeatable(native):
+            self._refuse_computed(relation)
+        self._refuse_settings()
+        self._refuse_misread()
+        self.refused = self._refused(native)
+
+    def written(self, table: Any) -> str:
+        return written(table)
+
+    def rows(self, table: Any) -> list[tuple[Any, ...]]:
+        return self._asked(written(table))
+
+    def terms(self, table: Any) -> PostgresTerms:
+        return PostgresTerms(table)
+
+    def text(self, digits: Any) -> Any:
+        return _of_bytes(_bytes_of(digits, "hex"), "UTF8")
+
+    def refuse_collated(self, table: Any, names: Sequence[str]) -> None:
+        schema = table.schema()
+        for name in names:
+            if name not in schema or not schema[name].is_string():
+                continue
+            column = sg.column(name, quoted=True).sql("postgres")
+            probe = (
+                f"SELECT bool_and(c.collisdeterministic) FROM pg_catalog.pg_collation AS c "  # noqa: S608 - quoted
+                f"JOIN (SELECT pg_collation_for(x) AS told FROM (SELECT {column} AS x FROM "
+                f"({written(table)}) AS onesided_rows WHERE false UNION ALL SELECT NULL) AS t) "
+                "AS f ON c.oid = f.told::regcollation"
+            )
+            ((plain,),) = self._asked(probe)
+            if not plain:
+                raise DataError(
+                    f"The column {name!r} has a collation, in which texts that differ count as "
+                    "equal.",
+                    hint="Keys are told apart byte by byte: give the column a collation that is "
+                    "deterministic.",
+                    column=name,
+                )
+
+    def _asked(self, text: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+        """Rows of one statement, in a transaction that may only read."""
+        connection = self._backend.con
+        with _answering(), connection.transaction(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+            return list(cursor.execute(text, values).fetchall())
+
+    def _refused(self, native: Any) -> Mapping[str, str]:
+        """Columns of types that are not of the list, by the server's own word."""
+        text = f"SELECT * FROM ({written(native)}) AS onesided_rows LIMIT 0"  # noqa: S608 - Ibis's own
+        connection = self._backend.con
+        with _answering(), connection.transaction(), connection.cursor() as cursor:
+            described = cursor.execute(text).description or ()
+        odd = {column.name: column.type_code for column in described}
+        odd = {name: number for name, number in odd.items() if number not in _TYPES}
+        named = {
+            number: self._asked("SELECT format_type(%s, NULL)", [number])[0][0]
+            for number in set(odd.values())
+        }
+        return {name: named[number] for name, number in odd.items()}
+
+    def _refuse_settings(self) -> None:
+        """Text must be Unicode, and a backslash in it a letter like any other."""
+        wanted = {"server_encoding": "UTF8", "standard_conforming_strings": "on"}
+        for name, value in wanted.items():
+            ((held,),) = self._asked("SELECT current_setting(%s)", [name])
+            if held != value:
+                raise DataError(
+                    f"The server has {name} = {held}, with which text is read in another way.",
+                    hint=f"Set it to {value}.",
+                    setting=name,
+                )
+
+    def _refuse_misread(self) -> None:
+        """Refuse versions of Ibis and its parser of which public keys do not arrive as they are."""
+        keys = {"a": ["o'é;", "", None], "b": np.array([-(2**63), 0, 7]), "c": [True, False, None]}
+        found = self.rows(spelt(keys, {}, text=self.text).order_by("b"))
+        if found != [("o'é;", -(2**63), True), ("", 0, False), (None, 7, None)]:
+            raise DataError(
+                "These versions of Ibis and sqlglot write SQL that PostgreSQL reads otherwise.",
+                hint="pip install --upgrade ibis-framework sqlglot",
+            )
+
+    def _refuse_computed(self, relation: Any) -> None:
+        """Refuse a view, or a table elsewhere, which may give other rows each time."""
+        space = relation.namespace.database
+        ((kind,),) = self._asked(
+            "SELECT (SELECT c.relkind FROM pg_catalog.pg_class AS c WHERE c.oid = to_regclass("
+            "CASE WHEN %s::text IS NULL THEN format('%%I', %s::text) ELSE format('%%I.%%I', "
+            "%s::text, %s::text) END))",
+            [space, relation.name, space, relation.name],
+        )
+        if kind not in ("r", "p", "m"):
+            raise DataError(
+                f"{relation.name} is no stored table of this database, so it may give other rows "
+                "each time.",
+                hint="A question reads the table more than once. Name the tables that a view is "
+                "made of, or make it a materialized view.",
+                table=relation.name,
+            )
+
+
+def written(table: Any) -> str:
+    """The SQL of a table of Ibis.
+
+    A copy is written: the generator changes what it writes, and Ibis shares parts of it.
+    """
+    return str(_COMPILER.to_sqlglot(table).copy().sql(dialect="postgres"))
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Errors: DataError for whatever the server says, or where it can no longer be reached."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise DataError(
+            f"The warehouse could not be read: {first_line(error)}",
+            hint="Nothing was drawn. Connect again and ask again: what was charged before stays "
+            "charged, and is answered under its id.",
+            sqlstate=error.sqlstate,
+        ) from error
