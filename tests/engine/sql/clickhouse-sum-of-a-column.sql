@@ -1,0 +1,184 @@
+SELECT
+  *
+FROM (
+  SELECT
+    COUNT(*) AS "onesided_length"
+  FROM "visits" AS "t0"
+) AS "t1";
+
+SELECT
+  COUNT(*) AS "onesided_length"
+FROM (
+  SELECT
+    *
+  FROM "visits" AS "t0"
+  WHERE
+    isNull("t0"."person")
+) AS "t1";
+
+SELECT
+  *
+FROM (
+  SELECT
+    COUNT(*) AS "onesided_length"
+  FROM (
+    SELECT
+      "t0"."person" AS "person",
+      "t0"."place" AS "place",
+      "t0"."age" AS "age"
+    FROM "visits" AS "t0"
+    WHERE
+      isNull("t0"."age")
+  ) AS "t1"
+) AS "t2";
+
+SELECT
+  *
+FROM (
+  SELECT
+    "t16"."onesided_order" AS "onesided_order",
+    COALESCE(SUM("t16"."onesided_length"), 0) AS "onesided_length",
+    COALESCE(SUM("t16"."onesided_value"), 0) AS "onesided_value",
+    COALESCE(SUM("t16"."onesided_square"), 0) AS "onesided_square"
+  FROM (
+    SELECT
+      "t15"."person" AS "person",
+      "t15"."place" AS "place",
+      "t15"."onesided_value" AS "onesided_value",
+      "t15"."onesided_square" AS "onesided_square",
+      "t15"."onesided_length" AS "onesided_length",
+      "t15"."onesided_order" AS "onesided_order"
+    FROM (
+      SELECT
+        "t14".*
+        EXCEPT ("onesided_rank")
+      FROM (
+        SELECT
+          *
+        FROM (
+          SELECT
+            "t12"."person" AS "person",
+            "t12"."place" AS "place",
+            "t12"."onesided_value" AS "onesided_value",
+            "t12"."onesided_square" AS "onesided_square",
+            "t12"."onesided_length" AS "onesided_length",
+            "t12"."onesided_order" AS "onesided_order",
+            "t12"."onesided_hash" AS "onesided_hash",
+            ROW_NUMBER() OVER (
+              PARTITION BY "t12"."person"
+              ORDER BY "t12"."onesided_hash" ASC, "t12"."onesided_order" ASC
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) - 1 AS "onesided_rank"
+          FROM (
+            SELECT
+              "t11"."person" AS "person",
+              "t11"."place" AS "place",
+              "t11"."onesided_value" AS "onesided_value",
+              "t11"."onesided_square" AS "onesided_square",
+              "t11"."onesided_length" AS "onesided_length",
+              "t11"."onesided_order" AS "onesided_order",
+              reinterpretAsInt64(
+                sipHash64(
+                  CONCAT(
+                    CONCAT(
+                      CONCAT(CAST(LENGTH(CAST("t11"."person" AS Nullable(String))) AS Nullable(String)), ':'),
+                      CAST("t11"."person" AS Nullable(String))
+                    ),
+                    CAST("t11"."onesided_order" AS Nullable(String))
+                  )
+                )
+              ) AS "onesided_hash"
+            FROM (
+              SELECT
+                "t10"."person" AS "person",
+                "t10"."place" AS "place",
+                "t10"."onesided_value" AS "onesided_value",
+                "t10"."onesided_square" AS "onesided_square",
+                "t10"."onesided_length" AS "onesided_length",
+                "t6"."onesided_order" AS "onesided_order"
+              FROM (
+                SELECT
+                  "t8"."person" AS "person",
+                  "t8"."place" AS "place",
+                  "t8"."onesided_value" - 0 AS "onesided_value",
+                  "t8"."onesided_value" - 0 AS "onesided_square",
+                  1 AS "onesided_length"
+                FROM (
+                  SELECT
+                    "t7"."person" AS "person",
+                    "t7"."place" AS "place",
+                    CASE
+                      WHEN "t7"."onesided_value" < 0
+                      THEN 0
+                      ELSE CASE WHEN "t7"."onesided_value" > 99 THEN 99 ELSE "t7"."onesided_value" END
+                    END AS "onesided_value"
+                  FROM (
+                    SELECT
+                      "t4"."person" AS "person",
+                      "t4"."place" AS "place",
+                      COALESCE(SUM("t4"."onesided_value"), 0) AS "onesided_value"
+                    FROM (
+                      SELECT
+                        "t2"."person" AS "person",
+                        "t2"."place" AS "place",
+                        "t2"."age" AS "age",
+                        CASE
+                          WHEN "t2"."onesided_value" < 0
+                          THEN 0
+                          ELSE CASE WHEN "t2"."onesided_value" > 99 THEN 99 ELSE "t2"."onesided_value" END
+                        END AS "onesided_value"
+                      FROM (
+                        SELECT
+                          "t0"."person" AS "person",
+                          "t0"."place" AS "place",
+                          "t0"."age" AS "age",
+                          CAST(CASE
+                            WHEN "t0"."age" < 0
+                            THEN 0
+                            ELSE CASE WHEN "t0"."age" > 99 THEN 99 ELSE "t0"."age" END
+                          END AS Nullable(Int64)) AS "onesided_value"
+                        FROM "visits" AS "t0"
+                      ) AS "t2"
+                    ) AS "t4"
+                    GROUP BY
+                      "t4"."person",
+                      "t4"."place"
+                  ) AS "t7"
+                ) AS "t8"
+              ) AS "t10"
+              INNER JOIN (
+                SELECT
+                  *
+                FROM (
+                  SELECT
+                    UNHEX(
+                      SUBSTRING(
+                        nullIf(splitByString(',', CAST("t1"."onesided_spelt" AS String))[1], ''),
+                        CASE
+                          WHEN (
+                            1 + 1
+                          ) >= 1
+                          THEN 1 + 1
+                          ELSE 1 + 1 + LENGTH(nullIf(splitByString(',', CAST("t1"."onesided_spelt" AS String))[1], ''))
+                        END
+                      )
+                    ) AS "place",
+                    CAST(nullIf(splitByString(',', CAST("t1"."onesided_spelt" AS String))[2], '') AS Nullable(Int64)) AS "onesided_order"
+                  FROM (
+                    SELECT
+                      arrayJoin(splitByString(';', CAST('x67796d,0' AS String))) AS "onesided_spelt"
+                  ) AS "t1"
+                ) AS "t3"
+              ) AS "t6"
+                ON "t10"."place" = "t6"."place"
+            ) AS "t11"
+          ) AS "t12"
+        ) AS "t13"
+        WHERE
+          "t13"."onesided_rank" < 1
+      ) AS "t14"
+    ) AS "t15"
+  ) AS "t16"
+  GROUP BY
+    "t16"."onesided_order"
+) AS "t17";

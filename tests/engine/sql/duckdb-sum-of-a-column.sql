@@ -1,0 +1,178 @@
+SELECT
+  *
+FROM (
+  SELECT
+    COUNT(*) AS "onesided_length"
+  FROM "visits" AS "t0"
+) AS "t1";
+
+SELECT
+  COUNT(*) AS "onesided_length"
+FROM (
+  SELECT
+    *
+  FROM "visits" AS "t0"
+  WHERE
+    "t0"."person" IS NULL
+) AS "t1";
+
+SELECT
+  *
+FROM (
+  SELECT
+    COUNT(*) AS "onesided_length"
+  FROM (
+    SELECT
+      "t0"."person",
+      "t0"."place",
+      "t0"."age"
+    FROM "visits" AS "t0"
+    WHERE
+      "t0"."age" IS NULL
+  ) AS "t1"
+) AS "t2";
+
+SELECT
+  *
+FROM (
+  SELECT
+    "t16"."onesided_order",
+    COALESCE(SUM("t16"."onesided_length"), 0) AS "onesided_length",
+    COALESCE(SUM("t16"."onesided_value"), 0) AS "onesided_value",
+    COALESCE(SUM("t16"."onesided_square"), 0) AS "onesided_square"
+  FROM (
+    SELECT
+      "t15"."person",
+      "t15"."place",
+      "t15"."onesided_value",
+      "t15"."onesided_square",
+      "t15"."onesided_length",
+      "t15"."onesided_order"
+    FROM (
+      SELECT
+        "t14".*
+        EXCLUDE ("onesided_rank")
+      FROM (
+        SELECT
+          *
+        FROM (
+          SELECT
+            "t12"."person",
+            "t12"."place",
+            "t12"."onesided_value",
+            "t12"."onesided_square",
+            "t12"."onesided_length",
+            "t12"."onesided_order",
+            "t12"."onesided_hash",
+            ROW_NUMBER() OVER (
+              PARTITION BY "t12"."person"
+              ORDER BY "t12"."onesided_hash" ASC, "t12"."onesided_order" ASC
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) - 1 AS "onesided_rank"
+          FROM (
+            SELECT
+              "t11"."person",
+              "t11"."place",
+              "t11"."onesided_value",
+              "t11"."onesided_square",
+              "t11"."onesided_length",
+              "t11"."onesided_order",
+              CAST(CAST(HASH(
+                CAST(LENGTH(CAST("t11"."person" AS TEXT)) AS TEXT) || ':' || CAST("t11"."person" AS TEXT) || CAST("t11"."onesided_order" AS TEXT)
+              ) AS BIT) AS BIGINT) AS "onesided_hash"
+            FROM (
+              SELECT
+                "t10"."person",
+                "t10"."place",
+                "t10"."onesided_value",
+                "t10"."onesided_square",
+                "t10"."onesided_length",
+                "t6"."onesided_order"
+              FROM (
+                SELECT
+                  "t8"."person",
+                  "t8"."place",
+                  "t8"."onesided_value" - 0 AS "onesided_value",
+                  "t8"."onesided_value" - 0 AS "onesided_square",
+                  1 AS "onesided_length"
+                FROM (
+                  SELECT
+                    "t7"."person",
+                    "t7"."place",
+                    CASE
+                      WHEN "t7"."onesided_value" < 0
+                      THEN 0
+                      ELSE CASE WHEN "t7"."onesided_value" > 99 THEN 99 ELSE "t7"."onesided_value" END
+                    END AS "onesided_value"
+                  FROM (
+                    SELECT
+                      "t3"."person",
+                      "t3"."place",
+                      COALESCE(SUM("t3"."onesided_value"), 0) AS "onesided_value"
+                    FROM (
+                      SELECT
+                        "t2"."person",
+                        "t2"."place",
+                        "t2"."age",
+                        CASE
+                          WHEN "t2"."onesided_value" < 0
+                          THEN 0
+                          ELSE CASE WHEN "t2"."onesided_value" > 99 THEN 99 ELSE "t2"."onesided_value" END
+                        END AS "onesided_value"
+                      FROM (
+                        SELECT
+                          "t0"."person",
+                          "t0"."place",
+                          "t0"."age",
+                          CAST(CASE
+                            WHEN "t0"."age" < 0
+                            THEN 0
+                            ELSE CASE WHEN "t0"."age" > 99 THEN 99 ELSE "t0"."age" END
+                          END AS BIGINT) AS "onesided_value"
+                        FROM "visits" AS "t0"
+                      ) AS "t2"
+                    ) AS "t3"
+                    GROUP BY
+                      1,
+                      2
+                  ) AS "t7"
+                ) AS "t8"
+              ) AS "t10"
+              INNER JOIN (
+                SELECT
+                  *
+                FROM (
+                  SELECT
+                    DECODE(
+                      UNHEX(
+                        SUBSTRING(
+                          NULLIF(LIST_EXTRACT(STR_SPLIT("t1"."onesided_spelt", ','), 1), ''),
+                          CASE
+                            WHEN (
+                              1 + 1
+                            ) >= 1
+                            THEN 1 + 1
+                            ELSE 1 + 1 + LENGTH(NULLIF(LIST_EXTRACT(STR_SPLIT("t1"."onesided_spelt", ','), 1), ''))
+                          END
+                        )
+                      )
+                    ) AS "place",
+                    CAST(NULLIF(LIST_EXTRACT(STR_SPLIT("t1"."onesided_spelt", ','), 2), '') AS BIGINT) AS "onesided_order"
+                  FROM (
+                    SELECT
+                      UNNEST(STR_SPLIT('x67796d,0', ';')) AS "onesided_spelt"
+                  ) AS "t1"
+                ) AS "t4"
+              ) AS "t6"
+                ON "t10"."place" = "t6"."place"
+            ) AS "t11"
+          ) AS "t12"
+        ) AS "t13"
+        WHERE
+          "t13"."onesided_rank" < 1
+      ) AS "t14"
+    ) AS "t15"
+  ) AS "t16"
+  GROUP BY
+    1
+) AS "t17";

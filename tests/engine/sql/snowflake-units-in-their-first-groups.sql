@@ -1,0 +1,139 @@
+SELECT
+  COUNT(*) AS "onesided_length"
+FROM (
+  SELECT
+    *
+  FROM "visits" AS "t0"
+  WHERE
+    "t0"."person" IS NULL
+) AS "t1";
+
+SELECT
+  *
+FROM (
+  SELECT
+    "t11"."onesided_code",
+    COUNT(*) AS "onesided_length"
+  FROM (
+    SELECT
+      "t10"."person",
+      "t10"."onesided_code"
+    FROM (
+      SELECT
+        "t9"."person",
+        "t9"."onesided_code",
+        "t9"."onesided_hash",
+        ROW_NUMBER() OVER (
+          PARTITION BY "t9"."person"
+          ORDER BY "t9"."onesided_hash" ASC, "t9"."onesided_code" ASC
+        ) - 1 AS "onesided_rank"
+      FROM (
+        SELECT
+          "t8"."person",
+          "t8"."onesided_code",
+          HASH(
+            CONCAT(
+              CONCAT(
+                CONCAT(CAST(LENGTH(CAST("t8"."person" AS VARCHAR)) AS VARCHAR), ':'),
+                CAST("t8"."person" AS VARCHAR)
+              ),
+              CAST("t8"."onesided_code" AS VARCHAR)
+            )
+          ) AS "onesided_hash"
+        FROM (
+          SELECT DISTINCT
+            *
+          FROM (
+            SELECT
+              "t2"."person",
+              "t6"."onesided_order" AS "onesided_code"
+            FROM (
+              SELECT
+                "t0"."person",
+                "t0"."place"
+              FROM "visits" AS "t0"
+            ) AS "t2"
+            INNER JOIN (
+              SELECT
+                *
+              FROM (
+                SELECT
+                  HEX_DECODE_STRING(
+                    SUBSTRING(
+                      NULLIF(GET(SPLIT("t3"."onesided_spelt", ','), 0), ''),
+                      IFF(
+                        (
+                          1 + 1
+                        ) >= 1,
+                        1 + 1,
+                        1 + 1 + LENGTH(NULLIF(GET(SPLIT("t3"."onesided_spelt", ','), 0), ''))
+                      )
+                    )
+                  ) AS "place",
+                  CAST(NULLIF(GET(SPLIT("t3"."onesided_spelt", ','), 1), '') AS BIGINT) AS "onesided_order"
+                FROM (
+                  SELECT
+                    CAST(NULLIF(IFF(_u.pos = _u_2.pos_2, _u_2."onesided_spelt", NULL), '') AS VARCHAR) AS "onesided_spelt"
+                  FROM TABLE(FLATTEN(INPUT => ARRAY_GENERATE_RANGE(
+                    0,
+                    (
+                      GREATEST(
+                        ARRAY_SIZE(
+                          SPLIT(
+                            ARRAY_TO_STRING(
+                              NULLIF(SPLIT('x67796d,0;x6f27427269656e5c,1', ';'), []),
+                              'separator'
+                            ),
+                            'separator'
+                          )
+                        )
+                      ) - 1
+                    ) + 1
+                  ))) AS _u(seq, key, path, index, pos, this)
+                  CROSS JOIN TABLE(FLATTEN(INPUT => SPLIT(
+                    ARRAY_TO_STRING(
+                      NULLIF(SPLIT('x67796d,0;x6f27427269656e5c,1', ';'), []),
+                      'separator'
+                    ),
+                    'separator'
+                  ))) AS _u_2(seq, key, path, pos_2, "onesided_spelt", this)
+                  WHERE
+                    _u.pos = _u_2.pos_2
+                    OR (
+                      _u.pos > (
+                        ARRAY_SIZE(
+                          SPLIT(
+                            ARRAY_TO_STRING(
+                              NULLIF(SPLIT('x67796d,0;x6f27427269656e5c,1', ';'), []),
+                              'separator'
+                            ),
+                            'separator'
+                          )
+                        ) - 1
+                      )
+                      AND _u_2.pos_2 = (
+                        ARRAY_SIZE(
+                          SPLIT(
+                            ARRAY_TO_STRING(
+                              NULLIF(SPLIT('x67796d,0;x6f27427269656e5c,1', ';'), []),
+                              'separator'
+                            ),
+                            'separator'
+                          )
+                        ) - 1
+                      )
+                    )
+                ) AS "t3"
+              ) AS "t4"
+            ) AS "t6"
+              ON "t2"."place" = "t6"."place"
+          ) AS "t7"
+        ) AS "t8"
+      ) AS "t9"
+    ) AS "t10"
+    WHERE
+      "t10"."onesided_rank" < 2
+  ) AS "t11"
+  GROUP BY
+    1
+) AS "t12";

@@ -1,0 +1,104 @@
+SELECT
+  COUNT(*) AS "onesided_length"
+FROM (
+  SELECT
+    *
+  FROM "visits" AS "t0"
+  WHERE
+    "t0"."person" IS NULL
+) AS "t1";
+
+SELECT
+  *
+FROM (
+  SELECT
+    "t11"."onesided_code",
+    COUNT(*) AS "onesided_length"
+  FROM (
+    SELECT
+      "t10"."person",
+      "t10"."onesided_code"
+    FROM (
+      SELECT
+        "t9"."person",
+        "t9"."onesided_code",
+        "t9"."onesided_hash",
+        ROW_NUMBER() OVER (
+          PARTITION BY "t9"."person"
+          ORDER BY "t9"."onesided_hash" ASC, "t9"."onesided_code" ASC
+        ) - 1 AS "onesided_rank"
+      FROM (
+        SELECT
+          "t8"."person",
+          "t8"."onesided_code",
+          FROM_BIG_ENDIAN_64(
+            XXHASH64(
+              TO_UTF8(
+                CONCAT(
+                  CONCAT(
+                    CONCAT(CAST(LENGTH(CAST("t8"."person" AS VARCHAR)) AS VARCHAR), ':'),
+                    CAST("t8"."person" AS VARCHAR)
+                  ),
+                  CAST("t8"."onesided_code" AS VARCHAR)
+                )
+              )
+            )
+          ) AS "onesided_hash"
+        FROM (
+          SELECT DISTINCT
+            *
+          FROM (
+            SELECT
+              "t2"."person",
+              "t6"."onesided_order" AS "onesided_code"
+            FROM (
+              SELECT
+                "t0"."person",
+                "t0"."place"
+              FROM "visits" AS "t0"
+            ) AS "t2"
+            INNER JOIN (
+              SELECT
+                *
+              FROM (
+                SELECT
+                  FROM_UTF8(
+                    FROM_HEX(
+                      SUBSTR(
+                        NULLIF(ELEMENT_AT(SPLIT("t3"."onesided_spelt", ','), 0 + 1), ''),
+                        IF(
+                          (
+                            1 + 1
+                          ) >= 1,
+                          1 + 1,
+                          1 + 1 + LENGTH(NULLIF(ELEMENT_AT(SPLIT("t3"."onesided_spelt", ','), 0 + 1), ''))
+                        )
+                      )
+                    )
+                  ) AS "place",
+                  CAST(NULLIF(ELEMENT_AT(SPLIT("t3"."onesided_spelt", ','), 1 + 1), '') AS BIGINT) AS "onesided_order"
+                FROM (
+                  SELECT
+                    IF(_u.pos = _u_2.pos_2, _u_2."onesided_spelt") AS "onesided_spelt"
+                  FROM UNNEST(SEQUENCE(1, GREATEST(CARDINALITY(SPLIT('x67796d,0;x6f27427269656e5c,1', ';'))))) AS _u(pos)
+                  CROSS JOIN UNNEST(SPLIT('x67796d,0;x6f27427269656e5c,1', ';')) WITH ORDINALITY AS _u_2("onesided_spelt", pos_2)
+                  WHERE
+                    _u.pos = _u_2.pos_2
+                    OR (
+                      _u.pos > CARDINALITY(SPLIT('x67796d,0;x6f27427269656e5c,1', ';'))
+                      AND _u_2.pos_2 = CARDINALITY(SPLIT('x67796d,0;x6f27427269656e5c,1', ';'))
+                    )
+                ) AS "t3"
+              ) AS "t4"
+            ) AS "t6"
+              ON "t2"."place" = "t6"."place"
+          ) AS "t7"
+        ) AS "t8"
+      ) AS "t9"
+    ) AS "t10"
+    WHERE
+      "t10"."onesided_rank" < 2
+  ) AS "t11"
+  GROUP BY
+    1
+) AS "t12";
