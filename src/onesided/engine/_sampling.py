@@ -15,6 +15,7 @@ import numpy as np
 from onesided.engine._reading import AFTER, reading
 from onesided.engine._rows import Kinds, Rows
 from onesided.engine._subject import Subject
+from onesided.errors import DataError
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
 
@@ -51,6 +52,11 @@ def look(subject: Subject, samples: Samples) -> Draw:
     >>> draw(None).frame["minor"].sum()  # none that is sensitive
     0
     """
+    if subject.table.joined:
+        raise DataError(
+            "No records are sampled from a table that was joined with a public one.",
+            hint="Sample first, and join the sample: it is your own table.",
+        )
     subject.refuse_null_units()
     return subject.table.engine.sampler(subject, samples)
 

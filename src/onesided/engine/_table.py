@@ -51,6 +51,7 @@ class Table:
         )
         self._frame: Lazy = self.engine.frame
         self.schema: Mapping[str, nw.dtypes.DType] = dict(self._frame.collect_schema())
+        self.joined = ""  # what tells public tables that were joined with it from others
 
     @property
     def frame(self) -> Lazy:
@@ -275,14 +276,22 @@ class Table:
 
     def _places(self, keys: PublicKeys, place: str = ORDER) -> dict[str, Column]:
         """The keys, and their places, as columns."""
-        columns: dict[str, Column] = {**keys.by_name(), place: np.arange(keys.size)}
+        return {**self.comparable_keys(keys), place: np.arange(keys.size)}
+
+    def comparable_keys(self, keys: PublicKeys) -> dict[str, Column]:
+        """The key columns in a form in which no engine takes two keys for one."""
+        columns: dict[str, Column] = dict(keys.by_name())
         wide = [name for name in keys.names if _is_wide(self.schema[name])]
         # Left to themselves some engines take a float for 1 beside 2^63, and keys become equal.
         return columns | {name: [str(value) for value in columns[name]] for name in wide}
 
     def _types(self, keys: PublicKeys) -> dict[str, nw.dtypes.DType]:
         """Types in which rows and keys can be compared."""
-        return {name: _joinable(self.schema[name]) for name in keys.names}
+        return {name: self.comparable(name) for name in keys.names}
+
+    def comparable(self, name: str) -> nw.dtypes.DType:
+        """A type in which a column's values and public ones can be compared."""
+        return _joinable(self.schema[name])
 
     def numbered(self, keys: PublicKeys, name: str) -> Table:
         """The same table with a column of each row's place among the keys, by row alone.

@@ -9,6 +9,7 @@ from onesided.engine._key_types import check_types
 from onesided.engine._keys import Key
 from onesided.engine._literal_frame import literal_frame, with_column
 from onesided.engine._protocol import LENGTH, Column, Lazy, missing
+from onesided.engine._public_join import joined_with
 from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, ORDER, whole_of
@@ -33,6 +34,7 @@ __all__ = [
     "beside",
     "check_types",
     "first_groups",
+    "joined_with",
     "key_file",
     "literal_frame",
     "look",

@@ -49,6 +49,7 @@ def identity_of(
         "unit": context.unit,
         "noise": _short(plain(prepared.noise or prepared.plan.mechanism)),
         "charge": {edge: text(loss) for edge, loss in prepared.plan.charge.items()},
+        **({"joined": context.table.joined} if context.table.joined else {}),
         **({} if context.declared is None else {"schema": context.declared.identity}),
     }
 

@@ -18,11 +18,13 @@ from onesided.noise import Noise
 from onesided.policy import Policy
 from onesided.schema import Schema, schema_of
 from onesided.session._above import Above, AtMost
+from onesided.session._card import card_of
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext
 from onesided.session._count import Count
 from onesided.session._diagnostics import Diagnostics, Inspected, inspected
 from onesided.session._enclosed import Enclosed
+from onesided.session._joins import Joins
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan
 from onesided.session._question import (
@@ -58,11 +60,10 @@ from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
-from onesided.show import Card
 from onesided.store import address
 
 
-class Session:
+class Session(Joins):
     """Ask questions of a table under a policy, each charged to a ledger before it is answered.
 
     data: Polars (eager or lazy), pandas, PyArrow, a DuckDB relation, or a Spark table.
@@ -387,17 +388,7 @@ class Session:
 
     def _repr_html_(self) -> str:
         """Whose data these are, under which policy, and what is left of the budget."""
-        whom = "Each row on its own." if self.unit is None else f"Protected: each {self.unit}."
-        edges = list(self.remaining)
-        return Card(
-            title=f"Session under the policy '{self.policy.name}'",
-            columns={
-                "edge": edges,
-                "spent ε": [readable(self.spent[edge]) for edge in edges],
-                "left of ε": [readable(self.remaining[edge]) for edge in edges],
-            },
-            lines=[f"Columns: {', '.join(self._table.schema)}.", whom, f"{self.ledger!r}"],
-        ).html()
+        return card_of(self)
 
     def inspect(self, question: Inspected) -> Diagnostics:
         """Facts about the real data that help the curator choose bounds. NOT for publication.

@@ -11,6 +11,7 @@ import numpy as np
 import psycopg
 import sqlglot as sg
 
+from onesided.engine._protocol import Column
 from onesided.engine.ibis._exact_sql import Exact
 from onesided.engine.ibis._plan import refuse_unrepeatable
 from onesided.engine.ibis._postgres_terms import PostgresTerms, server
@@ -108,7 +109,11 @@ class Postgres(Warehouse):
 
     def _refuse_misread(self) -> None:
         """Refuse versions of Ibis and its parser of which public keys do not arrive as they are."""
-        keys = {"a": ["o'é;", "", None], "b": np.array([-(2**63), 0, 7]), "c": [True, False, None]}
+        keys: dict[str, Column] = {
+            "a": ["o'é;", "", None],
+            "b": np.array([-(2**63), 0, 7]),
+            "c": [True, False, None],
+        }
         found = self.rows(spelt(keys, {}, text=self.text).order_by("b"))
         if found != [("o'é;", -(2**63), True), ("", 0, False), (None, 7, None)]:
             raise DataError(

@@ -1,0 +1,100 @@
+"""Public columns beside the rows: each row gets those of one public row at most, or nulls.
+
+What a join does to moves: nothing. Public values stand once each in ``on``, so a row is joined with
+one public row or none, whatever the other rows are: rows are mapped one by one, and a table that
+differs by some rows of a unit is mapped to one that differs by the images of the same rows of the
+same unit. Groups by a public column are unions of groups by ``on``: who drops d of these drops at
+most d of their unions. Where a policy says which values a record may pass as, it says so of ``on``
+and not of what follows from it: there a join is refused.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, Final
+
+import narwhals as nw
+
+from onesided.engine._gate import OURS
+from onesided.engine._key_types import check_types
+from onesided.engine._keys import public_keys
+from onesided.engine._protocol import Column
+from onesided.engine._table import Table
+from onesided.errors import DataError
+
+_PLAIN: Final = (bool, int, float, str, dt.date)
+
+
+def joined_with(table: Table, frame: object, on: str) -> Table:
+    """The table with the columns of a public one. Looks at no row.
+
+    Errors: KeysError for values of ``on`` that stand there twice, or could never match;
+    DataError for columns that the table has already, or of other types.
+
+    >>> import polars as pl
+    >>> visits = Table(pl.DataFrame({"place": ["gym", "bar"]}))
+    >>> joined = joined_with(visits, {"place": ["gym"], "area": ["north"]}, "place")
+    >>> sorted(joined.lists(["area"])["area"], key=str)
+    [None, 'north']
+    """
+    table.require(on)
+    table.refuse_collated(on)
+    given = public_keys(frame, (on,))
+    check_types(given, table.schema)
+    added = {name: _of_one_type(name, v) for name, v in given.beside.columns.items()}
+    _refuse_names(table, added)
+    columns: dict[str, Column] = {on: table.comparable_keys(given)[on], **added}
+    return _joined(table, columns, on, _digest(table, on, given.digest, added))
+
+
+def _joined(table: Table, columns: Mapping[str, Column], on: str, digest: str) -> Table:
+    dtype = table.comparable(on)
+    small = table.engine.small(columns, like=[on]).with_columns(nw.col(on).cast(dtype))
+    made = copy(table)
+    rows = table.frame.with_columns(nw.col(on).cast(dtype))
+    made._frame = rows.join(small, on=[on], how="left")  # noqa: SLF001 - its own copy
+    made.schema = dict(made._frame.collect_schema())  # noqa: SLF001
+    made.joined = digest
+    return made
+
+
+def _of_one_type(name: str, values: Sequence[Any]) -> list[Any]:
+    """Values of a type that every engine has: beside floats whole numbers become floats."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in values]
+    if len(kinds) == 1 and kinds <= set(_PLAIN):
+        small = kinds != {int} or all(v is None or -(2**63) <= v < 2**63 for v in values)
+        if small:
+            return list(values)
+    raise DataError(
+        f"The public column {name!r} is not all text, all booleans, all whole numbers of 64 bits, "
+        "all numbers or all dates.",
+        hint="Leave it out, or give it one of these types.",
+        column=name,
+    )
+
+
+def _refuse_names(table: Table, added: Mapping[str, object]) -> None:
+    known = {name.casefold() for name in (*table.schema, *table.engine.refused)}
+    for name in added:
+        if name.casefold() in known or name.casefold().startswith(OURS):
+            raise DataError(
+                f"The public column {name!r} has the name of a column of the table, or of ours.",
+                hint="Rename it: the table's own columns stay as they are.",
+                column=name,
+            )
+    if not added:
+        raise DataError(
+            "The public table has no column but the one that it is joined on.",
+            hint="Give a table with what is known of each value.",
+        )
+
+
+def _digest(table: Table, on: str, keys: str, added: Mapping[str, Sequence[Any]]) -> str:
+    told = json.dumps([table.joined, on, keys, added], default=str, sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
