@@ -1,10 +1,13 @@
 """Speed of the exact samplers beside numpy's and the exact samplers of other libraries.
 
-    python benchmarks/noise.py [--draws 10000000] [--repeats 5] [--cpu] [--peer PYTHON]
+    python benchmarks/noise.py [--draws 10000000] [--repeats 5] [--cpu] [--least] [--peer PYTHON]
 
 Everything is timed in one run, ours and theirs in turn; each row gives medians and their
 ratio, which is what to trust on a shared machine. ``--cpu`` counts the processor's time instead
-of the clock's, for a machine that is busy with others (all samplers run on one thread).
+of the clock's, for a machine that is busy with others; ``--least`` takes the least of the
+repeats. The process is bound to one core; at the end the same draws are made with all of them.
+``share of AES`` is the time of the random bits alone, out of one cipher into one buffer, over the
+time of the draw: 8 bits for a draw (two come of 16), and 16 for each lower part of a small rate.
 ``--peer`` names the interpreter of another
 environment that has opendp, diffprivlib or tmlt.core (they pin versions that collide with
 each other); without it this interpreter is asked.
@@ -25,8 +28,12 @@ from datetime import date
 from fractions import Fraction
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from onesided.noise import SecureNoise
+from onesided.noise._pairs import bulk
 
 RATES = {"1": 1, "1/10": Fraction(1, 10), "1/1000": Fraction(1, 1000), "2^-20": Fraction(1, 2**20)}
 SINGLES = 2000
@@ -77,12 +84,52 @@ def seconds(action, count, clock):
     return clock() - start
 
 
-def side_by_side(ours, theirs, *, count, repeats, clock):
-    """Median nanoseconds per draw of each, taken in turn."""
+def side_by_side(ours, theirs, *, count, repeats, clock, typical=statistics.median):
+    """Nanoseconds per draw of each, taken in turn."""
     ours(count // 10)
     theirs(count // 10)
     pairs = [(seconds(ours, count, clock), seconds(theirs, count, clock)) for _ in range(repeats)]
-    return tuple(statistics.median(column) / count * 1e9 for column in zip(*pairs, strict=True))
+    return tuple(typical(column) / count * 1e9 for column in zip(*pairs, strict=True))
+
+
+def aes(count):
+    """The bits of so many words, as fast as the cipher gives them: a megabyte at a time."""
+    cipher = Cipher(AES256(os.urandom(32)), CTR(os.urandom(16))).encryptor()
+    zeros, out = bytes(2**20), bytearray(2**20 + 16)
+    for _ in range(-(-count // 2**17)):
+        cipher.update_into(zeros, out)
+
+
+def bits_of(rate):
+    """Random bits that one of very many draws at a rate takes, ties and the rest left out."""
+    tables = bulk(Fraction(rate))
+    return 8 + 16 * len(tables.parts)
+
+
+def limits(noise, *, count, **how):
+    """Each rate's draws beside the AES keystream of the bits that they take."""
+    for name, rate in RATES.items():
+        bits = bits_of(rate)
+        mine, words = side_by_side(
+            lambda n, r=rate: noise.geometric(r, n),
+            lambda n, b=bits: aes(n * b // 64),
+            count=count,
+            **how,
+        )
+        yield name, bits, mine, words
+
+
+def by_cores(noise, *, count, repeats, cores):
+    """One core and all, by the clock on the wall, in turn; the best of each."""
+    for name, rate in RATES.items():
+        one, every = [], []
+        for _ in range(repeats):
+            for spent, allowed in ((one, {min(cores)}), (every, cores)):
+                os.sched_setaffinity(0, allowed)
+                spent.append(
+                    seconds(lambda n, r=rate: noise.geometric(r, n), count, time.perf_counter)
+                )
+        yield name, min(one) / count * 1e9, min(every) / count * 1e9
 
 
 def cases(noise, other):
@@ -119,7 +166,7 @@ def cases(noise, other):
     yield "permutation", noise.permutation, other.permutation
 
 
-def many_rates(noise, other, *, count, repeats, clock):
+def many_rates(noise, other, *, count, **how):
     """Draws that have a rate each: as a list of Fractions and as an array of floats."""
     for distinct in DISTINCT:
         rates = [Fraction(1000, 10_000 + i) for i in range(distinct)]
@@ -132,13 +179,12 @@ def many_rates(noise, other, *, count, repeats, clock):
                 lambda n, v=value: noise.geometric(v[:n], n),
                 lambda n, p=chances: other.geometric(p[:n], n),
                 count=count,
-                repeats=repeats,
-                clock=clock,
+                **how,
             )
             yield f"{name}, {distinct:,} different", mine, its
 
 
-def singles(noise, other, *, repeats):
+def singles(noise, other, *, repeats, typical):
     for name, rate in {**RATES, "2^-40": Fraction(1, 2**40)}.items():
         p = -math.expm1(-float(rate))
         for kind, ours in (
@@ -153,6 +199,7 @@ def singles(noise, other, *, repeats):
                     count=SINGLES,
                     repeats=repeats,
                     clock=clock,
+                    typical=typical,
                 )
                 for clock in (time.perf_counter, time.process_time)
             )
@@ -191,11 +238,17 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--peer", default=sys.executable)
     parser.add_argument("--cpu", action="store_true", help="the processor's time, not the clock's")
+    parser.add_argument("--least", action="store_true", help="the least of the repeats")
     arguments = parser.parse_args()
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    if cores:
+        os.sched_setaffinity(0, {max(cores)})
     clock = time.process_time if arguments.cpu else time.perf_counter
-    how = {"repeats": arguments.repeats, "clock": clock}
+    typical = min if arguments.least else statistics.median
+    how = {"repeats": arguments.repeats, "clock": clock, "typical": typical}
     noise, other = SecureNoise(), np.random.default_rng()
-    print(f"{arguments.draws:,} draws, medians of {arguments.repeats} in turn, {clock.__name__}")
+    taken = f"{typical.__name__} of {arguments.repeats} in turn, {clock.__name__}"
+    print(f"{arguments.draws:,} draws, {taken}")
     print(f"{machine()}\n")
     print("| sampler | onesided ns/draw | numpy PCG64 ns/draw | times as fast |")
     print("|---|--:|--:|--:|")
@@ -204,14 +257,27 @@ def main():
         mine, its = side_by_side(ours, theirs, count=arguments.draws, **how)
         two_sided = mine if name == "two_sided, rates 1" else two_sided
         print(f"| {name} | {mine:.2f} | {its:.2f} | {its / mine:.1f} |", flush=True)
+    print("\n| geometric, rate | bits | ns/draw | AES-256-CTR for its bits, ns | share of AES |")
+    print("|---|--:|--:|--:|--:|")
+    for name, bits, mine, words in limits(noise, count=arguments.draws, **how):
+        print(f"| {name} | {bits} | {mine:.2f} | {words:.2f} | {words / mine:.0%} |", flush=True)
     print("\n| a rate for each draw | onesided ns/draw | numpy PCG64 ns/draw |\n|---|--:|--:|")
     tenth = arguments.draws // 10
     for name, mine, its in many_rates(noise, other, count=tenth, **how):
         print(f"| {name} | {mine:,.0f} | {its:,.0f} |", flush=True)
     print("\n| one draw at a time, µs | onesided | numpy geometric | onesided, CPU | numpy, CPU |")
     print("|---|--:|--:|--:|--:|")
-    for name, *times in singles(noise, other, repeats=arguments.repeats):
+    for name, *times in singles(noise, other, repeats=arguments.repeats, typical=typical):
         print(f"| {name} | {' | '.join(f'{spent:.1f}' for spent in times)} |", flush=True)
+    if len(cores) > 1:
+        print(f"\n| geometric, rate | one core, ns/draw | {len(cores)} cores | times as fast |")
+        print("|---|--:|--:|--:|")
+        repeats = arguments.repeats
+        for name, one, every in by_cores(
+            noise, count=arguments.draws, repeats=repeats, cores=cores
+        ):
+            print(f"| {name} | {one:.2f} | {every:.2f} | {one / every:.2f} |", flush=True)
+        os.sched_setaffinity(0, cores)
     print("\n| other libraries | ns/draw | onesided two_sided is times as fast |\n|---|--:|--:|")
     for name, theirs, ratio in peer_rows(arguments.peer, two_sided, clock):
         print(f"| {name} | {'' if theirs is None else f'{theirs:,.0f}'} | {ratio} |", flush=True)

@@ -63,7 +63,8 @@ def test_the_same_number_in_other_clothes(size):
     expected = NotPrivateSeededNoise(1).geometric(Fraction(1, 2), size).tolist()
     for rate in ("1/2", "0.5", 0.5, Decimal("0.5"), np.float64(0.5), np.array(0.5)):
         assert NotPrivateSeededNoise(1).geometric(rate, size).tolist() == expected
-    for rates in ([0.5] * size, np.full(size, 0.5), ("1/2",) * size, np.array(["1/2"] * size)):
+    expected = NotPrivateSeededNoise(1).geometric([0.5] * size, size).tolist()
+    for rates in (np.full(size, 0.5), ("1/2",) * size, np.array(["1/2"] * size)):
         assert NotPrivateSeededNoise(1).geometric(rates, size).tolist() == expected
 
 
@@ -219,11 +220,40 @@ def test_words_are_the_keystream_of_aes_256_ctr(monkeypatch):
     monkeypatch.setattr(_secure.os, "urandom", lambda n: bytes(range(n)))
     seed = bytes(range(48))
     stream = Cipher(algorithms.AES(seed[:32]), modes.CTR(seed[32:])).encryptor()
-    expected = np.frombuffer(stream.update(bytes(8 * 50_003)), dtype=np.uint64)
+    expected = np.frombuffer(stream.update(bytes(8 * 50_065)), dtype=np.uint64)
     bits = _secure.SecureBits()
-    assert bits.word() == expected[0]
-    assert np.array_equal(bits.words(50_001), expected[1:50_002])
-    assert bits.word() == expected[50_002]
+    ahead = _secure._POOL_WORDS
+    # Words asked for one by one are drawn ahead, and each is handed out once.
+    assert bits.word() == expected[ahead - 1]
+    assert np.array_equal(bits.words(50_001 - ahead), expected[ahead:50_001])
+    rest = [bits.word() for _ in range(ahead + 1)]
+    assert sorted(rest[:-2]) == sorted(expected[: ahead - 1].tolist())
+    assert rest[-2] == expected[50_001 + ahead - 1]
+
+
+def test_words_that_were_handed_out_are_overwritten():
+    bits = _secure.SecureBits()
+    seen = [bits.word() for _ in range(3)]
+    pool = bits._local.pool
+    assert not set(seen) & set(pool.words.tolist())
+    assert pool.words.tolist()[-3:] == [0, 0, 0]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_words_drawn_ahead_are_wiped_in_a_forked_child():
+    bits = _secure.SecureBits()
+    bits.word()
+    pool = bits._local.pool
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write, repr((pool.left, set(pool.words.tolist()))).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    assert os.read(read, 1000).decode() == "(0, {0})"
+    os.close(read)
+    assert pool.left == _secure._POOL_WORDS - 1
 
 
 @pytest.mark.parametrize("failure", [OSError("no entropy"), NotImplementedError("none")])
@@ -256,6 +286,7 @@ def test_a_failing_cipher_is_an_error(size):
     bits = _secure.SecureBits()
     bits.word()
     bits._local.stream.cipher = Broken()
+    bits._local.pool.left = 0
     with pytest.raises(NoiseError, match="cipher failed"):
         noise._noise.ExactNoise(bits).geometric(1, size)
 

@@ -4,7 +4,7 @@ import tracemalloc
 from collections import UserList
 from decimal import Decimal
 from fractions import Fraction
-from itertools import islice, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -26,10 +26,8 @@ def each_rate(value):
     """The exact rate of each draw, as the pieces tell it."""
     told = _arguments.rates(value, len(value), name="rate")
     found = [None] * len(value)
-    for where, rates, count, codes in told.pieces():
-        different = list(rates)
-        assert len(different) == count
-        found[where] = [different[code] for code in codes.tolist()]
+    for piece in told.pieces():
+        found[piece.where] = [piece.exact(i) for i in range(piece.size)]
     return found
 
 
@@ -51,9 +49,10 @@ def test_numbers_of_arrays_are_taken_exactly(kind, small_pieces):
 
 def test_equal_rates_in_other_clothes_are_drawn_together():
     told = _arguments.rates([1, "1", 1.0, Fraction(1), Decimal(1), "1/2", 0.5], 7, name="rate")
-    ((_, rates, count, codes),) = told.pieces()
-    assert (rates, count) == ([1, Fraction(1, 2)], 2) or rates == [Fraction(1, 2), 1]
-    assert len(set(codes[:5].tolist())) == len(set(codes[5:].tolist())) == 1
+    (piece,) = told.pieces()
+    assert piece.exact(0) is piece.exact(4)
+    assert piece.exact(5) is piece.exact(6)
+    assert [piece.exact(i) for i in (0, 5)] == [1, Fraction(1, 2)]
 
 
 def test_more_different_rates_than_are_merged(monkeypatch):
@@ -141,9 +140,8 @@ def test_memory_is_bounded_when_all_numbers_of_an_array_differ():
     numbers = 1 + np.arange(10**6) / 10**6
 
     def tell_apart():
-        for _, rates, count, codes in _arguments.rates(numbers, 10**6, name="rate").pieces():
-            assert count == len(codes)
-            assert all(1 <= rate < 2 for rate in islice(rates, 1000))
+        for piece in _arguments.rates(numbers, 10**6, name="rate").pieces():
+            assert all(1 <= piece.exact(i) < 2 for i in range(1000))
         return numbers
 
     assert peak_above(tell_apart, 10**6) + numbers.nbytes <= WITHIN
@@ -157,8 +155,8 @@ def test_memory_is_bounded_when_all_objects_of_a_list_differ(long_form, monkeypa
     numbers = [f"1/{i}" for i in range(1, size + 1)]
 
     def tell_apart():
-        for _, _, count, codes in _arguments.rates(numbers, size, name="rate").pieces():
-            assert count == len(codes)
+        for piece in _arguments.rates(numbers, size, name="rate").pieces():
+            assert piece.size == size // pieces
         return np.zeros(0)
 
     assert peak_above(tell_apart, 0) <= WITHIN

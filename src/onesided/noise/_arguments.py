@@ -6,13 +6,13 @@ The usual types are checked with integers only, at a fraction of the cost of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from onesided import _numbers
 from onesided._english import many
 from onesided._numbers import MAX_COUNT, MAX_RATE, MIN_RATE, Infinite, Loss
 from onesided.errors import ParameterError
+from onesided.noise._logarithm import Reciprocals, reciprocals, reciprocals_of_floats
 from onesided.noise._protocol import IntArray
 
 # Draws whose rates are told apart at a time: an array's take 8 bytes each, a list's may be objects.
@@ -33,8 +34,20 @@ _ONE_NUMBER = frozenset({Fraction, int, float, str, Infinite})
 _MIN_SHIFT = MIN_RATE.denominator.bit_length() - 1
 _MAX_SHIFT = MAX_RATE.numerator.bit_length() - 1
 
-# The rates of a stretch of draws, and for each of its draws which of them it has.
-Piece: TypeAlias = tuple[slice, Iterable[Loss], int, IntArray]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """The rates of a stretch of draws; ``finite`` says which are, None for all of them."""
+
+    where: slice
+    exact: Callable[[int], Loss]
+    reciprocals: Reciprocals
+    finite: IntArray | None = None
+
+    @property
+    def size(self) -> int:
+        """How many draws."""
+        return int(self.where.stop - self.where.start)
 
 
 def size(value: object, *, name: str = "size") -> int:
@@ -156,18 +169,24 @@ class EachRate:
     def _array_pieces(self, source: NDArray[Any]) -> Iterator[Piece]:
         for start in range(0, len(source), _ARRAY_PIECE):
             part = source[start : start + _ARRAY_PIECE].astype(np.float64)
-            distinct, codes = np.unique(part, return_inverse=True)
-            # One after the other: a million fractions at once would fill memory.
-            found = (_numbers.rate(float(number), name=self.name) for number in distinct)
-            yield slice(start, start + len(part)), found, len(distinct), _narrow(codes)
+
+            def exact(place: int, part: NDArray[np.float64] = part) -> Loss:
+                return rate(float(part[place]), name=self.name)
+
+            yield Piece(slice(start, start + len(part)), exact, reciprocals_of_floats(part))
 
     def _list_pieces(self) -> Iterator[Piece]:
         for start in range(0, len(self.source), _LIST_PIECE):
             stop = min(start + _LIST_PIECE, len(self.source))
             # Held here, so that no two of them share an id.
-            part = [self.source[i] for i in range(start, stop)]
-            found, codes = self._told_apart(part)
-            yield slice(start, stop), found, len(found), codes
+            found, codes = self._told_apart([self.source[i] for i in range(start, stop)])
+
+            def exact(place: int, found: list[Loss] = found, codes: IntArray = codes) -> Loss:
+                return found[int(codes[place])]
+
+            infinite = np.array([isinstance(one, Infinite) for one in found], dtype=np.bool_)
+            finite = np.flatnonzero(~infinite[codes]) if infinite.any() else None
+            yield Piece(slice(start, stop), exact, reciprocals(found)[codes], finite)
 
     def _told_apart(self, part: list[Any]) -> tuple[list[Loss], IntArray]:
         ids = np.fromiter(map(id, part), dtype=np.uintp, count=len(part))
@@ -185,9 +204,4 @@ class EachRate:
                 if code < _MERGED:
                     codes[key] = code
             code_of[i] = code
-        return found, _narrow(code_of[places])
-
-
-def _narrow(codes: NDArray[Any]) -> NDArray[Any]:
-    """Codes in 16 bits where they fit: numpy sorts those in time linear in their number."""
-    return codes.astype(np.uint16) if len(codes) and codes.max() < 2**16 else codes
+        return found, code_of[places]

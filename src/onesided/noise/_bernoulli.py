@@ -1,4 +1,4 @@
-"""Coins with a given chance, and whole numbers below a bound."""
+"""Coins with a given chance."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from functools import lru_cache
 import numpy as np
 
 from onesided import _numbers
-from onesided.errors import NoiseError
-from onesided.noise._bits import Bits, lanes
-from onesided.noise._geometric import CHUNK
+from onesided.noise._bits import CHUNK, Bits, lanes
 from onesided.noise._ladder import WORD_BITS, deepen
-from onesided.noise._protocol import BoolArray, IntArray
+from onesided.noise._protocol import BoolArray
 
 _LANE_BITS = 16
-# Each round fails to accept anything with a chance of at most 1/2.
-_ROUNDS = 2048
 
 
 def flip(digits: Callable[[int], int], size: int, bits: Bits) -> BoolArray:
@@ -84,47 +80,3 @@ def _exp_floor(over: int, under: int, depth: int) -> int:
         if low == high:
             return low
         bits *= 2
-
-
-def below(bound: int, size: int, bits: Bits) -> IntArray:
-    """Whole numbers in ``[0, bound)``, equally likely, ``1 <= bound <= 2^62``.
-
-    Takes as many bits as ``bound - 1`` has, and again for each number that is too large.
-    """
-    out = np.zeros(size, dtype=np.int64)
-    drop = WORD_BITS - (bound - 1).bit_length()
-    if drop == WORD_BITS:
-        return out
-    done = barren = 0
-    while done < size and barren < _ROUNDS:
-        numbers = bits.words(min(size - done, CHUNK)) >> np.uint64(drop)
-        numbers = numbers[numbers < bound]
-        out[done : done + len(numbers)] = numbers
-        done += len(numbers)
-        barren = 0 if len(numbers) else barren + 1
-    if done < size:
-        raise _stuck(bound)
-    return out
-
-
-def below_few(bound: int, size: int, bits: Bits) -> IntArray:
-    """The same from words drawn one by one, without numpy's start-up cost."""
-    drop = WORD_BITS - (bound - 1).bit_length()
-    if drop == WORD_BITS:
-        return np.zeros(size, dtype=np.int64)
-    return np.array([_one_below(bound, drop, bits) for _ in range(size)], dtype=np.int64)
-
-
-def _one_below(bound: int, drop: int, bits: Bits) -> int:
-    for _ in range(_ROUNDS):
-        number = bits.word() >> drop
-        if number < bound:
-            return number
-    raise _stuck(bound)
-
-
-def _stuck(bound: int) -> NoiseError:
-    return NoiseError(
-        f"{_ROUNDS} times no number below {bound} came out.",
-        hint="The source of random bits is stuck. Nothing was released.",
-    )

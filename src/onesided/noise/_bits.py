@@ -13,6 +13,11 @@ from onesided.errors import NoiseError
 
 WordArray: TypeAlias = NDArray[np.uint64]
 
+# Draws at a time: the pieces stay in the processor's cache.
+CHUNK = 2**16
+# From so many draws on at one rate, or below one bound, they are made in the way for very many.
+VERY_MANY = 2**14
+
 
 class Bits(Protocol):
     """Independent fair bits, 64 at a time."""

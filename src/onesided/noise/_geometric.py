@@ -2,68 +2,74 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
-from onesided._numbers import MAX_COUNT, Infinite, Loss
-from onesided.errors import NoiseError
+from onesided._numbers import Infinite, Loss
 from onesided.noise._arguments import Piece
-from onesided.noise._bits import Bits
+from onesided.noise._bits import CHUNK, VERY_MANY, Bits
 from onesided.noise._ladder import WORD_BITS, resolve
+from onesided.noise._logarithm import many, one
+from onesided.noise._pairs import CHUNK as CHUNK_OF_PAIRS
+from onesided.noise._pairs import bulk
 from onesided.noise._protocol import IntArray
 from onesided.noise._tables import Decomposition, plan
 
-# Draws at a time: the pieces stay in the processor's cache.
-CHUNK = 2**16
-# Below this many draws at one rate the ladder is cheaper than a table's calls.
+# Below this many draws at one rate a logarithm for each is cheaper than a table's calls.
 _FEW = 12
-# Below this many it is cheaper than making a table, which pays where tables do not stay cached.
-_FEW_OF_MANY = 200
-_CACHED = plan.cache_info().maxsize or 0
 
 
-def fill(rate: Loss, out: IntArray, bits: Bits, few: int = _FEW) -> None:
+def fill(rate: Loss, out: IntArray, bits: Bits) -> None:
     """Overwrite ``out`` with draws at ``rate``; INFINITE gives zeros and takes no bits.
 
-    Fewer than ``few`` draws are made without a table; the law is the same.
+    Which way a draw is made depends on the number of draws; the law does not.
     """
     if isinstance(rate, Infinite):
         out[:] = 0
-    elif len(out) < few:
-        # One word asked for alone comes faster than an array of one.
-        words = bits.words(len(out)).tolist() if len(out) > 1 else [bits.word() for _ in out]
-        for i, seen in enumerate(words):
-            out[i] = checked(resolve(rate, None, seen, WORD_BITS, bits))
-    else:
+    elif len(out) < _FEW:
+        for i, seen in enumerate(bits.words(len(out)).tolist()):
+            out[i] = _decided(rate, seen, bits)
+    elif len(out) < VERY_MANY:
         levels = plan(rate)
         for start in range(0, len(out), CHUNK):
             _fill_chunk(levels, out[start : start + CHUNK], bits)
+    else:
+        bulk(rate).fill(out, bits)
 
 
-def grouped(piece: Piece, bits: Bits) -> IntArray:
+def single(rate: Loss, bits: Bits) -> int:
+    """One draw: a word asked for alone comes faster than an array of one."""
+    return 0 if isinstance(rate, Infinite) else _decided(rate, bits.word(), bits)
+
+
+def _decided(rate: Fraction, seen: int, bits: Bits) -> int:
+    draw = one(*rate.as_integer_ratio(), seen)
+    return resolve(rate, None, seen, WORD_BITS, bits) if draw is None else draw
+
+
+def fill_difference(upper: Loss, lower: Loss, out: IntArray, bits: Bits) -> None:
+    """Overwrite ``out`` with draws at ``upper`` less draws at ``lower``."""
+    fill(upper, out, bits)
+    if len(out) and not isinstance(lower, Infinite):
+        other = np.empty(min(len(out), CHUNK_OF_PAIRS), dtype=np.int64)
+        for start in range(0, len(out), len(other)):
+            part = out[start : start + len(other)]
+            fill(lower, other[: len(part)], bits)
+            part -= other[: len(part)]
+
+
+def fill_each(piece: Piece, bits: Bits) -> IntArray:
     """A draw for each of a piece's places, at the rate that it has there."""
-    _, rates, count, codes = piece
-    few = _FEW if count <= _CACHED else _FEW_OF_MANY
-    out = np.empty(len(codes), dtype=np.int64)
-    order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=count))
-    start = 0
-    for rate, end in zip(rates, ends.tolist(), strict=True):
-        draws = np.empty(end - start, dtype=np.int64)
-        fill(rate, draws, bits, few)
-        out[order[start:end]] = draws
-        start = end
+    out = np.zeros(piece.size, dtype=np.int64)
+    finite = piece.finite
+    if finite is None:
+        many(piece.reciprocals, piece.exact, out, bits)
+    elif len(finite):
+        some = np.empty(len(finite), dtype=np.int64)
+        many(piece.reciprocals[finite], lambda i: piece.exact(int(finite[i])), some, bits)
+        out[finite] = some
     return out
-
-
-def checked(draw: int) -> int:
-    """``draw``, refused where a count plus it could leave 64 bits."""
-    if draw < MAX_COUNT:
-        return draw
-    raise NoiseError(
-        "A noise draw does not fit 62 bits.",
-        hint="The rate is too small for counts of this type.",
-        draw=draw,
-    )
 
 
 def _fill_chunk(levels: Decomposition, out: IntArray, bits: Bits) -> None:

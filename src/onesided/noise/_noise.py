@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from onesided import _numbers
-from onesided._numbers import Infinite, Loss, Number
-from onesided.noise import _arguments, _bernoulli, _geometric, _permute_flip, _shuffle
+from onesided._numbers import INFINITE, Infinite, Loss, Number
+from onesided.noise import _arguments, _bernoulli, _geometric, _permute_flip, _shuffle, _uniform
 from onesided.noise._bits import Bits, NotPrivateScriptedBits, NotPrivateSeededBits
 from onesided.noise._protocol import BoolArray, IntArray, Rates
 from onesided.noise._secure import SecureBits
+from onesided.noise._spread import FROM, cores, spread
 
 # Below this many coins, words drawn one by one are faster than numpy's calls.
 _FEW = 16
@@ -34,21 +35,24 @@ class ExactNoise:
     def geometric(self, rate: Rates, size: int) -> IntArray:
         """``Pr[G = k] = (1 - e^-rate) e^(-rate k)`` for k = 0, 1, 2, ...; at most 2^53."""
         size = _arguments.size(size)
-        return self._draw(_arguments.rates(rate, size, name="rate"), size)
+        rates = _arguments.rates(rate, size, name="rate")
+        if size == 1 and not isinstance(rates, _arguments.EachRate):
+            return _one(_geometric.single(rates, self._bits))
+        return self._draw(rates, INFINITE, size)
 
     def two_sided(self, upper: Rates, lower: Rates, size: int) -> IntArray:
         """``G_upper - G_lower``: noise above the truth at rate ``upper``, below at ``lower``."""
         size = _arguments.size(size)
         uppers = _arguments.rates(upper, size, name="upper")
         lowers = _arguments.rates(lower, size, name="lower")
-        out = self._draw(uppers, size)
-        if isinstance(lowers, _arguments.EachRate):
-            for piece in lowers.pieces():
-                out[piece[0]] -= _geometric.grouped(piece, self._bits)
-        elif not isinstance(lowers, Infinite):
-            for start in range(0, size, _geometric.CHUNK):
-                part = out[start : start + _geometric.CHUNK]
-                part -= self._draw(lowers, len(part))
+        if not isinstance(lowers, _arguments.EachRate):
+            if size == 1 and not isinstance(uppers, _arguments.EachRate):
+                above = _geometric.single(uppers, self._bits)
+                return _one(above - _geometric.single(lowers, self._bits))
+            return self._draw(uppers, lowers, size)
+        out = self._draw(uppers, INFINITE, size)
+        for piece in lowers.pieces():
+            out[piece.where] -= _geometric.fill_each(piece, self._bits)
         return out
 
     def bernoulli(self, probability: Fraction | Number, size: int) -> BoolArray:
@@ -74,7 +78,7 @@ class ExactNoise:
         size = _arguments.size(size)
         if type(below) is not int or not 1 <= below <= _numbers.MAX_COUNT:
             below = _numbers.whole(below, name="below", least=1)
-        draw = _bernoulli.below_few if size < _FEW else _bernoulli.below
+        draw = _uniform.below_few if size < _FEW else _uniform.below
         return draw(below, size, self._bits)
 
     def permutation(self, length: int) -> IntArray:
@@ -98,14 +102,31 @@ class ExactNoise:
             return int(sure[found])
         return _permute_flip.taken(number, short, many, self._bits)
 
-    def _draw(self, rates: Loss | _arguments.EachRate, size: int) -> IntArray:
+    def _draw(self, uppers: Loss | _arguments.EachRate, lower: Loss, size: int) -> IntArray:
         out = np.empty(size, dtype=np.int64)
-        if isinstance(rates, _arguments.EachRate):
-            for piece in rates.pieces():
-                out[piece[0]] = _geometric.grouped(piece, self._bits)
-        else:
-            _geometric.fill(rates, out, self._bits)
+        if isinstance(uppers, _arguments.EachRate):
+            for piece in uppers.pieces():
+                out[piece.where] = _geometric.fill_each(piece, self._bits)
+            if not isinstance(lower, Infinite):
+                out += self._draw(INFINITE, lower, size)
+            return out
+
+        def fill(part: IntArray) -> None:
+            _geometric.fill_difference(uppers, lower, part, self._bits)
+
+        spread(fill, out, self._threads if size >= FROM else 1)
         return out
+
+    @property
+    def _threads(self) -> int:
+        """How many threads may draw at once: one, as bits have an order that can be repeated."""
+        return 1
+
+
+def _one(draw: int) -> IntArray:
+    out = np.empty(1, dtype=np.int64)
+    out[0] = draw
+    return out
 
 
 class SecureNoise(ExactNoise):
@@ -121,6 +142,11 @@ class SecureNoise(ExactNoise):
 
     def __init__(self) -> None:
         super().__init__(SecureBits())
+
+    @property
+    def _threads(self) -> int:
+        """As many as there are cores: each thread has a key of its own."""
+        return cores()
 
 
 class NotPrivateSeededNoise(ExactNoise):

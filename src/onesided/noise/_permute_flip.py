@@ -18,7 +18,7 @@ import numpy as np
 
 from onesided import _numbers
 from onesided.errors import NoiseError
-from onesided.noise import _bernoulli
+from onesided.noise import _bernoulli, _uniform
 from onesided.noise._bits import Bits
 from onesided.noise._ladder import WORD_BITS, deepen
 from onesided.noise._protocol import IntArray
@@ -53,7 +53,7 @@ def taken(rate: Fraction, deficits: IntArray, sizes: IntArray, bits: Bits) -> in
     while True:
         found = _arrived(rate, deficits, bands, (place, step), bits)
         if found:
-            return found[int(_bernoulli.below_few(len(found), 1, bits)[0])]
+            return found[int(_uniform.below_few(len(found), 1, bits)[0])]
         place, step = step, 2 * step
         if step > 1:
             raise _stuck()
@@ -150,7 +150,7 @@ def _distinct(below: int, count: int, bits: Bits) -> list[int]:
         return list(range(below))
     seen: dict[int, None] = {}
     while len(seen) < count:
-        seen.setdefault(int(_bernoulli.below_few(below, 1, bits)[0]))
+        seen.setdefault(int(_uniform.below_few(below, 1, bits)[0]))
     return list(seen)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass
+from weakref import WeakSet
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import AEADEncryptionContext, Cipher, CipherContext
@@ -23,7 +24,8 @@ _WORD_BYTES = 8
 _BYTES_PER_KEY = 2**30
 _STEP_WORDS = 2**14
 _ZEROS = bytes(_STEP_WORDS * _WORD_BYTES)
-_ZERO_WORD = bytes(_WORD_BYTES)
+# Words drawn ahead where they are asked for one by one.
+_POOL_WORDS = 64
 _NO_BITS_HINT = "Nothing was drawn. No weaker generator is used in its place."
 
 
@@ -34,6 +36,33 @@ class _Stream:
     cipher: CipherContext | AEADEncryptionContext
     process: tuple[int, int]
     left: int
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class _Pool:
+    """Words drawn ahead for one thread of one process; those handed out are overwritten."""
+
+    words: memoryview
+    process: tuple[int, int]
+    left: int
+
+    def wipe(self) -> None:
+        self.left = 0
+        for place in range(len(self.words)):
+            self.words[place] = 0
+
+
+# What a forked child finds here is its parent's: it overwrites it before anything else runs.
+_POOLS: WeakSet[_Pool] = WeakSet()
+
+
+def _wipe_all() -> None:
+    for pool in list(_POOLS):
+        pool.wipe()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_wipe_all)
 
 
 def _new_stream() -> _Stream:
@@ -79,12 +108,21 @@ class SecureBits:
         return out[:count]
 
     def word(self) -> int:
-        """One word."""
-        stream = self._stream(_WORD_BYTES)
-        try:
-            return int.from_bytes(stream.cipher.update(_ZERO_WORD), "little")
-        except Exception as error:
-            raise _cipher_failed(error) from error
+        """One word, of those that this thread drew ahead."""
+        pool: _Pool | None = getattr(self._local, "pool", None)
+        if pool is None or not pool.left or pool.process != this_process():
+            pool = self._refilled()
+        pool.left = place = pool.left - 1
+        words = pool.words
+        word: int = words[place]
+        words[place] = 0
+        return word
+
+    def _refilled(self) -> _Pool:
+        """A new pool; what is left of one that another process filled is never used."""
+        pool = self._local.pool = _Pool(self.words(_POOL_WORDS).data, this_process(), _POOL_WORDS)
+        _POOLS.add(pool)
+        return pool
 
     def _stream(self, wanted: int) -> _Stream:
         """This thread's stream with ``wanted`` bytes still to give, re-keyed if need be."""

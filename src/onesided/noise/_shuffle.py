@@ -1,6 +1,6 @@
 """Random orders, each equally likely: deal into buckets, then sort each by random keys.
 
-Proof: docs/exact-sampling.md, section 6.
+Proof: docs/exact-sampling.md, section 7.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.errors import NoiseError
-from onesided.noise._bits import Bits, lanes
-from onesided.noise._geometric import CHUNK
+from onesided.noise._bits import CHUNK, Bits, lanes
 from onesided.noise._protocol import IntArray
 
 # Above this length numbers are dealt into buckets, whose mean length is at most 2^_BUCKET_BITS.

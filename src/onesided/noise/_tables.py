@@ -63,9 +63,13 @@ class Level:
         places = np.searchsorted(self.thresholds, seen, side="right")
         # Equal to a threshold's first 64 digits: only more digits can tell.
         for i in np.flatnonzero((places > 0) & (self.thresholds[places - 1] == seen)):
-            # Fits int16: 2048 digits decide no draw above 2048 ln 2 / rate + 1 < 2^15.
-            places[i] = resolve(self.rate, self.span, int(seen[i]), WORD_BITS, more(int(i)))
+            places[i] = self.settled(int(seen[i]), more(int(i)))
         return places
+
+    def settled(self, seen: int, bits: Bits) -> int:
+        """The draw that begins with 64 digits that a threshold has, too."""
+        # Fits int16: 2048 digits decide no draw above 2048 ln 2 / rate + 1 < 2^15.
+        return resolve(self.rate, self.span, seen, WORD_BITS, bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +86,22 @@ def plan(rate: Fraction) -> Decomposition:
     levels, shifts, shift = [], [], 0
     while rate < _DIRECT:
         step = min(_SPLIT_BITS, int(_DIRECT / rate).bit_length())
-        levels.append(_level(rate, 1 << step))
+        levels.append(level(rate, 1 << step))
         shifts.append(shift)
         rate, shift = rate * (1 << step), shift + step
-    return Decomposition((*levels, _level(rate, None)), (*shifts, shift))
+    return Decomposition((*levels, level(rate, None)), (*shifts, shift))
 
 
-def _level(rate: Fraction, span: int | None) -> Level:
+def level(rate: Fraction, span: int | None) -> Level:
+    """The table of one geometric variable, truncated to ``[0, span)`` or not."""
     precision = _PRECISION
     while (found := _thresholds(rate, span, precision)) is None:
         precision *= 2
+    return Level(rate, span, *guided(found))
+
+
+def guided(found: list[int]) -> tuple[WordArray, NDArray[np.int16]]:
+    """Thresholds of 64 digits, and the draw for each 16 digits, -1 where they do not decide it."""
     cells = [threshold >> _REST_BITS for threshold in found]
     guide = np.repeat(
         np.arange(len(cells) + 1, dtype=np.int16),
@@ -100,7 +110,7 @@ def _level(rate: Fraction, span: int | None) -> Level:
     guide[cells] = -1
     thresholds = np.array(found, dtype=np.uint64)
     guide.flags.writeable = thresholds.flags.writeable = False
-    return Level(rate, span, thresholds, guide)
+    return thresholds, guide
 
 
 def _thresholds(rate: Fraction, span: int | None, precision: int) -> list[int] | None:

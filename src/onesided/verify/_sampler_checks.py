@@ -23,7 +23,9 @@ from onesided.verify._samplers import (
     geometric_fault,
     levels_of,
     order_fault,
+    pairs_fault,
     ratio,
+    scaled_fault,
     successes_fault,
     uniform_fault,
     upto,
@@ -49,6 +51,9 @@ def _exact() -> Iterator[Sampled]:
     yield Sampled(name, "geometric", _first(geometric_fault(rate) for rate in _RATES))
     wrong = geometric_fault(Fraction(1), Fraction(1) + _TINY)
     yield Sampled(name, "geometric, the rate wrong by 2^-170", wrong, sound=False)
+    yield Sampled(name, "geometric, two at a time", _first(pairs_fault(rate) for rate in _RATES))
+    wrong = pairs_fault(Fraction(1, 10), Fraction(1, 10) + _TINY)
+    yield Sampled(name, "two at a time, the rate wrong by 2^-170", wrong, sound=False)
     coins = [coin_fault(ratio(_THIRD), lambda noise, size: noise.bernoulli(_THIRD, size))]
     coins += [_exp_fault(Fraction(rate)) for rate in ("1", "1/100", "3")]
     yield Sampled(name, "coins", _first(coins))
@@ -65,6 +70,11 @@ def _exact() -> Iterator[Sampled]:
     yield Sampled(name, "whole numbers", _first(right))
     wrong = uniform_fault(5, lambda noise, below, size: noise.uniform(8, size) % below)
     yield Sampled(name, "whole numbers, by remainders", wrong, sound=False)
+    ever = (3, 8, 1000, 1500, 2**11 + 1, 10**6, 2**27)
+    right = (scaled_fault(n, lambda noise, below, size: noise.uniform(below, size)) for n in ever)
+    yield Sampled(name, "very many whole numbers", _first(right))
+    wrong = scaled_fault(1000, lambda noise, below, size: noise.uniform(2**11, size) % below)
+    yield Sampled(name, "very many whole numbers, by remainders", wrong, sound=False)
     orders = (
         order_fault(n, lambda noise, size: noise.permutation(size)) for n in (2, 9, 1024, 1500)
     )

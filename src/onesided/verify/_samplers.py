@@ -27,6 +27,9 @@ _MORE: Final = (0,) * 40
 # More draws than are made one by one, so that they come from tables and lanes of 16 bits.
 _MANY: Final = 16
 _LANE: Final = 2**16
+# So many come two at a time, from tables of pairs; a rate is doubled until it is at least this.
+_VERY_MANY: Final = 2**14
+_PAIRED: Final = Fraction(1, 12)
 
 Draw = Callable[[Sequence[int], int], IntArray]
 
@@ -104,8 +107,7 @@ def geometric_fault(rate: Fraction, drawn: Fraction | None = None) -> str:
     *levels, last = levels_of(rate)
     for k in (0, 1, 2, 7):
         for words, reached in near(upto(rate, k, None)):
-            each: tuple[Any, ...] = (asked, [asked], np.array([asked], dtype=object))
-            for given in each:
+            for given in _in_clothes(asked):
                 noise = NotPrivateScriptedNoise(one_by_one(words))
                 if (int(noise.geometric(given, 1)[0]) > k) != reached:
                     return f"one draw at {rate} passes {k} wrongly"
@@ -130,6 +132,74 @@ def levels_of(rate: Fraction) -> list[tuple[Fraction, int | None, int]]:
         levels.append((rate, 2**step, shift))
         rate, shift = rate * 2**step, shift + step
     return [*levels, (rate, None, shift)]
+
+
+def _in_clothes(rate: Fraction) -> Iterator[Any]:
+    """The ways to give one rate to one draw; as a float only where that is the same number."""
+    yield from (rate, [rate], np.array([rate], dtype=object))
+    if Fraction(float(rate)) == rate:
+        yield np.array([float(rate)])
+
+
+def pairs_fault(rate: Fraction, drawn: Fraction | None = None) -> str:
+    """Very many draws at ``drawn``, against the law at ``rate``: each cell, and what is left."""
+    asked = rate if drawn is None else drawn
+    shift = 0
+    while rate * 2**shift < _PAIRED:
+        shift += 1
+    law = _paired_law(rate * 2**shift)
+    parts = [0] * (-(-shift // 8) * _LANE // 2)
+    cells = np.arange(_LANE, dtype=np.uint16).view(np.uint64).tolist()
+    found = NotPrivateScriptedNoise([*cells, *[0] * _LANE, *parts]).geometric(asked, 2 * _LANE)
+    pairs = (found >> shift).reshape(-1, 2)[: sum(law)]
+    for total in range(len(law)):
+        worth = law[total] // (total + 1)
+        firsts = np.bincount(pairs[pairs.sum(axis=1) == total, 0], minlength=total + 1)
+        if firsts.tolist() != [worth] * (total + 1):
+            return f"pairs at {rate} with the sum {total} have {firsts.tolist()} cells, not {worth}"
+    for k in (0, 1, 3, 20):
+        for words, reached in near(_left_upto(rate * 2**shift, k, law)):
+            first, *rest = words
+            script = [_LANE - 1] + [0] * (_VERY_MANY // 8 - 1)
+            script += [first // 2**48, first * _LANE % _WORD, *rest, *_MORE, *parts]
+            found = NotPrivateScriptedNoise(script).geometric(asked, _VERY_MANY) >> shift
+            if (int(found[:2].sum()) > k) != reached or found[2:].any():
+                return f"what cells leave of pairs at {rate} passes {k} wrongly"
+    return ""
+
+
+def _paired_law(rate: Fraction) -> list[int]:
+    """How many of 65,536 cells the pairs with the sum 0, 1, ... have."""
+    with localcontext() as context:
+        context.prec = _DIGITS
+        chance, found = (1 - exp_neg(rate)) ** 2 * _LANE, list[int]()
+        while worth := int(chance * exp_neg(rate * len(found))):
+            found.append(worth * (len(found) + 1))
+        return found
+
+
+def _left_upto(rate: Fraction, k: int, law: Sequence[int]) -> Decimal:
+    """The chance of a sum of at most k where no cell answers."""
+    with localcontext() as context:
+        context.prec = _DIGITS
+        q = exp_neg(rate)
+        upto_k = 1 - q ** (k + 1) * (1 + (k + 1) * (1 - q))
+        return (_LANE * upto_k - sum(law[: k + 1])) / (_LANE - sum(law))
+
+
+def scaled_fault(bound: int, draw: Callable[[Any, int, int], Any]) -> str:
+    """Very many whole numbers: each of 65,536 cells, or cells about every border of 2^32."""
+    width = 16 if bound <= 2**11 else 32
+    if width == 16:
+        numbers = np.arange(_LANE)
+    else:
+        borders = np.linspace(0, bound, 1000).astype(object) * 2**32 // bound
+        numbers = np.array([(n + d) % 2**32 for n in borders.tolist() for d in range(-9, 9)])
+    kept = numbers.astype(object) * bound
+    expected = np.where(kept % 2**width < 2**width % bound, 0, kept // 2**width)
+    script = np.resize(numbers.astype(f"u{width // 8}"), 2**16).view(np.uint64).tolist()
+    found = draw(NotPrivateScriptedNoise([*script, *[0] * _LANE]), bound, len(numbers))
+    return "" if found.tolist() == expected.tolist() else f"numbers below {bound} are not even"
 
 
 def coin_fault(chance: Decimal, flip: Callable[[Any, int], Any]) -> str:
