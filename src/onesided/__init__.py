@@ -13,7 +13,7 @@ from onesided._numbers import INFINITE
 from onesided.policy import Guarantee, Shift
 
 if TYPE_CHECKING:
-    from onesided import accounting, bounds, linear, session, verify
+    from onesided import accounting, bounds, linear, session, spark, verify
     from onesided.engine import cross
     from onesided.ledger import Ledger
     from onesided.monitor import Monitor
@@ -41,6 +41,7 @@ _LATER = {
     "cross": "onesided.engine",
     "linear": "",
     "session": "",
+    "spark": "",
     "verify": "",
 }
 
@@ -68,6 +69,7 @@ __all__ = [
     "policy",
     "risk",
     "session",
+    "spark",
     "verify",
 ]
 

@@ -10,7 +10,7 @@ import pytest
 import onesided
 
 # Parts that need what may not be there, or that run when they are imported.
-APART = ("onesided.engine.spark",)
+APART = ("onesided.engine.spark", "onesided.spark")
 MODULES = sorted(
     found.name
     for found in pkgutil.walk_packages(onesided.__path__, "onesided.")

@@ -37,6 +37,7 @@ FLOORS = [
     "remote",
     "report",
     "monitor",
+    "spark",
     "verify",
     "serve",
     "cli",
@@ -134,6 +135,7 @@ PUBLIC = {
         "policy",
         "risk",
         "session",
+        "spark",
         "verify",
     ],
     "onesided.policy": [
@@ -600,6 +602,7 @@ def is_declared_once(value, name):
 
 
 HEAVY = [
+    "pyspark",
     "sqlglot",
     "narwhals",
     "polars",

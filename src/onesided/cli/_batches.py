@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,14 +20,9 @@ from onesided.cli._tables import reading
 from onesided.engine import Table
 from onesided.engine.kit import beside, position_columns, quoted
 from onesided.errors import DataError, ParameterError, UnknownColumnError, first_line
-from onesided.monitor.kit import Scale
+from onesided.monitor.kit import Scale, time_in_name
 from onesided.schema import Schema
 
-_DATE: Final = re.compile(
-    r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?:[T_ .-]?(\d{2})(?:[:._-]?(\d{2})(?:[:._-]?(\d{2}))?)?)?"
-    r"Z?(?!\d)"
-)
-_NUMBER: Final = re.compile(r"\d+")
 _TIMES: Final = "a date and time in the file's name, such as visits-2026-11-21T07-30.parquet"
 
 
@@ -166,20 +160,9 @@ class Layout:
 
     def _from_name(self, file: BatchFile) -> int | None:
         """The end of the period that the name speaks of; a whole number where those are counted."""
-        stem = file.path.stem
-        if not self.scale.dated:
-            numbers = _NUMBER.findall(stem) if self.source is BatchTime.NAME else []
-            return int(numbers[-1]) if numbers else None
-        found = _DATE.search(stem)
-        if found is None:
+        if not self.scale.dated and self.source is not BatchTime.NAME:
             return None
-        given = [int(part) for part in found.groups() if part is not None]
-        length = dt.timedelta(**{("days", "hours", "minutes", "seconds")[len(given) - 3]: 1})
-        try:
-            begin = dt.datetime(*given).replace(tzinfo=dt.UTC)  # type: ignore[arg-type]  # noqa: DTZ001
-        except ValueError:
-            return None
-        return self.scale.ticks(begin + length, name="the time in a name")
+        return time_in_name(file.path.stem, self.scale)
 
 
 def _no_time(file: BatchFile, why: str) -> DataError:

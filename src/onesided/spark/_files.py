@@ -1,0 +1,107 @@
+"""Folders wherever Spark has its files: on a disk, in HDFS, in an object store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from onesided.errors import DataError, MissingDependencyError, OutputError, first_line
+
+
+@contextmanager
+def readable(batch: str) -> Iterator[None]:
+    """Spark's errors about a batch as ours. Errors: DataError."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise DataError(
+            f"Spark could not read {batch!r}: {type(error).__name__}, {first_line(error)[:200]}",
+            hint="Mend the batch or Spark, and send it again. Nothing was drawn or stored.",
+            batch=batch,
+        ) from error
+
+
+def located(path: str | Path) -> str:
+    """A path as it stands for this process: Spark's own may have been started in another folder."""
+    text = str(path)
+    return text if "://" in text else str(Path(text).absolute())
+
+
+class Folder:
+    """A folder through Hadoop's file systems, by URI or path; made private if it is new."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        gateway: Any = getattr(spark, "_jvm", None)
+        if gateway is None:
+            raise MissingDependencyError(
+                "The monitor on Spark needs a driver of its own; this session is remote.",
+                hint="Run it as a Spark application (spark-submit, local or cluster mode), not "
+                "through Spark Connect.",
+            )
+        self.path = path = located(path)
+        self._kit = gateway.org.apache.hadoop.fs
+        self._root = self._kit.Path(path)
+        self._system = self._root.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
+
+    def make_private(self) -> None:
+        """Make it if it is not there; whoever is not the owner may not look into it."""
+        owner = self._kit.permission.FsPermission("700")
+        if not self._system.exists(self._root):
+            self._system.mkdirs(self._root, owner)
+        self._system.setPermission(self._root, owner)
+
+    def names(self) -> list[str]:
+        """What is in it."""
+        if not self._system.exists(self._root):
+            return []
+        return [one.getPath().getName() for one in self._system.listStatus(self._root)]
+
+    def inside(self, name: str) -> str:
+        """The path of something in it."""
+        return f"{self.path.rstrip('/')}/{name}"
+
+    def remove(self, name: str) -> None:
+        """Delete something in it, with all that it holds."""
+        self._system.delete(self._kit.Path(self._root, name), True)  # noqa: FBT003
+
+    def rename(self, old: str, new: str) -> None:
+        """Give it another name, in one step where the file system can."""
+        done = self._system.rename(self._kit.Path(self._root, old), self._kit.Path(self._root, new))
+        if not done:
+            raise OutputError(
+                f"{self.inside(old)!r} could not be renamed to {new!r}.",
+                hint="The answers are stored and will be published unchanged: mend the folder and "
+                "start again.",
+                path=self.path,
+            )
+
+    def text(self, name: str) -> str | None:
+        """The text of a small file in it; None if there is none."""
+        path = self._kit.Path(self._root, name)
+        if not self._system.exists(path):
+            return None
+        stream = self._system.open(path)
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a small file into it, in one step where the file system can."""
+        folder, _, plain = name.rpartition("/")
+        beside = f"{folder}/_{plain}.draft".lstrip("/")
+        draft = self._kit.Path(self._root, beside)
+        stream = self._system.create(draft, True)  # noqa: FBT003
+        try:
+            stream.write(bytearray(text.encode()))
+            stream.hsync()
+        finally:
+            stream.close()
+        self._system.delete(self._kit.Path(self._root, name), False)  # noqa: FBT003
+        self.rename(beside, name)

@@ -1,0 +1,187 @@
+"""A monitor that follows a stream: one public batch at a time, stored, then published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Self
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from onesided.errors import LedgerFormatError, OnesidedError, ParameterError, PolicyMismatchError
+from onesided.spark._files import Folder, located, readable
+from onesided.spark._monitor import SparkMonitor
+from onesided.spark._sinks import sink_of
+from onesided.spark._sources import Announced, Source, source_of
+from onesided.store import DatabaseUrl
+
+_MARKS: Final = "onesided"
+
+
+def monitor(
+    stream: Source | DataFrame,
+    keys: object,
+    *,
+    read: Callable[[Any], DataFrame] | None = None,
+    sink: str | Path | DatabaseUrl | None = None,
+    spark: SparkSession | None = None,
+    **rules: Any,
+) -> Following:
+    """Follow a stream of public batches with :class:`SparkMonitor`.
+
+    stream: :func:`files`, :func:`queue`, or a streaming table that announces batches, see
+        :func:`manifest`, where read makes an announcement's rows.
+    sink: where answers are published: a folder of Parquet files, by path or URI, or the URL of a
+        PostgreSQL database; None returns them from ``monitor.history()`` only.
+    rules: those of :class:`SparkMonitor` (and so of :class:`onesided.Monitor`).
+
+    Promise, direction and units are :class:`onesided.Monitor`'s. A batch has one answer, which is
+    stored before it is published; a retried task, a killed driver and a restart from the
+    checkpoint publish the same answer, once. Errors: those of :class:`onesided.Monitor`, and
+    UnknownColumnError for a stream that does not announce batches.
+    """
+    source = source_of(stream, read)
+    session = spark or (source.stream.sparkSession if source.stream is not None else None)
+    session = session or SparkSession.getActiveSession()
+    if session is None:
+        raise ParameterError("There is no Spark session.", hint="Give spark=.")
+    return Following(session, source, keys, sink=sink, **rules)
+
+
+class Following:
+    """A stream and its monitor; made by :func:`monitor`.
+
+    :meth:`run` takes in what there is, :meth:`start` goes on until it is stopped.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        source: Source,
+        keys: object,
+        *,
+        sink: str | Path | DatabaseUrl | None,
+        **rules: Any,
+    ) -> None:
+        self._spark, self._source = spark, source
+        self._sink = None if sink is None else sink_of(spark, sink)
+        self._error: OnesidedError | None = None
+        self.monitor = SparkMonitor(spark, keys, seen=self._sink, **rules)
+        try:
+            self._catch_up()
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, checkpoint: str | Path | None = None) -> int:
+        """Take in all batches that are announced now; how many steps there are in all.
+
+        checkpoint: Spark's, for a stream: a folder for this monitor alone. Errors: those of the
+        batch that was refused; what came before it is published, and the next run begins with it.
+        """
+        if self._source.stream is None:
+            self._take(None)
+        else:
+            query = self.start(checkpoint, trigger={"availableNow": True})
+            try:
+                query.awaitTermination()
+            except Exception:
+                if self._error is not None:
+                    raise self._error from None
+                raise
+        last = self.monitor.last
+        return 0 if last is None else last.number
+
+    def start(
+        self, checkpoint: str | Path | None, *, trigger: dict[str, Any] | None = None
+    ) -> StreamingQuery:
+        """Follow the stream; Spark's query. trigger: as ``DataStreamWriter.trigger`` takes it.
+
+        Errors: ParameterError for a queue, which is asked by :meth:`run`; PolicyMismatchError for
+        the checkpoint of another monitor; LedgerFormatError for one that is ahead of the state.
+        """
+        if self._source.stream is None or checkpoint is None:
+            raise ParameterError(
+                "Spark needs a stream and a checkpoint to follow.",
+                hint='Give checkpoint="folder". A queue is asked with run(), as often as you like.',
+            )
+        self._refuse_other_checkpoint(
+            Folder(self._spark, f"{checkpoint}/{_MARKS}"), str(checkpoint)
+        )
+        marks, self._error = Folder(self._spark, f"{checkpoint}/{_MARKS}"), None
+        self._mark(marks)
+
+        def take(piece: DataFrame, _: int) -> None:
+            try:
+                self._take(piece)
+            except OnesidedError as error:
+                self._error = error
+                raise
+            self._mark(marks)
+
+        writer = self._source.stream.writeStream.foreachBatch(take)
+        writer = writer.option("checkpointLocation", located(checkpoint))
+        return (writer.trigger(**trigger) if trigger else writer).start()
+
+    def close(self) -> None:
+        """Let go of the state and the ledger. Stop the query first."""
+        self.monitor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take(self, piece: DataFrame | None) -> None:
+        """The announced batches in the order of their public times, one at a time."""
+        scale = self.monitor.rules.scale
+        found: dict[tuple[int, str], Announced] = {}
+        for one in self._source.announced(piece, scale):
+            found.setdefault((scale.ticks(one.time, name="the time of a batch"), one.id), one)
+        for _, one in sorted(found.items(), key=lambda pair: pair[0]):
+            if piece is None and self.monitor.accepted(one.id) is not None:
+                continue  # a queue names all that it ever closed
+            with readable(one.id):
+                table = self._source.read(one)
+            release = self.monitor.step(table, id=one.id, time=one.time)
+            if self._sink is not None:
+                self._sink.write(release)
+
+    def _catch_up(self) -> None:
+        """Publish what was stored and not yet published."""
+        if self._sink is None:
+            return
+        published = self._sink.after(0)
+        for release in self.monitor.history(after=len(published)):
+            self._sink.write(release)
+
+    def _mark(self, marks: Folder) -> None:
+        """Note beside the checkpoint which monitor it is of, and how far that has come."""
+        last = self.monitor.last
+        name = f"{self.monitor.identity}-{0 if last is None else last.number}"
+        held = marks.names()
+        if name not in held:
+            marks.write_text(name, "")
+        for other in held:
+            if other != name:
+                marks.remove(other)
+
+    def _refuse_other_checkpoint(self, marks: Folder, checkpoint: str) -> None:
+        found = [name.rpartition("-") for name in marks.names() if not name.startswith((".", "_"))]
+        strange = not found and Folder(self._spark, checkpoint).names()
+        if strange or any(who != self.monitor.identity for who, _, _ in found):
+            raise PolicyMismatchError(
+                f"The checkpoint {checkpoint} is of another query or another monitor.",
+                hint="Give each monitor a checkpoint of its own: Spark would leave out the batches "
+                "that the other one took in. A new checkpoint is safe: batches that were answered "
+                "are told again.",
+            )
+        last = self.monitor.last
+        if any(int(number) > (0 if last is None else last.number) for _, _, number in found):
+            raise LedgerFormatError(
+                f"The checkpoint {checkpoint} is ahead of the monitor's state, which was restored "
+                "from an old copy.",
+                hint="Start with a new checkpoint: the same batches get the answers they had.",
+            )

@@ -1,0 +1,186 @@
+"""Which public batches there are, and where their rows can be read.
+
+A stream is of *announcements*, one for each public batch, not of rows: a batch that nobody was in
+is announced like any other, and neither ids nor times can follow rows, as a watermark does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+from urllib.parse import unquote
+
+import sqlalchemy
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from onesided.errors import DataError, LedgerUnavailableError, ParameterError, UnknownColumnError
+from onesided.monitor.kit import Scale, time_in_name
+from onesided.spark._files import located, readable
+from onesided.store import DatabaseUrl
+
+_LISTING: Final = "path string, modificationTime timestamp, length bigint, content binary"
+_MANIFEST: Final = ("batch", "time")
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """A public batch: its id, its time, and where its rows are."""
+
+    id: str
+    time: object
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where batches are announced and read; made by :func:`files`, :func:`manifest`, :func:`queue`.
+
+    stream: of announcements; None if it is asked, not followed. announced: the batches in a piece
+    of the stream. read: the rows of one, as a table of Spark.
+    """
+
+    stream: DataFrame | None
+    announced: Callable[[DataFrame | None, Scale], Sequence[Announced]]
+    read: Callable[[Announced], DataFrame]
+
+
+def files(
+    spark: SparkSession,
+    folder: str,
+    *,
+    pattern: str = "*.parquet",
+    schema: str | None = None,
+    format: str = "parquet",  # noqa: A002 - Spark's word for it
+) -> Source:
+    """One file of a folder, one public batch: its id is its name, its time the one in its name.
+
+    pattern: of names. format, schema: as Spark reads one file; CSV and JSON need a schema. A file
+    has to appear whole (write it elsewhere and rename it). A date and hour in the name stands for
+    the end of that hour; a date for the end of that day; with whole-number times, the last number.
+    """
+
+    def announced(piece: DataFrame | None, scale: Scale) -> list[Announced]:
+        paths = [] if piece is None else [row["path"] for row in piece.select("path").collect()]
+        return [_named(path, scale) for path in paths]
+
+    def read(one: Announced) -> DataFrame:
+        reader = spark.read.format(format)
+        return (reader if schema is None else reader.schema(schema)).load(one.path)
+
+    listed = spark.readStream.format("binaryFile").schema(_LISTING)
+    with readable(folder):
+        stream = listed.option("pathGlobFilter", pattern).load(located(folder)).select("path")
+    return Source(stream, announced, read)
+
+
+def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) -> Source:
+    """A stream of announcements: columns ``batch``, ``time`` and, without ``read``, ``path``.
+
+    read: makes the table of rows from an announcement (its row of the stream); by default the
+    Parquet files at ``path``. A watermark on the stream changes nothing.
+
+    Errors: UnknownColumnError for a stream that does not say which batch and time there is;
+    DataError for a time that would depend on the machine's zone.
+    """
+    if not stream.isStreaming:
+        raise ParameterError(
+            "The table is no stream.", hint="Give what spark.readStream made, or step() tables."
+        )
+    for name in (*_MANIFEST, *(() if read else ("path",))):
+        if name not in stream.columns:
+            raise UnknownColumnError(
+                f"The stream has no column {name!r}: it must announce public batches by 'batch' "
+                "and 'time'.",
+                hint=f"Its columns are {', '.join(stream.columns)}. Rows alone do not say which "
+                "batch is complete, and an empty one could not be told. Announce batches by a "
+                "manifest, see docs/spark.md.",
+                column=name,
+            )
+    if dict(stream.dtypes)["time"] == "timestamp":
+        raise DataError(
+            "Column 'time' of the stream is a timestamp, which Spark hands over in the zone of "
+            "this machine.",
+            hint="Announce times as text in ISO 8601, or as timestamp_ntz in UTC.",
+            column="time",
+        )
+    spark, rows = stream.sparkSession, {}
+
+    def announced(piece: DataFrame | None, _: Scale) -> list[Announced]:
+        found = [] if piece is None else piece.collect()
+        rows.update({row["batch"]: row for row in found})
+        return [Announced(row["batch"], row["time"], row.asDict().get("path", "")) for row in found]
+
+    def load(one: Announced) -> DataFrame:
+        return spark.read.parquet(one.path) if read is None else read(rows[one.id])
+
+    return Source(stream, announced, load)
+
+
+def queue(
+    spark: SparkSession,
+    url: str | DatabaseUrl,
+    *,
+    jdbc: str,
+    options: dict[str, str] | None = None,
+    batches: str = "batches",
+    visits: str = "visits",
+) -> Source:
+    """A PostgreSQL table as a queue: ``batches`` (id, time, closed) announces, ``visits`` has rows.
+
+    A row of ``visits`` names its batch in the column ``batch``. A batch is taken once its
+    ``closed`` is true; nothing may be added to it afterwards. url: of the database, for the
+    driver; jdbc, options: the same for Spark's executors, whose class path needs PostgreSQL's
+    JDBC driver.
+    """
+    address = DatabaseUrl.of(url)
+    engine = sqlalchemy.create_engine(address.for_driver(), poolclass=sqlalchemy.NullPool)
+    names = ("id", "time", "closed")
+    columns: list[Any] = [sqlalchemy.column(name) for name in names]
+    closed = sqlalchemy.table(batches, *columns, schema=address.schema)
+
+    def announced(_: DataFrame | None, __: Scale) -> list[Announced]:
+        wanted = sqlalchemy.select(closed.c.id, closed.c.time).where(closed.c.closed)
+        try:
+            with engine.connect() as connection:
+                return [Announced(row.id, row.time) for row in connection.execute(wanted)]
+        except sqlalchemy.exc.SQLAlchemyError as error:
+            raise LedgerUnavailableError(
+                f"the queue {batches!r} could not be read: {type(error).__name__}.",
+                hint="Nothing was drawn or stored; ask again.",
+            ) from None
+
+    def read(one: Announced) -> DataFrame:
+        reader = spark.read.format("jdbc").option("url", jdbc).option("dbtable", visits)
+        reader = reader.option("driver", "org.postgresql.Driver").options(**(options or {}))
+        return reader.load().where(F.col("batch") == F.lit(one.id)).drop("batch")
+
+    return Source(None, announced, read)
+
+
+def source_of(given: object, read: Callable[[Any], DataFrame] | None) -> Source:
+    """A source, or one over a stream of announcements. Errors: ParameterError."""
+    if isinstance(given, Source):
+        return given
+    if isinstance(given, DataFrame):
+        return manifest(given, read)
+    raise ParameterError(
+        f"A stream of Spark is needed, got {type(given).__name__}.",
+        hint="Give onesided.spark.files(...), queue(...), or a streaming DataFrame that announces "
+        "batches.",
+    )
+
+
+def _named(path: str, scale: Scale) -> Announced:
+    name = PurePosixPath(unquote(path)).name
+    ticks = time_in_name(PurePosixPath(name).stem, scale)
+    if ticks is None:
+        raise DataError(
+            f"The name {name!r} holds no time, so the batch has no public time.",
+            hint="Name files by the period that they cover, such as visits-2026-11-21T07.parquet, "
+            "or announce them by a manifest. Nothing was drawn or stored.",
+            batch=name,
+        )
+    return Announced(name, scale.text(ticks) if scale.dated else ticks, path)

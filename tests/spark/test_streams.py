@@ -1,0 +1,244 @@
+"""Following a stream: batches one at a time, answers once, refusals that lose nothing."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from onesided import Monitor, policy
+from onesided.errors import (
+    DataError,
+    LedgerFormatError,
+    ParameterError,
+    PolicyMismatchError,
+    UnknownColumnError,
+)
+
+pytestmark = pytest.mark.xdist_group("spark")
+KEY = bytes(range(32))
+RULES = {"at_most": 3, "window": 3, "epsilon": 2, "policy": policy.presence(max_groups=2)}
+PLACES = list(range(40))
+
+
+@pytest.fixture
+def known_key(monkeypatch):
+    from onesided.monitor import _monitor
+
+    monkeypatch.setattr(_monitor, "new_key", lambda: KEY)
+
+
+def batch(number):
+    """The same rows for the same number."""
+    dice = np.random.default_rng(number)
+    size = int(dice.poisson(60)) * (number % 4 != 3)
+    return {"person": dice.integers(0, 90, size), "place": dice.zipf(1.7, size) % 40}
+
+
+def drop(folder, number, rows=None):
+    """A file appears as a whole."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    draft = folder / f".visits-{number}"
+    pq.write_table(pa.table(batch(number) if rows is None else rows), draft)
+    draft.rename(folder / f"visits-{number}.parquet")
+
+
+def here(numbers, **given):
+    """One machine's answers."""
+    with Monitor(PLACES, **(RULES | given)) as monitor:
+        for number in numbers:
+            monitor.step(batch(number), id=f"visits-{number}.parquet", time=number)
+        return [facts(release) for release in monitor.history()]
+
+
+def facts(release):
+    return release.head, release.status, release.values.tolist()
+
+
+@pytest.fixture
+def follow(spark, tmp_path, known_key):
+    """Open the same monitor again and again."""
+    import onesided as od
+
+    opened = []
+
+    (tmp_path / "in").mkdir()
+
+    def opened_again(source=None, **given):
+        source = source or od.spark.files(spark, str(tmp_path / "in"))
+        options = {"state": tmp_path / "state.db", "sink": tmp_path / "out"} | RULES | given
+        opened.append(od.spark.monitor(source, PLACES, spark=spark, **options))
+        return opened[-1]
+
+    yield opened_again
+    for one in opened:
+        one.close()
+
+
+def test_files_are_answered_as_on_one_machine_and_published_once(follow, spark, tmp_path):
+    for number in (2, 1, 3):  # read at once, taken in the order of their times
+        drop(tmp_path / "in", number)
+    with follow() as monitor:
+        assert monitor.run(tmp_path / "check") == 3
+    for number in (4, 5):
+        drop(tmp_path / "in", number)
+    with follow() as monitor:
+        assert monitor.run(tmp_path / "check") == 5
+        history = list(monitor.monitor.history())
+        assert [facts(release) for release in history] == here(range(1, 6))
+        assert monitor.monitor.ledger.check().charges == 1
+    out = spark.read.parquet(str(tmp_path / "out")).toArrow().to_pylist()
+    assert len(out) == 5 * len(PLACES)
+    told = {(row["step"], row["place"]): (row["status"], row["at_most"] or 0) for row in out}
+    for release in history:
+        for place, status, value in zip(PLACES, release.status, release.values, strict=True):
+            expected = RULES["at_most"] if status == "certified" else value
+            assert told[release.number, place] == (status, expected)
+    # Only what is in the window is kept, and nobody else may look.
+    assert len(list((tmp_path / "state.rows").iterdir())) <= 3
+    assert (tmp_path / "state.rows").stat().st_mode & 0o77 == 0
+    # A new checkpoint sends everything again: told again.
+    with follow() as monitor:
+        assert monitor.run(tmp_path / "new") == 5
+
+
+def test_a_checkpoint_of_another_monitor_or_ahead_of_the_state(follow, tmp_path):
+    drop(tmp_path / "in", 1)
+    with follow() as monitor:
+        monitor.run(tmp_path / "check")
+    for name in ("state.db", "state.ledger.db"):
+        shutil.copy(tmp_path / name, tmp_path / f"old-{name}")
+    shutil.copytree(tmp_path / "state.rows", tmp_path / "old.rows")
+    with follow(state=tmp_path / "other.db", sink=None) as other:
+        with pytest.raises(PolicyMismatchError, match="another monitor"):
+            other.run(tmp_path / "check")
+        (tmp_path / "foreign" / "offsets").mkdir(parents=True)
+        with pytest.raises(PolicyMismatchError, match="another query"):
+            other.run(tmp_path / "foreign")
+        assert other.monitor.last is None
+    with follow(state=tmp_path / "third.db", at_most=4) as third:
+        with pytest.raises(DataError, match="published with another answer"):
+            third.run(tmp_path / "check 3")
+        assert third.monitor.last is None
+    drop(tmp_path / "in", 2)
+    with follow() as monitor:
+        monitor.run(tmp_path / "check")
+        before = [facts(release) for release in monitor.monitor.history()]
+    for name in ("state.db", "state.ledger.db"):
+        shutil.copy(tmp_path / f"old-{name}", tmp_path / name)
+    shutil.rmtree(tmp_path / "state.rows")
+    shutil.copytree(tmp_path / "old.rows", tmp_path / "state.rows")
+    with follow() as monitor:
+        with pytest.raises(LedgerFormatError, match="ahead"):
+            monitor.run(tmp_path / "check")
+        assert monitor.monitor.awaited == ("visits-2.parquet",)
+        monitor.run(tmp_path / "third")
+        assert [facts(release) for release in monitor.monitor.history()] == before
+
+
+def test_what_is_refused_stops_the_stream_and_changes_nothing(follow, tmp_path):
+    drop(tmp_path / "in", 8)
+    with follow() as monitor:
+        monitor.run(tmp_path / "check")
+        drop(tmp_path / "in", 9, {"person": ["Ann"], "place": [1]})
+        for _ in range(2):
+            with pytest.raises(DataError, match="persons by str"):
+                monitor.run(tmp_path / "check")
+        drop(tmp_path / "in", 9, {"who": [1], "place": [1]})
+        with pytest.raises(UnknownColumnError, match="person"):
+            monitor.run(tmp_path / "check")
+        drop(tmp_path / "in", 9, {"person": [1], "place": ["1"]})
+        with pytest.raises(DataError, match="type"):
+            monitor.run(tmp_path / "check")
+        (tmp_path / "in" / "visits-9.parquet").write_bytes(b"PAR1 cut off")
+        with pytest.raises(DataError, match=r"visits-9\.parquet"):
+            monitor.run(tmp_path / "check")
+        assert monitor.monitor.last.number == 1
+        assert len(list((tmp_path / "state.rows").iterdir())) == 1
+        drop(tmp_path / "in", 9)
+        assert monitor.run(tmp_path / "check") == 2
+        drop(tmp_path / "in", 5)  # time runs backwards, further than the window
+        with pytest.raises(DataError, match="too late"):
+            monitor.run(tmp_path / "check")
+        (tmp_path / "in" / "visits-5.parquet").unlink()
+        drop(tmp_path / "in", 7)  # late, and still in the window
+        drop(tmp_path / "in", 10)
+        assert monitor.run(tmp_path / "new") == 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ({"person": [1, None], "place": [1, 2]}, "without a person"),
+        ({"person": [1, 2], "place": [1, None]}, "without a place"),
+        ({"person": [1, 2], "place": [1, 99]}, "none of the 40 places"),
+        ({"person": [1], "place": [1], "time": [9]}, "later"),
+        ({"person": [1.5], "place": [1]}, "double"),
+        ({"person": [1], "place": [1], "time": ["noon"]}, "string"),
+    ],
+    ids=str,
+)
+def test_rows_that_cannot_be_counted(follow, spark, tmp_path, rows, names):
+    monitor = follow().monitor
+    table = list(zip(*rows.values(), strict=True))
+    with pytest.raises(DataError, match=names) as caught:
+        monitor.step(spark.createDataFrame(table, list(rows)), id="1", time=5)
+    assert caught.value.hint
+    assert monitor.last is None
+    assert list((tmp_path / "state.rows").iterdir()) == []
+
+
+def test_a_manifest_announces_empty_batches_and_a_watermark_changes_nothing(
+    follow, spark, tmp_path
+):
+    import onesided as od
+
+    for number in (1, 2, 3):
+        drop(tmp_path / "in", number)
+    manifest = tmp_path / "manifest"
+    manifest.mkdir()
+    lines = [
+        f'{{"batch": "visits-{n}.parquet", "time": {n}, "path": "{tmp_path}/in/visits-{n}.parquet",'
+        f' "at": "2026-01-0{n}T00:00:00Z"}}\n'
+        for n in (1, 2, 3)
+    ]
+    (manifest / "one.json").write_text("".join(lines[:2] + lines[:1]))  # one of them twice
+    schema = "batch string, time bigint, path string, at timestamp"
+    stream = spark.readStream.schema(schema).json(str(manifest)).withWatermark("at", "1 hour")
+    with follow(od.spark.manifest(stream)) as monitor:
+        assert monitor.run(tmp_path / "check") == 2
+        (manifest / "two.json").write_text(lines[2])
+        assert monitor.run(tmp_path / "check") == 3
+        history = [facts(release) for release in monitor.monitor.history()]
+    assert history == here((1, 2, 3))
+    kafka = (
+        spark.readStream.format("rate")
+        .load()
+        .selectExpr(
+            "cast('{}' as binary) value",
+            "'visits' topic",
+            "0 partition",
+            "value offset",
+            "timestamp",
+        )
+    )
+    with pytest.raises(UnknownColumnError, match="announce"):
+        follow(kafka)
+    zoned = kafka.selectExpr("topic batch", "timestamp time", "topic path")
+    with pytest.raises(DataError, match="zone of this machine"):
+        od.spark.manifest(zoned)
+    with pytest.raises(ParameterError, match="no stream"):
+        follow(spark.range(3))
+    with pytest.raises(ParameterError):
+        follow(7)
+    with pytest.raises(DataError, match="nowhere"):
+        od.spark.files(spark, str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match="no table of Spark"):
+        follow().monitor.step(batch(1), id="x", time=1)
+
+
+def test_a_name_without_a_time(follow, tmp_path):
+    drop(tmp_path / "in", "monday", {"person": [1], "place": [1]})
+    with follow() as monitor, pytest.raises(DataError, match="holds no time"):
+        monitor.run(tmp_path / "check")
