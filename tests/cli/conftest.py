@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from tests.command import called
 
 PUBLISH = [
         "publish", "visits.parquet", "--unit", "person", "--by", "place", "--policy", "presence",
@@ -33,19 +34,24 @@ class World:
     def environment(self):
         return environment(self.folder)
 
-    def run(self, *words, env_more=None, **more):
+    def run(self, *words, env_more=None):
+        return called(words, cwd=self.folder, env=self.environment | (env_more or {}))
+
+    def alone(self, *words, **more):
+        """In a process of its own: what may hang, and what shows that commands start."""
+        command = [sys.executable, "-m", "onesided", *map(str, words)]
         return subprocess.run(
-            [sys.executable, "-m", "onesided", *map(str, words)],
+            command,
             cwd=self.folder,
             capture_output=True,
             text=True,
-            env=environment(self.folder) | (env_more or {}),
+            env=self.environment,
             check=False,
             **more,
         )
 
-    def publish(self, *words, **more):
-        return self.run(*PUBLISH, *words, **more)
+    def publish(self, *words):
+        return self.run(*PUBLISH, *words)
 
 
 @pytest.fixture

@@ -199,6 +199,6 @@ def test_a_ledger_that_others_may_read_is_told_in_a_sentence(world):
 )
 def test_a_pipe_is_no_file_to_wait_for(world, words):
     os.mkfifo(world.folder / "pipe")
-    done = world.publish(*words, timeout=60)
+    done = world.alone(*world.words, *words, timeout=600)
     assert done.returncode == 2, done.stderr
     assert "onesided.ledger.db" not in names(world)

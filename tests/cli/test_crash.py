@@ -81,9 +81,9 @@ def test_killed_at_every_step_no_output_is_without_its_charge(world, where):
 
 def test_killed_at_random_no_output_is_without_its_charge(world, long_form):
     # 200 kills in the long form; the short one samples the same interval with a fixed seed.
-    kills, dice = (200, random.Random(1)) if long_form else (8, random.Random(2))
+    kills, dice = (200, random.Random(1)) if long_form else (4, random.Random(2))
     start = time.monotonic()
-    assert world.publish("--out", "warm", "--ledger", "warm.db").returncode == 0
+    assert world.alone(*world.words, "--out", "warm", "--ledger", "warm.db").returncode == 0
     whole = time.monotonic() - start
     published = 0
     for number in range(kills):
@@ -162,7 +162,7 @@ def limited(size):
 
 def test_a_disk_that_is_full_is_found_before_the_charge(world):
     before = sorted(path.name for path in world.folder.iterdir())
-    done = world.publish(preexec_fn=limited(6_000))
+    done = world.alone(*world.words, preexec_fn=limited(6_000))
     assert done.returncode == 5, done.stderr
     assert "Nothing was charged" in done.stderr
     assert sorted(path.name for path in world.folder.iterdir()) == before
@@ -192,8 +192,8 @@ def test_a_disk_that_is_full_while_recording_publishes_nothing(world):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_any_instant_ends_in_its_code_and_leaves_no_draft(world, number, long_form):
     start = time.monotonic()
-    assert world.publish("--out", "warm", "--ledger", "warm.db").returncode == 0
-    whole, times = time.monotonic() - start, 40 if long_form else 4
+    assert world.alone(*world.words, "--out", "warm", "--ledger", "warm.db").returncode == 0
+    whole, times = time.monotonic() - start, 40 if long_form else 3
     for turn in range(times):
         child = subprocess.Popen(
             [sys.executable, "-m", "onesided", *world.words, "--budget", "1000", "--out", "o"],
@@ -230,6 +230,6 @@ except KeyboardInterrupt:
     print(signals.code)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=50
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=600
     )
     assert (done.stdout, done.stderr, done.returncode) == ("143\n", "", 0)

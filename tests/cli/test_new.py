@@ -2,11 +2,13 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 
 import duckdb
 import pytest
+from tests.command import called
 from typer.testing import CliRunner
 
 from onesided import errors
@@ -66,18 +68,23 @@ SENSITIVE = {"policy": "4\nage < 18", "groups": "1", "at_most": None}
     ],
     ids=["presence", "csv", "rows", "numbers", "sensitive"],
 )
-def test_the_configuration_the_script_and_the_notebook_run(town, changes):
+def test_the_configuration_the_script_and_the_notebook_run(town, changes, monkeypatch, capsys):
     done = answered("made", **changes)
     assert done.exit_code == 0, done.output
     made = town / "made"
     first = run(made, "publish.py")
-    assert run(made, "publish.py").splitlines()[-1] == first.splitlines()[-1]
-    assert "Ledger" in run(made, "-m", "onesided", "publish", "--config", "onesided.toml")
+    monkeypatch.chdir(made)
+    capsys.readouterr()
+    runpy.run_path("publish.py", run_name="__main__")
+    assert capsys.readouterr().out.splitlines()[-1] == first.splitlines()[-1]
+    done = called(["publish", "--config", "onesided.toml"], cwd=made, env=dict(os.environ))
+    assert "Ledger" in done.stdout
     assert (made / "out" / "report.html").exists()
     cells = json.loads((made / "publish.ipynb").read_text())["cells"]
     code = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
     assert code in (made / "publish.py").read_text()
-    assert run(made, "-m", "onesided", "ledger", "check", "onesided.ledger.db")
+    done = called(["ledger", "check", "onesided.ledger.db"], cwd=made, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr
 
 
 def test_consequences_are_said_and_wrong_answers_asked_again(town):

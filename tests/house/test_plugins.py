@@ -1,12 +1,12 @@
 """Plug-ins: loaded when they are asked for, refused in our words when they are broken."""
 
 import importlib
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.command import called
 
 import onesided
 from onesided import errors, verify
@@ -27,14 +27,11 @@ def install(tmp_path, monkeypatch):
         file = f"plugin_{name}_{owner.replace('-', '_')}"
         (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {file}:{target}\n")
         (folder / f"{file}.py").write_text(module)
+        monkeypatch.delitem(sys.modules, file, raising=False)
         monkeypatch.syspath_prepend(str(folder))
         importlib.invalidate_caches()
-        path = os.pathsep.join([str(folder), str(SOURCE.parent)])
-        return lambda *words: subprocess.run(
-            [sys.executable, "-m", "onesided", *words],
-            capture_output=True, text=True, check=False,
-            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": path, "COLUMNS": "200"},
-        )  # fmt: skip
+        env = {"PATH": "/usr/bin:/bin", "COLUMNS": "200"}
+        return lambda *words: called(words, cwd=tmp_path, env=env)
 
     return installed
 

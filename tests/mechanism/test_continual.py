@@ -109,10 +109,9 @@ def test_a_stream_without_an_end_pays_only_logarithms():
     assert mechanism.variance(1023) < 4 * known.variance(1023)
 
 
-def test_every_case_of_the_catalogue_is_judged_right():
-    verdicts = [case.run() for case in continual.cases()]
-    assert all(verdict.right for verdict in verdicts)
-    assert sum(not verdict.case.sound for verdict in verdicts) == 8
+def test_the_catalogue_has_its_controls():
+    """They are run by ``tests/verify/test_catalogue.py``."""
+    assert sum(not case.sound for case in continual.cases()) == 8
 
 
 @pytest.mark.parametrize(

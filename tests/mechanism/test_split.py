@@ -23,19 +23,12 @@ from onesided.mechanism.histograms._split import SplitCounts, SplitHistogram
 from onesided.mechanism.histograms._two_parts import Parts
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
-from onesided.verify.cases import split as cases
 
 SENSITIVE = od.policy.sensitive("hidden")
 EXTENDED = od.policy.extended_sensitive("hidden")
 TIERS = od.policy.tiers({"strict": (1, "s"), "mild": (2, "m"), "open": od.INFINITE})
 SPLITTABLE = (SENSITIVE, EXTENDED, TIERS)
 STAYS = Shift(rise=0, fall=0)
-
-
-@pytest.mark.parametrize("case", list(cases.cases()), ids=lambda case: case.title)
-def test_the_exact_check_tells_sound_from_broken(case):
-    verdict = case.run()
-    assert verdict.right, (verdict.word, verdict.found, verdict.promised, verdict.proven)
 
 
 @given(

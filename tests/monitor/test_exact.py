@@ -7,19 +7,7 @@ import pytest
 
 from onesided import policy as policies
 from onesided.verify import Universe, exact, paths
-from onesided.verify._cases_monitor import Stream, _cells, _rules, cases
-
-CASES = list(cases())
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
-def test_the_verifier_tells_sound_from_broken(case):
-    verdict = case.run()
-    assert verdict.right, (verdict.word, verdict.found_text)
-    if case.sound:
-        # No smaller claim would do: the noise is not larger than it must be.
-        assert verdict.found == pytest.approx(verdict.promised, abs=1e-5)
-        assert verdict.proven < 1e-6
+from onesided.verify._cases_monitor import Stream, _cells, _rules
 
 
 @pytest.mark.parametrize("length", [2, 3, 4])

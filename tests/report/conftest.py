@@ -81,7 +81,7 @@ def browse(tmp_path):
             "--dump-dom",
             path.as_uri(),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
         complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
         return done.stdout, complaints
 

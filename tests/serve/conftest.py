@@ -37,7 +37,7 @@ class PatientClock:
             async def until(self, due, work):
                 if not isinstance(work, asyncio.Task) and not hasattr(work, "_state"):
                     return await super().until(due, work)
-                await asyncio.wait({work}, timeout=60)
+                await asyncio.wait({work}, timeout=600)
                 return await super().until(due, work)
 
         return Patient(tick)
@@ -95,10 +95,10 @@ class Client:
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        self.inner = httpx.AsyncClient(transport=transport, base_url="http://service", timeout=60)
+        self.inner = httpx.AsyncClient(transport=transport, base_url="http://service", timeout=600)
 
     def run(self, work):
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(90)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(900)
 
     def get(self, path, **more):
         return self.run(self.inner.get(path, **more))

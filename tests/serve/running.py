@@ -47,12 +47,12 @@ def running(folder):
         yield url, json.loads(line)
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(600)
         process.stdout.close()
 
 
 def wait_for(url):
-    for _ in range(600):
+    for _ in range(12_000):  # ten minutes; only against hanging
         try:
             if httpx.get(f"{url}/healthz").is_success:
                 return

@@ -53,7 +53,7 @@ def test_the_commands_of_the_curator_the_analyst_and_the_auditor_run(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     log = tmp_path / "service.log"
     assert done.returncode == 0, done.stderr + (log.read_text() if log.exists() else "")

@@ -161,7 +161,7 @@ def _frozen(world):
 
         async def until(self, due, work):
             if asyncio.isfuture(work) and not work.done():
-                await asyncio.wait({work}, timeout=60)
+                await asyncio.wait({work}, timeout=600)
             world.time = max(world.time, float(due))
             return work.done()
 

@@ -157,20 +157,22 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("policy", "question", "units"), ASKED, ids=range(len(ASKED)))
-def test_a_session_that_looks_loses_what_it_charges_and_no_more(
-    policy, question, units, monkeypatch
-):
+@pytest.mark.slow
+def test_a_session_that_looks_loses_what_it_charges_and_no_more(monkeypatch, long_form):
     """Every path of the sampler, every move; and a look priced at a sixth is seen."""
-    # A rank near the middle of this small world, where ranks tell most.
-    monkeypatch.setattr(_suggest, "rank_to_exceed", lambda *_, **__: units - 1)
-    assert checked(policy, question, units).keeps(LOOK)
-    rate = _look.largest_rate
-    monkeypatch.setattr(_look, "largest_rate", lambda *given: 6 * rate(*given))
-    monkeypatch.setattr(
-        _look, "priced", lambda *given, loss, **rest: PRICED(*given, loss=a_sixth(loss), **rest)
-    )
-    assert not checked(policy, question, units).keeps(LOOK)
+    for policy, question, units in ASKED if long_form else (ASKED[1], ASKED[3]):
+        with monkeypatch.context() as patch:
+            # A rank near the middle of this small world, where ranks tell most.
+            patch.setattr(_suggest, "rank_to_exceed", lambda *_, units=units, **__: units - 1)
+            assert checked(policy, question, units).keeps(LOOK)
+            rate = _look.largest_rate
+            patch.setattr(_look, "largest_rate", lambda *given, rate=rate: 6 * rate(*given))
+            patch.setattr(
+                _look,
+                "priced",
+                lambda *given, loss, **rest: PRICED(*given, loss=a_sixth(loss), **rest),
+            )
+            assert not checked(policy, question, units).keeps(LOOK)
 
 
 PRICED = _look.priced

@@ -17,16 +17,17 @@ def cells(text):
     return [tuple(cell.strip() for cell in line.strip("|").split(" | ")) for line in lines]
 
 
+def first_words(page):
+    """The mechanisms and the checks that a page has lines on."""
+    return {row[0] for row in cells(page.read_text())} - {"mechanism", "check", "---"}
+
+
 def test_the_table_of_the_page_is_the_catalogue():
     """If this fails: onesided verify --only onesided --update docs/verification.md."""
     rows = cells(PAGE.read_text())
     for case in verify.catalogue("onesided"):
         mark = case.policy.name if case.sound else case.flaw
         assert any(row[:2] == (case.name, mark) for row in rows), case.title
-    names = {case.name for case in verify.catalogue("onesided")}
-    own = {check.name for check in verify.own_checks()}
-    told = {row[0] for row in rows} - {"mechanism", "check", "---"}
-    assert told == names | own
     assert not any("WRONG" in cell for row in rows for cell in row)
 
 

@@ -10,10 +10,14 @@ from onesided.noise import NotPrivateSeededNoise, SecureNoise
 from onesided.verify._own import repeats
 from onesided.verify._timing import draws_differ, time_release
 
+from .test_documents import PAGE, first_words
+
 
 def test_every_own_check_tells_sound_from_broken():
-    checks = verify.own_checks()
+    checks = list(verify.own_checks())
     assert all(check.right for check in checks), [c for c in checks if not c.right]
+    told = {case.name for case in verify.catalogue("onesided")} | {check.name for check in checks}
+    assert first_words(PAGE) == told
     assert {check.name for check in checks if not check.sound} == {
         "two runs differ",
         "alignment",

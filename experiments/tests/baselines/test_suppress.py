@@ -13,7 +13,6 @@ from onesided import bounds, errors, verify
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import GroupCount, Shift
 from onesided_experiments.baselines import ACCEPTED, Suppress
-from onesided_experiments.checks import cases
 
 SECRET = od.policy.sensitive("private")
 
@@ -126,16 +125,3 @@ def test_bad_data_and_bad_asks_are_refused():
             mechanism.release({bad: [1]})
         with pytest.raises(errors.ParameterError):
             mechanism.query(SECRET, epsilon=bad)
-
-
-LINES = [case for case in cases() if case.name.startswith("Suppress")]
-
-
-@pytest.mark.parametrize("case", LINES, ids=lambda case: f"{case.title}-{case.policy.name}")
-def test_the_exact_check_tells_sound_from_broken(case):
-    verdict = case.run()
-    assert verdict.right, verdict.word
-    if case.sound:
-        assert verdict.tight
-    else:
-        assert verdict.found > verdict.promised * 1.3

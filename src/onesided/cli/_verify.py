@@ -97,7 +97,7 @@ def _catalogue(only: str | None, processes: int) -> tuple[list[Verdict], list[Ch
 
         found = verdicts(only=only, processes=processes, progress=show)
         bar.update(task, description="Checks of their own kind")
-        return found, own_checks() if only in {None, "onesided"} else []
+        return found, list(own_checks()) if only in {None, "onesided"} else []
 
 
 def _own_cases(cases: list[Case]) -> tuple[list[Verdict], list[CheckResult]]:
