@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import socket
 import threading
 from dataclasses import dataclass, field, replace
@@ -96,6 +97,8 @@ def run_demo(*, port: int | None, as_json: bool) -> None:
     with scratch() as folder:
         demo = make_demo(folder, port=8000 if port is None else port or _free_port())
         stop = threading.Event()
+        # The city's own requests would soon push what is told here off the screen.
+        logging.getLogger("onesided.serve").addFilter(_not_the_citys_own)
         threading.Thread(target=_live, args=(demo, stop, as_json), daemon=True).start()
         try:
             run(demo.config, path=demo.path)
@@ -189,6 +192,11 @@ def _sent(demo: Demo, method: str, path: str, body: object = None) -> int:
         connection.close()
 
 
+def _not_the_citys_own(record: logging.LogRecord) -> bool:
+    own = getattr(record, "person", "") == "city" or getattr(record, "route", "") == "/healthz"
+    return not own or record.levelno > logging.INFO
+
+
 def _say(demo: Demo, *, as_json: bool) -> None:
     if as_json:
         print_line(demo.told())
@@ -197,6 +205,8 @@ def _say(demo: Demo, *, as_json: bool) -> None:
     console.print(f"The made-up city is at {demo.url}", style="bold")
     for name, who in (("ann", "analyst"), ("bob", "analyst"), ("carol", "curator")):
         console.print(f"  {name}, {who}: {demo.tokens[name]}")
+    console.print(f"  sign in with a token: {demo.url}/sign-in")
+    console.print(f"  from Python: od.connect({demo.url!r}, dataset='visits', token='os1_...')")
     console.print(f"  for everybody, live: {demo.url}/monitors/places")
     console.print("Everything is made up and is removed when you stop it with Ctrl-C.")
 
