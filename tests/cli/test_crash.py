@@ -193,7 +193,7 @@ def test_a_disk_that_is_full_while_recording_publishes_nothing(world):
 def test_a_signal_at_any_instant_ends_in_its_code_and_leaves_no_draft(world, number, long_form):
     start = time.monotonic()
     assert world.alone(*world.words, "--out", "warm", "--ledger", "warm.db").returncode == 0
-    whole, times = time.monotonic() - start, 40 if long_form else 3
+    whole, times = time.monotonic() - start, 40 if long_form else 4
     for turn in range(times):
         child = subprocess.Popen(
             [sys.executable, "-m", "onesided", *world.words, "--budget", "1000", "--out", "o"],
