@@ -6,6 +6,12 @@ Each step takes a batch of --people visits, answers for all places and stores th
 (SQLite, synchronous=EXTRA) before it returns. The default is 300 steps; --full is 10,000. The
 window holds 100 batches, so memory should stay where it is after that many steps.
 
+    python benchmarks/monitor.py --rows 1000000 [--places 100000] [--text]
+
+Instead: one step of that many visits, stored on disk, beside a plain distinct count of the same
+rows in Polars: seconds of CPU, and the most memory above the start. Then the median step without
+rows, and opening the state again.
+
     python benchmarks/monitor.py --traces peopleflow_tokyo_traces.parquet [--decisions 10000000]
 
 Instead: streams of real visits (columns user, slot, region; a batch per slot) under many
@@ -18,6 +24,7 @@ import contextlib
 import os
 import statistics
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -35,11 +42,17 @@ def main():
     parser.add_argument("--places", type=int, default=100_000)
     parser.add_argument("--people", type=int, default=500)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--text", action="store_true", help="persons and places as text")
     parser.add_argument("--traces", type=Path)
     parser.add_argument("--decisions", type=int, default=10_000_000)
     options = parser.parse_args()
     if options.traces:
         check_traces(options.traces, options.decisions)
+        return
+    if options.rows:
+        with tempfile.TemporaryDirectory() as folder:
+            one_batch(Path(folder), options.rows, options.places, text=options.text)
         return
     steps = options.steps or (10_000 if options.full else 300)
     with contextlib.ExitStack() as stack:
@@ -64,9 +77,51 @@ def main():
         print(f"open the state again and step once: {1000 * (time.perf_counter() - began):.0f} ms")
 
 
+def one_batch(folder, rows, places, *, text):
+    import polars as pl
+
+    dice = np.random.default_rng(1)
+    people = {"person": dice.integers(0, 10**6, rows), "place": dice.integers(0, places, rows)}
+    frame, names = pl.DataFrame(people), list(range(places))
+    if text:
+        frame = frame.select(pl.format(f"{name} {{}}", name).alias(name) for name in people)
+        names = [f"place {place}" for place in names]
+    frame = frame.rechunk()
+    with opened(folder, names) as monitor:
+        monitor.step(frame.head(100), id="first", time=0)
+        plain = measured(lambda: frame.group_by("place").agg(pl.col("person").n_unique()))
+        ours = measured(lambda: monitor.step(frame, id="all", time=1))
+        empty = [
+            measured(lambda at=at: monitor.step(id=f"{at}", time=at))[0] for at in range(2, 22)
+        ]
+    with opened(folder, names) as again:
+        resumed = measured(lambda: again.step(id="resumed", time=22))
+    for name, (seconds, memory) in {"plain": plain, "ours": ours, "resumed": resumed}.items():
+        print(f"{name}: {seconds:.2f} s of CPU, {memory:.0f} MiB above the start")
+    print(f"a step without rows: median {1000 * statistics.median(empty):.1f} ms of CPU")
+
+
+def measured(work):
+    """Seconds of CPU, and the most MiB above the start."""
+    start, most, done = resident(), [0.0], threading.Event()
+
+    def watch():
+        while not done.wait(0.002):
+            most[0] = max(most[0], resident())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    began = time.process_time()
+    work()
+    seconds = time.process_time() - began
+    done.set()
+    thread.join()
+    return seconds, max(0.0, most[0] - start)
+
+
 def opened(folder, places):
     return Monitor(
-        list(range(places)),
+        list(range(places)) if isinstance(places, int) else places,
         at_most=5,
         window=WINDOW,
         epsilon=1,
