@@ -26,8 +26,9 @@ from onesided.policy import Policy
 from onesided.schema import Schema
 from onesided.serve._config import DatasetConfig, ServiceConfig
 from onesided.serve._errors import closed
-from onesided.serve._rows import digest_of, empty_of, mark_of, rows_of, types_of
+from onesided.serve._rows import FileRows, empty_of
 from onesided.serve._schema import datasets, notes
+from onesided.serve._sources import Source
 from onesided.serve._store import State, put_if_absent
 from onesided.serve._turns import Turns
 from onesided.session import Count, Session
@@ -86,6 +87,7 @@ class Dataset:
         self._service, self._state, self._noise = service, state, noise
         self.schema = Schema.read(service.place(config.schema))
         self.policy = read_policy(service.place(config.policy))
+        self._source = source_of(config, service.place(config.data), self.schema)
         self._fronts = threading.local()  # a connection answers one thread at a time
         self._back: tuple[Snapshot, Session] | None = None
         self.turns, self._reading = Turns(), threading.Lock()
@@ -142,7 +144,7 @@ class Dataset:
     def _opened(self, snapshot: Snapshot) -> Session:
         self._require_same(snapshot)
         if self._back is None or self._back[0] != snapshot:
-            self._back = snapshot, self._session(self._rows(), self._noise)
+            self._back = snapshot, self._session(self._source.rows(), self._noise)
         return self._back[1]
 
     def allowance(self, who: str, *, since: str, unlimited: bool) -> Allowance:
@@ -182,26 +184,30 @@ class Dataset:
     def reopen(self) -> None:
         """Open it again, if the file is still the one that was checked. Errors: OnesidedError."""
         snapshot = self._snapshot()
-        path = self._service.place(self.config.data)
-        if digest_of(path) != snapshot.digest:
+        with self._reading:
+            found = self._source.look()
+        if found.digest != snapshot.digest:
             raise DataError(
-                f"The file of {self.name!r} is another one than was checked.",
-                hint="Put it back, or check it anew: onesided datasets check.",
+                f"The rows of {self.name!r} are others than were checked.",
+                hint="Put them back, or check them anew: onesided datasets check.",
             )
-        found = Snapshot(snapshot.digest, tuple(mark_of(path)), snapshot.schema, snapshot.types)
-        self._record(found)
+        self._record(Snapshot(snapshot.digest, found.mark, snapshot.schema, snapshot.types))
 
     def check(self) -> dict[str, Any]:
         """Validate the file against the schema and open the dataset. For the curator.
 
         Errors: DataError or SchemaError; the dataset then stays as it was.
         """
-        path = self._service.place(self.config.data)
-        before = mark_of(path)
-        relation = self._rows()
-        digest = digest_of(path)
-        session = self._session(relation, None)
-        table = Table(relation, declared=self.schema)
+        with self._reading:
+            found = self._source.look()
+            facts = self._facts(found.rows)
+            self._source.require(found.digest, found.mark)
+        self._record(Snapshot(found.digest, found.mark, self.schema.identity, found.types))
+        return facts
+
+    def _facts(self, rows: Any) -> dict[str, Any]:
+        session = self._session(rows, None)
+        table = Table(rows, declared=self.schema)
         unit = session.unit
         empty = 0 if unit is None else table.null_rows(unit)
         if empty:
@@ -210,11 +216,7 @@ class Dataset:
                 f"{unit!r}.",
                 hint="Remove them.",
             )
-        facts = {"rows": table.height(), "unreadable": table.unreadable()}
-        if mark_of(path) != before:
-            raise DataError("The file changed while it was checked.", hint="Check it again.")
-        self._record(Snapshot(digest, tuple(before), self.schema.identity, types_of(relation)))
-        return facts
+        return {"rows": table.height(), "unreadable": table.unreadable()}
 
     def _record(self, snapshot: Snapshot) -> None:
         row = {"dataset": self.name, "state": OPEN, "snapshot": snapshot.written()}
@@ -238,13 +240,8 @@ class Dataset:
             raise closed(self.name)
         return snapshot
 
-    def _rows(self) -> Any:
-        path = self._service.place(self.config.data)
-        return rows_of(path, table=self.config.table, schema=self.schema)[1]
-
     def _require_same(self, snapshot: Snapshot) -> None:
-        if tuple(mark_of(self._service.place(self.config.data))) != snapshot.mark:
-            raise DataError("The file is not the one that was checked.", hint="Check it anew.")
+        self._source.require(snapshot.digest, snapshot.mark)
 
     def _session(self, table: Any, noise: Noise | None) -> Session:
         return Session(
@@ -256,6 +253,11 @@ class Dataset:
             ledger=self._service.ledger_of(self.config),
             noise=noise,
         )
+
+
+def source_of(config: DatasetConfig, place: str, schema: Schema) -> Source:
+    """Where the rows of a dataset are. Errors: ParameterError."""
+    return FileRows(place, table=config.table, schema=schema)
 
 
 def read_policy(path: str) -> Policy:

@@ -1,9 +1,12 @@
-"""A dataset's rows, and an empty table of the same columns: no request ever opens the first."""
+"""Rows in files that DuckDB reads, and an empty table of the same columns.
+
+No request ever opens the first before its charge.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +14,7 @@ import duckdb
 
 from onesided.errors import DataError, ParameterError, first_line
 from onesided.schema import Schema
+from onesided.serve._sources import Looked, Source
 
 _PATTERN: Final = frozenset("*?[]{}")
 _CHUNK: Final = 2**20
@@ -20,6 +24,30 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
     "python_enable_replacements": "false",
 }
 NAME: Final = "snapshot"
+
+
+class FileRows(Source):
+    """The declared columns of a .parquet file, or of a table in a DuckDB database.
+
+    These rows are the ones that were checked while size, times and place of the file are.
+    """
+
+    def __init__(self, path: str, *, table: str, schema: Schema) -> None:
+        self._path, self._table, self._schema = path, table, schema
+
+    def look(self) -> Looked:
+        """Errors: DataError."""
+        mark = mark_of([self._path])
+        rows = self.rows()
+        return Looked(rows, digest_of([self._path]), mark, types_of(rows))
+
+    def require(self, digest: str, mark: tuple[int, ...]) -> None:  # noqa: ARG002 - by its mark
+        """Errors: DataError."""
+        require_mark([self._path], mark)
+
+    def rows(self) -> Any:
+        """Errors: DataError for what is missing, damaged or of another kind."""
+        return rows_of(self._path, table=self._table, schema=self._schema)[1]
 
 
 def rows_of(path: str, *, table: str, schema: Schema) -> tuple[Any, Any]:
@@ -67,17 +95,31 @@ def types_of(relation: Any) -> dict[str, str]:
     return {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
 
 
-def mark_of(path: str) -> list[int]:
+def mark_of(paths: Iterable[str]) -> tuple[int, ...]:
     """What tells at once that a file was replaced or written to. Errors: DataError."""
-    try:
-        found = Path(path).stat()
-    except OSError as error:
-        raise DataError(f"Cannot look at {path!r}: {error.strerror}.") from error
-    return [found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev]
+    mark: list[int] = []
+    for path in paths:
+        try:
+            found = Path(path).stat()
+        except OSError as error:
+            raise DataError(f"Cannot look at {path!r}: {error.strerror}.") from error
+        mark += found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+    return tuple(mark)
 
 
-def digest_of(path: str) -> str:
-    """The SHA-256 of a file's bytes. Errors: DataError."""
+def require_mark(paths: Iterable[str], mark: tuple[int, ...]) -> None:
+    """Errors: DataError for files that are not those of the mark."""
+    if mark_of(paths) != mark:
+        raise DataError("The file is not the one that was checked.", hint="Check it anew.")
+
+
+def digest_of(paths: Iterable[str]) -> str:
+    """The SHA-256 of the bytes of one file, or of the digests of several. Errors: DataError."""
+    each = [_digest(path) for path in paths]
+    return each[0] if len(each) == 1 else hashlib.sha256(":".join(each).encode()).hexdigest()
+
+
+def _digest(path: str) -> str:
     seen = hashlib.sha256()
     try:
         with Path(path).open("rb") as file:
