@@ -38,9 +38,14 @@ def check(
         raise ParameterError(
             f"There is no dataset {unknown[0]!r}.", hint=f"Known: {', '.join(read.datasets)}."
         )
-    state = State.open(read.place(read.state))
+    state, found = State.open(read.place(read.state)), {}
     try:
-        found = {name: Dataset(read.datasets[name], read, state, None).check() for name in chosen}
+        for name in chosen:
+            dataset = Dataset(read.datasets[name], read, state, None)
+            try:
+                found[name] = dataset.check()
+            finally:
+                dataset.finish()
     finally:
         state.close()
     if as_json:

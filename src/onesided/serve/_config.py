@@ -17,6 +17,7 @@ from onesided.store import first_bytes, plain_text, read_toml
 
 Made = TypeVar("Made")
 REFILLS: Final = ("never", "daily", "monthly")
+ENGINES: Final = ("duckdb", "spark")
 NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LONGEST: Final = 2**20
 
@@ -48,7 +49,9 @@ class DatasetConfig:
     the public may think there are, which sets how long answers take. seconds: how long a plain
     question of a million declared rows may take. grace: seconds that an answer waits beyond that,
     for a machine that is busy at times; it is no time of the next question's. cells: how many a
-    histogram or a map may have, which bounds what a free plan takes of the machine.
+    histogram or a map may have, which bounds what a free plan takes of the machine. data: a file,
+    a folder that Spark reads, or the URL of a PostgreSQL database. table: which one, where there
+    are several. engine: what reads files.
 
     >>> files = {"data": "visits.parquet", "schema": "visits.toml", "policy": "policy.toml"}
     >>> DatasetConfig(name="visits", budget=Fraction(4), **files).refills
@@ -63,6 +66,7 @@ class DatasetConfig:
     title: str = ""
     ledger: str = ""
     table: str = ""
+    engine: str = "duckdb"
     declared_rows: int = 1_000_000
     seconds: Fraction = Fraction(1)
     grace: Fraction = Fraction(0)
@@ -236,10 +240,11 @@ def _made(kind: type[Made], table: dict[str, Any], where: str, **own: Any) -> Ma
             f"[{where}] does not say {missing[0]!r}.", hint=f"Known: {', '.join(sorted(known))}."
         )
     read = {name: _read(known[name], value, f"{where}.{name}") for name, value in table.items()}
-    if read.get("refills", "never") not in REFILLS:
-        raise ParameterError(
-            f"{where}.refills is {read['refills']!r}.", hint=f"One of {', '.join(REFILLS)}."
-        )
+    for name, allowed in (("refills", REFILLS), ("engine", ENGINES)):
+        if read.get(name, allowed[0]) not in allowed:
+            raise ParameterError(
+                f"{where}.{name} is {read[name]!r}.", hint=f"One of {', '.join(allowed)}."
+            )
     return kind(**read, **own)
 
 

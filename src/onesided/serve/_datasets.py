@@ -33,7 +33,7 @@ from onesided.serve._store import State, put_if_absent
 from onesided.serve._turns import Turns
 from onesided.session import Count, Session
 from onesided.session.kit import rehearse
-from onesided.store import now, read_json
+from onesided.store import DatabaseUrl, now, read_json
 
 OPEN: Final = "open"
 CLOSED: Final = "closed"
@@ -175,6 +175,12 @@ class Dataset:
             row = {"dataset": self.name, "time": now(), "text": reason}
             connection.execute(insert(notes).values(**row))
 
+    def finish(self) -> None:
+        """Let go of the rows; the dataset stays as it is."""
+        with self._reading:
+            self._back = None
+            self._source.close()
+
     def notes(self) -> list[dict[str, Any]]:
         """Why it was closed, the latest first. For the curator."""
         query = select(notes).where(notes.c.dataset == self.name)
@@ -257,6 +263,14 @@ class Dataset:
 
 def source_of(config: DatasetConfig, place: str, schema: Schema) -> Source:
     """Where the rows of a dataset are. Errors: ParameterError."""
+    if DatabaseUrl.is_for(config.data):
+        from onesided.serve._postgres_rows import PostgresRows  # noqa: PLC0415 - few have it
+
+        return PostgresRows(config.data, table=config.table, schema=schema)
+    if config.engine == "spark":
+        from onesided.serve._spark_rows import SparkRows  # noqa: PLC0415 - few have it
+
+        return SparkRows(place, schema=schema)
     return FileRows(place, table=config.table, schema=schema)
 
 

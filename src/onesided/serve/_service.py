@@ -173,4 +173,6 @@ class Service:
             reader.shutdown(wait=False)
         for monitor in self.monitors.values():
             monitor.close()
+        for dataset in self.datasets.values():
+            dataset.finish()
         self.state.close()

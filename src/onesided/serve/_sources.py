@@ -32,3 +32,7 @@ class Source(Protocol):
 
     def rows(self) -> Any:
         """A table of the declared columns, once they are required. Errors: DataError."""
+
+    def close(self) -> None:
+        """Let the rows go; nothing is held where a source does not say otherwise."""
+        return
