@@ -89,7 +89,7 @@ class Dataset:
         self.policy = read_policy(service.place(config.policy))
         self._source = source_of(config, service.place(config.data), self.schema)
         self._fronts = threading.local()  # a connection answers one thread at a time
-        self._back: tuple[Snapshot, Session] | None = None
+        self._back: tuple[tuple[Snapshot, int], Session] | None = None
         self.turns, self._reading = Turns(), threading.Lock()
 
     @property
@@ -143,8 +143,9 @@ class Dataset:
 
     def _opened(self, snapshot: Snapshot) -> Session:
         self._require_same(snapshot)
-        if self._back is None or self._back[0] != snapshot:
-            self._back = snapshot, self._session(self._source.rows(), self._noise)
+        which = snapshot, self._source.made
+        if self._back is None or self._back[0] != which:
+            self._back = which, self._session(self._source.rows(), self._noise)
         return self._back[1]
 
     def allowance(self, who: str, *, since: str, unlimited: bool) -> Allowance:

@@ -65,6 +65,7 @@ class PostgresRows(Source):
 
     def _anew(self) -> tuple[Any, str, Any]:
         self.close()
+        self.made += 1
         try:
             import ibis  # noqa: PLC0415 - extras, loaded on use
             import psycopg  # noqa: PLC0415

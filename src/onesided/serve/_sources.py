@@ -22,7 +22,12 @@ class Looked:
 
 
 class Source(Protocol):
-    """Rows that stay as they were checked, or are refused."""
+    """Rows that stay as they were checked, or are refused.
+
+    made: how many times they were read anew, so that whoever holds :meth:`rows` knows.
+    """
+
+    made: int = 0
 
     def look(self) -> Looked:
         """Read them anew and whole. Errors: DataError."""
