@@ -29,7 +29,11 @@ from onesided.store import plain_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """What the columns of a batch are called. ``time`` may be missing from the data."""
+    """What the columns of a batch are called. ``time`` may be missing from the data.
+
+    >>> Columns(person="guest").place
+    'place'
+    """
 
     person: str = "person"
     place: str = "place"

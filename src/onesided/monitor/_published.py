@@ -25,7 +25,11 @@ _LOCK: Final = ".onesided.lock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedStep:
-    """A step as everybody may read it."""
+    """A step as everybody may read it.
+
+    >>> PublishedStep(step=1, batch="monday", time="1", head="0f").batch
+    'monday'
+    """
 
     step: int
     batch: str

@@ -3,7 +3,7 @@
 from onesided.monitor._answer import StepAnswer
 from onesided.monitor._batch import Columns
 from onesided.monitor._digest import root_of as digest_of_places
-from onesided.monitor._journal import MemoryJournal, Step, Transaction
+from onesided.monitor._journal import MemoryJournal, Transaction
 from onesided.monitor._live import bound_of, counted, first_rows, frame, places_of, said, titled
 from onesided.monitor._names import time_in_name
 from onesided.monitor._opening import open_ledger
@@ -25,7 +25,6 @@ __all__ = [
     "Recorder",
     "Rules",
     "Scale",
-    "Step",
     "StepAnswer",
     "Transaction",
     "Visits",
