@@ -96,7 +96,7 @@ def parallel(policy: Policy, parts: Sequence[Mapping[str, Bound]]) -> Guarantee:
     change: one loses a record and one gains it, so those two losses add up -- INFINITE unless
     the parts' releases promise ``source -> absent`` and ``absent -> target`` as well. Source: OSDP
     Theorem 10.2 (extended OSDP, where no move replaces).
-    Errors: ParameterError for no parts.
+    Errors: ParameterError for no parts; PolicyError for a view.
 
     >>> from onesided.policy import addition_only
     >>> districts = [{"record -> absent": Bound(1)}, {"record -> absent": Bound(3)}]
@@ -105,6 +105,11 @@ def parallel(policy: Policy, parts: Sequence[Mapping[str, Bound]]) -> Guarantee:
     """
     if not parts:
         raise ParameterError("There are no parts.", hint="Give at least one.")
+    if policy.view is not None:
+        raise PolicyError(
+            f"Under a view by {policy.view.over!r} one move may change records in many parts.",
+            hint="Add the losses up with compose_under.",
+        )
     known = [{**table} for table in parts]
     edges = {}
     for edge in policy.edges:

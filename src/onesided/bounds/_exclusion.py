@@ -19,7 +19,7 @@ def exclusion_freedom(
     given for it. ε for a mechanism that keeps (ε, P)-OSDP.
     Direction: only from the protected record; the observer's prior must treat records as
     independent. Source: OSDP Definition 3.4, Theorem 3.1.
-    Errors: PolicyError for a kind that the policy does not have.
+    Errors: PolicyError for a kind that the policy does not have, and for a view.
 
     >>> from onesided.policy import sensitive
     >>> policy = sensitive("minor")
@@ -31,6 +31,12 @@ def exclusion_freedom(
         raise PolicyError(
             f"The policy {policy.name!r} has no kind {min(unknown, default='')!r}.",
             hint=f"Its kinds are {', '.join(policy.kinds)}.",
+        )
+    if policy.view is not None:
+        raise PolicyError(
+            f"Under a view a record stays in its {policy.view.over}, so it cannot pass as one of "
+            "another, and φ is infinite.",
+            hint=f"Take unit={policy.view.over!r} and sensitive(...).",
         )
     present = [kind for kind in policy.kinds if kind != ABSENT]
     known = {(edge.source, edge.target): edge.name for edge in policy.edges}

@@ -256,13 +256,13 @@ class _Plans:
     def affordable(self, given: str) -> Fraction:
         """ε, if a plan can be made at it. Errors: ParameterError."""
         epsilon = positive(given, name="epsilon")
-        if not self.policy.rules:
+        if not (self.policy.rules or self.policy.view):
             self._plan(epsilon)
         return Fraction(epsilon)
 
     def bought(self, epsilon: Fraction) -> str:
         """In a sentence."""
-        if self.policy.rules:
+        if self.policy.rules or self.policy.view:
             return "Say onesided publish --plan for its error: the policy reads your columns."
         plan = self._plan(epsilon)
         if self.at_most is not None and plan.certifies:

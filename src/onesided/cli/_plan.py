@@ -109,7 +109,7 @@ class _Asked:
 def _session(wanted: Wanted) -> tuple[Session, int | None]:
     """A session over no rows, and the bound that a question under this policy takes."""
     policy = read_policy(wanted.policy, max_groups=wanted.max_groups, sensitive=None)
-    if policy.rules:
+    if policy.rules or policy.view:
         raise ParameterError(
             f"The policy '{policy.name}' reads columns of a table, and none is here.",
             hint="Plan with the table: onesided publish DATA ... --plan. Nothing is spent.",

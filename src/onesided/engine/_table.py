@@ -309,6 +309,16 @@ class Table:
         table.schema = dict(table._frame.collect_schema())  # noqa: SLF001
         return table
 
+    def of_rows(self, frame: Lazy) -> Table:
+        """The same table with these of its rows."""
+        table = copy(self)
+        table._frame = frame  # noqa: SLF001 - its own copy
+        return table
+
+    def not_false(self, predicate: Predicate) -> Lazy:
+        """The rows for which a condition is true or unknown. Secret."""
+        return self._conditions(self._frame).where_not_false(predicate)
+
     def with_ones(self, name: str) -> Table:
         """The same table with a column of ones, so that rows can be added up."""
         table = copy(self)

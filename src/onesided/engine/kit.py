@@ -13,6 +13,7 @@ from onesided.engine._public_join import joined_with
 from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._table import KIND, ORDER, whole_of
+from onesided.engine._view import of_kinds, other_table, require_view, rule_of
 from onesided.engine.duckdb._text import quoted
 
 __all__ = [
@@ -39,9 +40,13 @@ __all__ = [
     "literal_frame",
     "look",
     "missing",
+    "of_kinds",
+    "other_table",
     "position_columns",
     "quoted",
     "reading",
+    "require_view",
+    "rule_of",
     "whole_of",
     "with_column",
 ]

@@ -100,6 +100,7 @@ class Counts:
             max_groups=max_groups,
             counted=None if counted is None else frozenset(counted),
             truncated=truncated,
+            several_units=True,  # the loss goes by totals alone
         )
         upper, lower = rates_for(policy, query, positive(epsilon, name="epsilon"))
         return cls(upper, lower, correction=correction, clip=clip)

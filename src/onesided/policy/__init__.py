@@ -24,11 +24,12 @@ from onesided.policy._metric import EARTH_RADIUS
 from onesided.policy._neighbourhood import Neighbourhood, neighbourhood
 from onesided.policy._paths import Path, data_distance, path, paths_from
 from onesided.policy._placing import joint_records, possible_pairs
-from onesided.policy._predicate import Predicate, Rule
+from onesided.policy._predicate import GroupRule, Predicate, Rule
 from onesided.policy._presence import Presence, presence
 from onesided.policy._registry import families
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._toml import from_toml
+from onesided.policy._view import View, view
 
 __all__ = [
     "ABSENT",
@@ -41,6 +42,7 @@ __all__ = [
     "Field",
     "Graph",
     "GroupCount",
+    "GroupRule",
     "Guarantee",
     "Intersection",
     "KindPolicy",
@@ -54,6 +56,7 @@ __all__ = [
     "Record",
     "Rule",
     "Shift",
+    "View",
     "Widened",
     "addition_only",
     "attributes",
@@ -78,4 +81,5 @@ __all__ = [
     "tiers",
     "together",
     "unbounded",
+    "view",
 ]

@@ -18,7 +18,7 @@ from onesided._numbers import INFINITE, Loss, positive
 from onesided.errors import PolicyError
 from onesided.policy._implications import Addition, Chains, chains
 from onesided.policy._picture import draw
-from onesided.policy._predicate import Rule
+from onesided.policy._predicate import GroupRule, Rule
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, require_records
 from onesided.show import Card
 
@@ -102,6 +102,11 @@ class Policy(ABC):
     def default_kind(self) -> str:
         """The kind of a unit for which no rule holds."""
         return self.kinds[0]
+
+    @property
+    def view(self) -> GroupRule | None:
+        """What decides kinds where it is no rule on rows: the answer of a query."""
+        return None
 
     @property
     def parts(self) -> tuple[Policy, ...]:

@@ -33,7 +33,7 @@ class Intersection(Policy):
     ``(ε1 + ε2, A & B)``; and no smaller distance would do for all ε1 and ε2. It is also the
     strictest policy that relaxes both. :func:`together` keeps the exact sum, edge by edge.
     OSDP's minimum relaxation (Def. 3.6) and ADP-2022's composition (Theorem VIII.6) are cases.
-    Errors: PolicyError where the parts have no move in common.
+    Errors: PolicyError where the parts have no move in common, or one is a view.
 
     >>> from onesided import policy
     >>> (policy.sensitive("minor") & policy.bounded()).name
@@ -43,6 +43,12 @@ class Intersection(Policy):
     _parts: tuple[Policy, ...]
 
     def __post_init__(self) -> None:
+        if any(part.view for part in self.parts):
+            raise PolicyError(
+                "What a view and another policy protect together is not told by kinds of records.",
+                hint="Ask all questions under the view; total_guarantee(ledger, policy) tells what "
+                "other accounts add to it.",
+            )
         if not self.edges:
             raise PolicyError(
                 f"No move is allowed by all of {_names(self.parts)}: together they protect nobody.",

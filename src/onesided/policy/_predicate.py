@@ -95,3 +95,22 @@ class Rule:
                 hint="Count under one of the policies that were combined; or count all kinds.",
             )
         return self.condition
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRule:
+    """A unit is sensitive if its group is marked; docs/views.md.
+
+    condition: marks the group of each row for which it is true or unknown. over: the column that
+    groups units. members: larger groups are marked as they are. table: whose rows mark groups; None
+    for the data's own.
+
+    >>> from onesided import policy
+    >>> policy.view("age < 18", over="household", members=6).view.over
+    'household'
+    """
+
+    condition: Predicate
+    over: str
+    members: int
+    table: str | None = None

@@ -84,6 +84,8 @@ class GroupCount:
     counted: the kinds that are counted; None counts every kind.
     truncated: units in more groups are cut down to ``max_groups`` of them. What is kept may
         then change when something is dropped, and the policy has to price that.
+    several_units: the asker's price goes by the total change of all counts, so that it holds where
+        one move changes several units, as under a view. False: each count changes by 1 at most.
 
     >>> from onesided.policy import GroupCount
     >>> GroupCount(counted=frozenset({"open"})).counts("sensitive")
@@ -93,6 +95,7 @@ class GroupCount:
     max_groups: int | None = None
     counted: frozenset[str] | None = None
     truncated: bool = False
+    several_units: bool = False
 
     def __post_init__(self) -> None:
         if self.max_groups is not None:

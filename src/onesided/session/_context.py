@@ -9,7 +9,7 @@ import narwhals as nw
 
 from onesided._english import many
 from onesided.engine import PublicKeys, Table, public_keys
-from onesided.engine.kit import Lazy
+from onesided.engine.kit import Lazy, of_kinds, other_table, require_view, rule_of
 from onesided.errors import DataError, PolicyError
 from onesided.ledger import Account
 from onesided.policy import Policy, Predicate
@@ -29,6 +29,7 @@ class QueryContext:
     table: Table
     account: Account
     declared: Schema | None = None
+    marks: Table | None = None
     _keys: dict[tuple[int, tuple[str, ...]], tuple[object, PublicKeys]] = field(
         default_factory=dict, repr=False
     )
@@ -77,13 +78,17 @@ class QueryContext:
 
         Errors: PolicyError for kinds that no rule of the policy tells apart.
         """
+        table, view = self.table, self.policy.view
+        if counted is not None and view is not None:
+            table = of_kinds(table, view, self.marks, unit=self.unit, counted=counted)
+            counted = None
         if counted is not None and not self.policy.rules:
             raise PolicyError(
                 f"The policy '{self.policy.name}' has no conditions on rows, so the kinds "
                 f"{', '.join(sorted(counted))} cannot be told apart in a table.",
                 hint="Count everybody, or give the policy rules.",
             )
-        return self.table.select(
+        return table.select(
             unit=self.unit,
             by=columns,
             where=where,
@@ -91,6 +96,13 @@ class QueryContext:
             default=self.policy.default_kind,
             counted=counted,
         )
+
+    def undecided_rows(self) -> int:
+        """How many rows the policy's conditions could not decide, and count as protected."""
+        view = self.policy.view
+        if view is None:
+            return self.table.undecided_rows(self.policy.rules)
+        return (self.marks or self.table).undecided_rows([rule_of(view)])
 
     def refuse_null_units(self) -> None:
         """A row of nobody would be left out of answers that claim to be certain."""
@@ -104,6 +116,28 @@ class QueryContext:
                 rows=missing,
                 column=self.unit,
             )
+
+
+def opened(
+    data: object,
+    policy: Policy,
+    unit: str | None,
+    declared: Schema | None,
+    tables: Mapping[str, object] | None,
+) -> tuple[Table, Table | None]:
+    """The data, and the table that marks groups under a view, if it is another one.
+
+    Looks at no row. Errors: those of columns that the policy or the unit cannot be asked of.
+    """
+    table = Table(data, declared=declared)
+    if unit is not None:
+        table.require(unit)
+        table.refuse_collated(unit)
+    table.require_conditions(policy.rules)
+    marks = other_table(policy.view, tables)
+    if policy.view is not None:
+        require_view(policy.view, table, marks)
+    return table, marks
 
 
 def condition(given: object) -> Predicate | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -50,6 +50,7 @@ class Count(Grouped):
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, CountRelease]:
         """Check and price the question. Looks at no row."""
         groups = self.groups(context).with_others(self.others, context.policy)
+        groups = replace(groups, query=replace(groups.query, several_units=True))
         mechanism = groups.for_policy(
             Counts, context, epsilon=self.epsilon, correction=self.correction, clip=True
         )

@@ -84,7 +84,7 @@ def _facts(context: QueryContext, groups: Groups, beyond: int, empty: int) -> Di
     return Diagnostics(
         rows=table.height(),
         rows_without_unit=table.null_rows(unit) if unit else 0,
-        rows_of_undecided_kind=table.undecided_rows(context.policy.rules),
+        rows_of_undecided_kind=context.undecided_rows(),
         counted_outside_keys=table.outside(rows, groups.keys, unit=unit) if groups.by else 0,
         units_over_bound=over,
         most_groups_of_a_unit=largest,

@@ -339,12 +339,14 @@ def kinds_of(counted: str | Sequence[str] | None, policy: Policy) -> frozenset[s
         return None
     kinds = frozenset(names_of(counted, name="counted"))
     told = {rule.kind for rule in policy.rules} | {policy.default_kind}
-    if not policy.rules or not kinds or kinds - told:
+    if policy.view is not None:
+        told = set(policy.kinds)
+    if not (policy.rules or policy.view) or not kinds or kinds - told:
         raise ParameterError(
             f"counted={sorted(kinds)}: these kinds cannot be told apart in the table under the "
             f"policy '{policy.name}'.",
             hint=f"Its rows can be {', '.join(sorted(told))}."
-            if policy.rules
+            if policy.rules or policy.view
             else "This policy has no conditions on rows; leave counted out.",
         )
     return kinds

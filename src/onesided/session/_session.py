@@ -11,7 +11,6 @@ from typing import Any
 
 from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
-from onesided.engine import Table
 from onesided.errors import LedgerError, PolicyError, called
 from onesided.ledger import Account, Allowance, Ledger, Receipt, Unit
 from onesided.noise import Noise
@@ -20,7 +19,7 @@ from onesided.schema import Schema, schema_of
 from onesided.session._above import Above, AtMost
 from onesided.session._card import card_of
 from onesided.session._completed import Completer
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, opened
 from onesided.session._count import Count
 from onesided.session._diagnostics import Diagnostics, Inspected, inspected
 from onesided.session._enclosed import Enclosed
@@ -77,6 +76,7 @@ class Session(Joins):
     further: True to open a further policy's account in a ledger that holds others; see
         :func:`onesided.session.total_guarantee` for what they promise together.
     noise: for tests; production draws from the operating system.
+    tables: by name, the other table that a view's policy reads (docs/views.md).
     Errors: PolicyError for a policy that the table cannot answer; PolicyMismatchError if the ledger
     was opened for another policy, budget or unit; ParameterError; DataError.
 
@@ -100,6 +100,7 @@ class Session(Joins):
         further: bool = False,
         delta_budget: Number = 0,
         noise: Noise | None = None,
+        tables: Mapping[str, object] | None = None,
     ) -> None:
         ledger = address(ledger)
         if not isinstance(policy, Policy):
@@ -111,11 +112,7 @@ class Session(Joins):
         self.policy, self.schema = policy, schema_of(schema)
         self.unit = unit = unit if self.schema is None else self.schema.unit_of(unit)
         self._noise, self._completed = require_noise(noise), Completer(self.schema)
-        self._table = Table(data, declared=self.schema)
-        if unit is not None:
-            self._table.require(unit)
-            self._table.refuse_collated(unit)
-        self._table.require_conditions(policy.rules)
+        self._table, self._marks = opened(data, policy, unit, self.schema, tables)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._account: Account = self.ledger.account(
             policy_id=policy.identity,
@@ -379,6 +376,7 @@ class Session(Joins):
             table=self._table,
             account=self._account,
             declared=self.schema,
+            marks=self._marks,
         )
 
     def __repr__(self) -> str:

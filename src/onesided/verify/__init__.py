@@ -6,6 +6,7 @@ from onesided.verify._audit import AuditReport, EachCount, audit
 from onesided.verify._enumerate import PathNoise, paths
 from onesided.verify._exact import estimate, exact
 from onesided.verify._formats import as_json, as_junit
+from onesided.verify._households import Households
 from onesided.verify._laws import Agreement, agrees, geometric_law, power, two_sided_law
 from onesided.verify._line import Line, Verdict, losses_of, program, shipped
 from onesided.verify._markdown import markdown, update
@@ -30,6 +31,7 @@ __all__ = [
     "Effort",
     "ExactReport",
     "Finding",
+    "Households",
     "Line",
     "Misaligned",
     "NoisePath",

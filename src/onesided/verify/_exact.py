@@ -18,6 +18,7 @@ from onesided.verify._distribution import TAIL, Settings, distribution
 from onesided.verify._enumerate import MAX_PATHS
 from onesided.verify._form import form
 from onesided.verify._generators import undrawn
+from onesided.verify._households import Households
 from onesided.verify._progress import Effort, Progress, progress_of
 from onesided.verify._report import ExactReport, Finding, Pair, Table, compare
 from onesided.verify._sum_universe import SumUniverse
@@ -30,7 +31,7 @@ _SETS_PROBED: Final = 8
 _PACED: Final = 500
 
 Program = Callable[[Any, Noise], Any]
-World = Universe | SumUniverse
+World = Universe | SumUniverse | Households
 
 
 def exact(

@@ -13,6 +13,7 @@ from onesided.errors import OnesidedError
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._exact import exact
+from onesided.verify._households import Households
 from onesided.verify._report import ROUNDING, ExactReport
 from onesided.verify._sum_universe import SumUniverse
 from onesided.verify._universe import Data, Universe
@@ -47,7 +48,7 @@ class Line:
     program: Any
     claims: Mapping[Edge, Loss]
     query: GroupCount = field(default_factory=GroupCount)
-    universe: Universe | SumUniverse = field(default_factory=Universe)
+    universe: Universe | SumUniverse | Households = field(default_factory=Universe)
     flaw: str = ""
     seen: str = ""
     loose: str = ""

@@ -14,6 +14,7 @@ from onesided.errors import ParameterError, PolicyError, UnprotectableError
 from onesided.mechanism import CheckRecord
 from onesided.mechanism.kit import named_shifts, source_of
 from onesided.policy import Edge, GroupCount, Policy, Shift
+from onesided.verify._households import Households
 from onesided.verify._line import CASE_TAIL, UNSEEN, Line, Verdict
 from onesided.verify._sum_universe import SumUniverse
 from onesided.verify._universe import Universe
@@ -29,7 +30,8 @@ class Case:
         ``loss(shift)``; or a plain function of ``(data, noise)``, data a tuple of records.
     epsilon: loss per unit of edge weight, in nats, along every edge of ``policy``. Its own
         ``loss`` may say less and is then held to that, but not more.
-    universe: the small world to try it in; a :class:`SumUniverse` for one that is given sums.
+    universe: the small world to try it in; a :class:`SumUniverse` for one that is given sums,
+        :class:`Households` under a view.
     query: which counts ``release`` is given; of sums, the universe says it.
     delta: the probability with which ε may fail. tail: paths less likely are left out; unseen:
         how much they may hide. name: in the table.
@@ -49,7 +51,7 @@ class Case:
     policy: Policy
     epsilon: Number
     _: KW_ONLY
-    universe: Universe | SumUniverse = field(default_factory=Universe)
+    universe: Universe | SumUniverse | Households = field(default_factory=Universe)
     query: GroupCount = field(default_factory=GroupCount)
     delta: Number = 0
     name: str = ""
@@ -62,7 +64,7 @@ class Case:
                 f"policy must be a Policy, got {self.policy!r}.",
                 hint="Make one with onesided.policy, for example presence(max_groups=3).",
             )
-        if not isinstance(self.universe, Universe | SumUniverse):
+        if not isinstance(self.universe, Universe | SumUniverse | Households):
             raise ParameterError(
                 f"universe must be a Universe, got {self.universe!r}.",
                 hint='For example onesided.verify.Universe(groups=("a", "b"), units=2).',
