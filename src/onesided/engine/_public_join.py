@@ -38,7 +38,7 @@ def joined_with(table: Table, frame: object, on: str) -> Table:
     >>> import polars as pl
     >>> visits = Table(pl.DataFrame({"place": ["gym", "bar"]}))
     >>> joined = joined_with(visits, {"place": ["gym"], "area": ["north"]}, "place")
-    >>> sorted(joined.lists(["area"])["area"], key=str)
+    >>> sorted(joined.columns(["area"])["area"], key=str)
     [None, 'north']
     """
     table.require(on)

@@ -15,7 +15,15 @@ AFTER: Final = "The charge stands, and nothing was published."
 
 @contextmanager
 def reading(state: str = BEFORE) -> Iterator[None]:
-    """Errors: DataError for whatever an engine says; KeyboardInterrupt for Ctrl-C."""
+    """Errors: DataError for whatever an engine says; KeyboardInterrupt for Ctrl-C.
+
+    >>> with reading(AFTER):  # doctest: +ELLIPSIS
+    ...     raise OSError("no such file")
+    Traceback (most recent call last):
+      ...
+    onesided.errors.DataError: The table could not be read: no such file
+    Hint: ... The charge stands, and nothing was published.
+    """
     try:
         yield
     except OnesidedError:
