@@ -15,8 +15,9 @@ demo: $(READY)
 	rm -rf demo-out
 	$(RUN)/onesided demo --out demo-out
 
+# Three processes on two cores: the one with Spark's tests mostly waits for it.
 test: $(READY)
-	$(RUN)/python -m pytest -n 2 --dist loadgroup -q
+	$(RUN)/python -m pytest -n 3 --dist loadgroup -q
 
 lint: $(READY)
 	$(RUN)/ruff check .

@@ -18,6 +18,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 pytest.importorskip("duckdb")
 
+pytestmark = pytest.mark.xdist_group("server")  # started once
 EXACT = 90  # the noise is zero in all but e^-90 of the draws
 COUNTS = {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0}
 VISITS = {

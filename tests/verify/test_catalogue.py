@@ -8,6 +8,8 @@ import onesided as od
 from onesided import mechanism, policy, verify
 from onesided.verify.cases import local, selection
 
+# One process asks for the whole catalogue, not each of them.
+pytestmark = pytest.mark.xdist_group("catalogue")
 CASES = verify.catalogue("onesided")
 
 
