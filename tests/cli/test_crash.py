@@ -189,6 +189,23 @@ def test_a_disk_that_is_full_while_recording_publishes_nothing(world):
     assert "Traceback" not in done.stderr
 
 
+STOPPED = """
+import onesided.cli as cli
+
+def run():
+    exec("import os, signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)")
+
+cli._run = run
+cli.main()
+"""
+
+
+def test_a_signal_inside_of_a_text_that_is_run_ends_in_its_code(tmp_path):
+    (tmp_path / "stopped.py").write_text(STOPPED)
+    ended = subprocess.run([sys.executable, "-m", "stopped"], cwd=tmp_path, check=False)
+    assert ended.returncode == 128 + signal.SIGTERM
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_any_instant_ends_in_its_code_and_leaves_no_draft(world, number, long_form):
     start = time.monotonic()

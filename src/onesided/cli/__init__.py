@@ -16,6 +16,9 @@ def main() -> None:
             code = _run()
     except KeyboardInterrupt:
         pass
+    # An interruption inside of exec(text), as while dataclasses are made, would have Python end by
+    # SIGINT whatever is told here, unless another text is run after it.
+    exec("")  # noqa: S102
     sys.exit(signals.code or code)
 
 
