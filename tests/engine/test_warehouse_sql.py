@@ -126,9 +126,14 @@ def test_the_sql_of_each_dialect_is_the_one_that_was_read(dialect, name, monkeyp
     path = FILES / f"{dialect}-{name.replace(',', '').replace(' ', '-')}.sql"
     if os.environ.get("ONESIDED_WRITE_SQL"):
         path.write_text(text)
-    assert path.read_text() == text
+    assert spelt(path.read_text()) == spelt(text)
     for statement in found:
         check(statement)
+
+
+def spelt(text):
+    """One spelling of a function that versions of sqlglot write in two ways."""
+    return text.replace("SUBSTRING(", "SUBSTR(")
 
 
 def check(statement):

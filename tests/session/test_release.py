@@ -112,7 +112,9 @@ def every_class(of=od.Release):
 def classes():
     """Every class of release, by its name: a class with slots is made twice."""
     for _, module, _ in pkgutil.walk_packages(onesided.__path__, "onesided."):
-        if not module.startswith("onesided.engine.spark") and not module.endswith("__main__"):
+        if not module.startswith(
+            ("onesided.engine.spark", "onesided.spark")
+        ) and not module.endswith("__main__"):
             importlib.import_module(module)
     ours = [one for one in every_class() if one.__module__.startswith("onesided.")]
     return sorted({getattr(sys.modules[one.__module__], one.__name__) for one in ours}, key=str)
