@@ -12,6 +12,12 @@ Instead: one step of that many visits, stored on disk, beside a plain distinct c
 rows in Polars: seconds of CPU, and the most memory above the start. Then the median step without
 rows, and opening the state again.
 
+    python benchmarks/monitor.py --rows 1000000 --files
+
+Instead: `onesided monitor --once` over one CSV or Parquet file of that many visits (persons as
+numbers and as text, times of their own or not), in a process of its own: seconds of CPU and the
+most memory, above the same command over a file of ten visits.
+
     python benchmarks/monitor.py --traces peopleflow_tokyo_traces.parquet [--decisions 10000000]
 
 Instead: streams of real visits (columns user, slot, region; a batch per slot) under many
@@ -21,8 +27,12 @@ bounds were wrong (must be 0) and how many were certified against the sum of 1 -
 
 import argparse
 import contextlib
+import itertools
 import os
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -44,6 +54,7 @@ def main():
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--text", action="store_true", help="persons and places as text")
+    parser.add_argument("--files", action="store_true", help="through the command line")
     parser.add_argument("--traces", type=Path)
     parser.add_argument("--decisions", type=int, default=10_000_000)
     options = parser.parse_args()
@@ -52,6 +63,9 @@ def main():
         return
     if options.rows:
         with tempfile.TemporaryDirectory() as folder:
+            if options.files:
+                files(Path(folder), options.rows)
+                return
             one_batch(Path(folder), options.rows, options.places, text=options.text)
         return
     steps = options.steps or (10_000 if options.full else 300)
@@ -99,6 +113,63 @@ def one_batch(folder, rows, places, *, text):
     for name, (seconds, memory) in {"plain": plain, "ours": ours, "resumed": resumed}.items():
         print(f"{name}: {seconds:.2f} s of CPU, {memory:.0f} MiB above the start")
     print(f"a step without rows: median {1000 * statistics.median(empty):.1f} ms of CPU")
+
+
+def files(folder, rows):
+    import polars as pl
+
+    keys = folder / "places.csv"
+    pl.DataFrame({"place": [f"place {place}" for place in range(10**5)]}).write_csv(keys)
+    for kind, text, timed in itertools.product(("csv", "parquet"), (False, True), (False, True)):
+        start, whole = (
+            command(folder / f"{kind}{text}{timed}{size}", keys, size, kind=kind, how=(text, timed))
+            for size in (10, rows)
+        )
+        seconds, memory = (b - a for a, b in zip(start, whole, strict=True))
+        said = f"{kind}, persons as {'text' if text else 'numbers'}"
+        said += ", times of their own" if timed else ""
+        print(f"{said}: {seconds:.2f} s of CPU, {memory:.0f} MiB above ten visits")
+
+
+def command(folder, keys, rows, *, kind, how):
+    """Seconds of CPU and the most MiB of the command over one file of so many visits."""
+    import polars as pl
+
+    text, timed = how
+    dice = np.random.default_rng(1)
+    frame = pl.DataFrame(
+        {"person": dice.integers(0, 10**6, rows), "place": dice.integers(0, 10**5, rows)}
+    ).with_columns(pl.format("place {}", "place").alias("place"))
+    if text:
+        frame = frame.with_columns(pl.format("person {}", "person").alias("person"))
+    if timed:
+        seconds = pl.Series("time", dice.integers(0, 86_400, rows)) * 1_000_000
+        moments = seconds + 1_767_225_600_000_000  # 2026-01-01
+        frame = frame.with_columns(moments.cast(pl.Datetime("us")))
+    (folder / "in").mkdir(parents=True)
+    (folder / "out").mkdir()
+    path = folder / "in" / f"visits-2026-01-02.{kind}"
+    frame.write_parquet(path) if kind == "parquet" else frame.write_csv(path)
+    words = f"--epsilon 1 --max-groups 1 --at-most 5 --window 14d --once --quiet --keys {keys}"
+    words += f" --input {folder / 'in'} --state {folder / 'state.db'} --out {folder / 'out'}"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    code = (
+        "import resource, sys; from onesided.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code or '', end='', file=sys.stderr)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "monitor", *words.split()],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    if done.stderr.strip():
+        raise SystemExit(done.stderr)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return used, int(done.stdout.splitlines()[-1]) / 1024
 
 
 def measured(work):

@@ -15,6 +15,12 @@ import duckdb
 import pytest
 from tests.command import called
 
+from onesided.cli import _batches
+from onesided.errors import DataError
+from onesided.monitor._columns import column_of
+from onesided.monitor.kit import read_window, times_of
+from onesided.schema import Schema
+
 WORDS = [
     "monitor", "--input", "in", "--keys", "places.parquet", "--policy", "presence",
     "--max-groups", "1", "--epsilon", "1000", "--at-most", "2", "--window", "3h",
@@ -266,3 +272,42 @@ def test_killed_while_it_follows_every_status_ever_seen_is_in_the_history(stream
         process.wait()
     assert stream.status["step"] == kills + 1
     assert seen.setdefault(kills + 1, stream.status) == stream.status
+
+
+@pytest.mark.parametrize("batch_time", ["auto", "column", "latest"])
+def test_columns_are_the_same_with_arrow_and_without(tmp_path, monkeypatch, batch_time):
+    """Text, nulls, zones and moments of every unit: the same values, or the same refusal."""
+    rows = "select 5 as person, 'a' as place, {} as time from range(2)"
+    times = ["timestamp '2026-01-05 07:30'", "timestamptz '2026-01-05 07:30+09'", "null::timestamp"]
+    times += ["'2026-01-05T07:30'", "'2026-01-05T07:30+09:00'", "date '2026-01-05'", "'noon'", "7"]
+    times += ["timestamp_ns '2026-01-05 07:30'", "timestamp_s '2026-01-05 07:30'"]
+    scale = read_window("1h")[0]
+    layout = _batches.Layout(
+        person="person",
+        place="place",
+        time="time",
+        time_required=True,
+        source=_batches.BatchTime(batch_time),
+        scale=scale,
+        schema=Schema(),
+    )
+    for at, time_ in enumerate(times):
+        path = tmp_path / f"{at}.parquet"
+        with duckdb.connect() as connection:
+            connection.sql(rows.format(time_)).write_parquet(str(path))
+        told = []
+        for spec in (_batches.find_spec, lambda _: None):
+            monkeypatch.setattr(_batches, "find_spec", spec)
+            try:
+                batch = layout.read(_batches.BatchFile(path, (0, 0)))
+            except DataError as error:
+                told.append(error.reason)
+                continue
+            ticks = times_of(column_of(batch.columns["time"]), scale, "time").tolist()
+            persons = column_of(batch.columns["person"])
+            values = persons if isinstance(persons, list) else persons.to_list()
+            told.append((scale.ticks(batch.time, name="time"), ticks, values))
+        assert told[0] == told[1]
+        assert isinstance(told[0], str) == (at in {2, 6, 7})
+        if not isinstance(told[0], str):
+            assert told[0][2] == ["5", "5"]

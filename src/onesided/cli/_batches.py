@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,9 +19,9 @@ from onesided.cli._key_table import with_degrees
 from onesided.cli._schema import as_declared, file_of_keys
 from onesided.cli._tables import reading
 from onesided.engine import Table
-from onesided.engine.kit import beside, position_columns, quoted
+from onesided.engine.kit import Column, beside, position_columns, quoted
 from onesided.errors import DataError, ParameterError, UnknownColumnError, first_line
-from onesided.monitor.kit import Scale, time_in_name
+from onesided.monitor.kit import Scale, time_in_name, times_of
 from onesided.schema import Schema
 
 _TIMES: Final = "a date and time in the file's name, such as visits-2026-11-21T07-30.parquet"
@@ -59,7 +60,7 @@ class Batch:
     """What a file holds: its public time, its columns, and how many texts could not be read."""
 
     time: object
-    columns: Mapping[str, list[Any]]
+    columns: Mapping[str, Column]
     unread: Mapping[str, int]
 
 
@@ -111,7 +112,7 @@ class Layout:
                 unread = table.unreadable()
         return Batch(self._public_time(file, columns.get("time")), columns, unread)
 
-    def _columns(self, relation: duckdb.DuckDBPyRelation, file: BatchFile) -> dict[str, list[Any]]:
+    def _columns(self, relation: duckdb.DuckDBPyRelation, file: BatchFile) -> dict[str, Column]:
         wanted = [self.person, self.place]
         if self.time in relation.columns or self.time_required:
             wanted.append(self.time)
@@ -125,9 +126,13 @@ class Layout:
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
         picked = [f"CAST({quoted(name)} AS VARCHAR)" for name in wanted[:2]]
         picked += [self._moment(name, types[name]) for name in wanted[2:]]
-        rows = fetched(relation, picked, file.path)
-        names = ("person", "place", "time")[: len(wanted)]
-        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        named = zip(picked, ("person", "place", "time"), strict=False)
+        try:
+            return _columns_of(
+                relation.project(", ".join(f"{one} AS {name}" for one, name in named))
+            )
+        except duckdb.Error as error:
+            raise _damaged(file.path, error) from error
 
     def _moment(self, name: str, kind: str) -> str:
         """SQL that gives a time the monitor can read."""
@@ -136,9 +141,10 @@ class Layout:
             return f"CAST({column} AS BIGINT)"
         if kind == "TIMESTAMP WITH TIME ZONE":
             return f"timezone('UTC', {column})"
-        return column
+        # Whole microseconds, which columns have as they are: also of TIMESTAMP_S and the like.
+        return f"CAST({column} AS TIMESTAMP)" if kind.startswith("TIMESTAMP_") else column
 
-    def _public_time(self, file: BatchFile, times: list[Any] | None) -> object:
+    def _public_time(self, file: BatchFile, times: Column | None) -> object:
         source = self.source
         if source is BatchTime.MODIFIED:
             return dt.datetime.fromtimestamp(file.stamp[0] / 10**9, dt.UTC)
@@ -146,23 +152,43 @@ class Layout:
         if source is BatchTime.NAME or (source is BatchTime.AUTO and named is not None):
             if named is None:
                 raise _no_time(file, f"its name holds no time ({_TIMES})")
-            return (
-                dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=named)
-                if self.scale.dated
-                else named
-            )
-        if not times or any(time is None for time in times):
+            return self._said(named)
+        if times is None or not len(times) or _has_nulls(times):
             raise _no_time(file, f"column {self.time!r} is missing, empty or has nulls")
-        ticks = self.scale.many(times, name=f"column {self.time!r}")
-        if source is not BatchTime.LATEST and min(ticks) != max(ticks):
+        ticks = times_of(times, self.scale, self.time)
+        if source is not BatchTime.LATEST and ticks.min() != ticks.max():
             raise _no_time(file, f"its rows have different times in column {self.time!r}")
-        return times[ticks.index(max(ticks))]
+        return self._said(int(ticks.max()))
+
+    def _said(self, ticks: int) -> object:
+        """A time on the monitor's scale, as its callers say it."""
+        if not self.scale.dated:
+            return ticks
+        return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=ticks)
 
     def _from_name(self, file: BatchFile) -> int | None:
         """The end of the period that the name speaks of; a whole number where those are counted."""
         if not self.scale.dated and self.source is not BatchTime.NAME:
             return None
         return time_in_name(file.path.stem, self.scale)
+
+
+def _columns_of(relation: duckdb.DuckDBPyRelation) -> dict[str, Column]:
+    """All rows in columns: of Arrow where PyArrow is there, of numpy elsewhere."""
+    if find_spec("pyarrow") is not None:
+        table = nw.from_native(relation.to_arrow_table(), eager_only=True)
+        return {name: table[name] for name in table.columns}
+    found = relation.fetchnumpy()
+    return {
+        name: one.tolist() if np.ma.isMaskedArray(one) or one.dtype.kind == "O" else one
+        for name, one in found.items()
+    }
+
+
+def _has_nulls(column: Column) -> bool:
+    if isinstance(column, nw.Series):
+        return column.null_count() > 0
+    return isinstance(column, list) and None in column
 
 
 def _no_time(file: BatchFile, why: str) -> DataError:
@@ -214,7 +240,7 @@ def _places(relation: duckdb.DuckDBPyRelation, path: Path, column: str) -> Place
     sides = position_columns(relation.columns)
     relation = with_degrees(relation, [column])
     picked += [f"TRY_CAST({quoted(side)} AS DOUBLE)" for side in sides or ()]
-    rows = fetched(relation, picked, path)
+    rows = _fetched(relation, picked, path)
     names = tuple(row[0] for row in rows)
     if sides is None:
         return Places(names=names, latitude=None, longitude=None)
@@ -223,7 +249,7 @@ def _places(relation: duckdb.DuckDBPyRelation, path: Path, column: str) -> Place
     return Places(names=names, latitude=degrees[:, 0], longitude=degrees[:, 1])
 
 
-def fetched(
+def _fetched(
     relation: duckdb.DuckDBPyRelation, picked: Sequence[str], path: Path
 ) -> list[tuple[Any, ...]]:
     """The picked columns of every row. Errors: DataError."""

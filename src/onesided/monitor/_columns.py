@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, Final, Literal, TypeAlias
@@ -12,16 +13,19 @@ import numpy as np
 from onesided._english import a, many
 from onesided.engine.kit import reading
 from onesided.errors import DataError, ParameterError
-from onesided.monitor._digest import Person
-from onesided.monitor._rows import named
+from onesided.monitor._digest import LENGTH, Person
 from onesided.monitor._rules import Rules
+from onesided.monitor._texts import Texts, named
 from onesided.monitor._time import LATEST, Scale
 from onesided.noise import IntArray
 
 Column: TypeAlias = Any  # a series of narwhals, an array of numpy, or a list
 OnUnknown = Literal["error", "ignore"]
 NOTHING: Final = "Nothing was drawn or stored."
+_DENSE: Final = 8  # times as many numbers as keys: a table of them is small
 _PART: Final = 1 << 16  # values that are Python's at a time
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - without a zone, which means UTC
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
 # Microseconds of the years 1 to 9999, which Python's moments can say.
 _YEARS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 
@@ -45,6 +49,9 @@ def persons_of(column: Column, name: str) -> tuple[IntArray, tuple[bytes, ...] |
     whole = _whole(column)
     if whole is not None:
         return whole, None, False
+    texts = _texts(column)
+    if texts is not None:
+        return *texts.distinct(), len(texts) > 0
     persons, names = named(_persons(column, name))
     first = [value for _, part in _parts(column[:1]) for value in part]
     return persons, names, bool(first) and isinstance(first[0], str)
@@ -82,21 +89,36 @@ def places_of(column: Column, rules: Rules, name: str, on_unknown: OnUnknown) ->
             f"on_unknown must be 'error' or 'ignore', got {on_unknown!r}.", hint="Use 'error'."
         )
     whole = None if rules.ordered is None else _whole(column)
-    if whole is None or rules.ordered is None:
-        found = _looked_up(column, rules, name)
+    texts = None if rules.ordered is not None else _texts(column)
+    if whole is not None and rules.ordered is not None:
+        found = _at(whole, *rules.ordered)
+    elif texts is not None and rules.kinds == {str}:
+        which, words = texts.distinct()
+        names = (word[LENGTH:].decode("utf-8", "surrogatepass") for word in words)
+        found = np.fromiter(map(rules.positions.get, names, repeat(-1)), np.int64)[which]
     else:
-        keys, order = rules.ordered
-        at = np.minimum(np.searchsorted(keys, whole), keys.size - 1)
-        found = np.where(keys[at] == whole, order[at], -1)
+        found = _looked_up(column, rules, name)
     missing = found < 0
     if missing.any():
         _refuse_unknown(column, np.flatnonzero(missing), rules, name, on_unknown)
     return found
 
 
+def _at(whole: IntArray, keys: IntArray, order: IntArray) -> IntArray:
+    """Where each number stands among the keys, which are in order; -1 for none of them."""
+    low, span = int(keys[0]), int(keys[-1]) - int(keys[0]) + 1
+    if span > _DENSE * keys.size:
+        at = np.minimum(np.searchsorted(keys, whole), keys.size - 1)
+        return np.where(keys[at] == whole, order[at], -1)
+    places = np.full(span, -1, dtype=np.int64)
+    places[keys - low] = order
+    inside = (whole >= low) & (whole < low + span)
+    return np.where(inside, places[np.where(inside, whole - low, 0)], -1)
+
+
 def _looked_up(column: Column, rules: Rules, name: str) -> IntArray:
     """By the keys' own equality, value by value."""
-    kinds = {type(key) for key in rules.positions} | {type(None)}
+    kinds = rules.kinds | {type(None)}
     found = [np.zeros(0, dtype=np.int64)]
     for start, part in _parts(column):
         if not set(map(type, part)) <= kinds:
@@ -108,7 +130,7 @@ def _looked_up(column: Column, rules: Rules, name: str) -> IntArray:
 
 def _refuse_other_type(part: Sequence[Any], start: int, rules: Rules, name: str) -> None:
     """Refuse places of another type than the keys': none would be found, and all be certified."""
-    kinds = {type(key) for key in rules.positions}
+    kinds = rules.kinds
     row = next(i for i, value in enumerate(part) if value is not None and type(value) not in kinds)
     wanted = " or ".join(sorted(kind.__name__ for kind in kinds))
     raise DataError(
@@ -155,11 +177,33 @@ def _moments(column: Column) -> IntArray | None:
         if np.isnat(column).any():
             return None
         return column.astype("datetime64[us]").astype(np.int64)
-    if not isinstance(column, nw.Series) or not isinstance(column.dtype, nw.Datetime):
+    if isinstance(column, list) or isinstance(column.dtype, nw.String):
+        return _read_moments(column)
+    if not isinstance(column.dtype, nw.Datetime):
         return None
     if column.dtype.time_unit == "ns" or column.null_count():
         return None
     found: IntArray = _read(lambda: column.dt.timestamp("us").to_numpy().astype(np.int64))
+    return found
+
+
+def _read_moments(column: Column) -> IntArray | None:
+    """Texts of ISO 8601 without a zone; None where one of them is none, or has one."""
+    found = [np.zeros(0, dtype=np.int64)]
+    for _, part in _parts(column):
+        try:
+            since = [dt.datetime.fromisoformat(one) - _EPOCH for one in part]
+        except (TypeError, ValueError):
+            return None
+        found.append(np.array([one // _MICROSECOND for one in since], dtype=np.int64))
+    return np.concatenate(found)
+
+
+def _texts(column: Column) -> Texts | None:
+    """Texts where they are in columns already; None where they must be looked at one by one."""
+    if not isinstance(column, nw.Series):
+        return None
+    found: Texts | None = _read(lambda: Texts.in_column(column))
     return found
 
 

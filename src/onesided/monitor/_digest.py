@@ -23,8 +23,12 @@ from onesided.noise import IntArray
 
 Person = int | str
 Leaf = tuple[int, bytes]
+LENGTH: Final = 4  # bytes that say how long a person is
 _LEAF: Final = b"onesided monitor rows, version 2\n"
+_HASH: Final = 32
 _INT64: Final = 2**63
+_FIRST: Final = np.zeros(1, dtype=np.int64)
+_PADDED: Final = 4  # times its bytes: so far names are laid out in one width
 _PART: Final = 1 << 14  # rows that are Python's values at a time
 
 
@@ -44,7 +48,7 @@ def rows_digest(places: Sequence[int], persons: Sequence[Person], times: Sequenc
     kind = "str" if isinstance(persons[0], str) else "int"
     if kind == "int" and all(-_INT64 <= int(person) < _INT64 for person in persons):
         arrays = [np.array(column, dtype=np.int64) for column in (places, persons, times)]
-        return root_of(_numbered(*arrays), kind=kind)
+        return _root(_numbered(*arrays), kind=kind)
     return root_of(_texts(places, persons, times), kind="long" if kind == "int" else kind)
 
 
@@ -56,14 +60,16 @@ def root_of(leaves: Iterable[Leaf], *, kind: str) -> bytes:
     >>> root_of([], kind="") == rows_digest([], [], [])
     True
     """
-    root = hashlib.sha256(_LEAF + kind.encode() + b"\n")
+    root = _started(kind)
     for place, leaf in leaves:
         root.update(place.to_bytes(8) + leaf)
     return root.digest()
 
 
-def _numbered(places: IntArray, persons: IntArray, times: IntArray) -> Iterator[Leaf]:
-    """One leaf for each place, in their order."""
+def _numbered(
+    places: IntArray, persons: IntArray, times: IntArray
+) -> Iterator[tuple[IntArray, bytes]]:
+    """The leaves of all places, in their order."""
     order = np.lexsort((times, persons.view(np.uint64), places))
     places, persons, times = places[order], persons[order], times[order]
     last = np.ones(places.size, dtype=np.bool_)  # the latest visit of a person to a place
@@ -90,18 +96,35 @@ def ordered_digest(
     if not places.size:
         return root_of([], kind="")
     if names is None:
-        return root_of(_leaves(places, *_wide(persons, times)), kind="int")
+        return _root(_leaves(places, *_wide(persons, times)), kind="int")
     body, ends = _named(persons, times, names)
-    return root_of(_leaves(places, body, ends), kind="str" if text else "long")
+    return _root(_leaves(places, body, ends), kind="str" if text else "long")
 
 
-def _leaves(places: IntArray, body: bytes, ends: IntArray) -> Iterator[Leaf]:
-    """Hashes of the rows of each place; ``ends``: where each row ends in ``body``."""
+def _leaves(places: IntArray, body: bytes, ends: IntArray) -> Iterator[tuple[IntArray, bytes]]:
+    """Places and the hashes of their rows, many at a time; ``ends``: of each row in ``body``."""
     last = np.flatnonzero(np.diff(places, append=-1))
-    start, rows = 0, memoryview(body)
-    for place, end in zip(places[last].tolist(), ends[last].tolist(), strict=True):
-        yield place, hashlib.sha256(rows[start:end]).digest()
-        start = end
+    stops, rows, hashed = ends[last], memoryview(body), hashlib.sha256
+    starts = np.concatenate((_FIRST, stops))[:-1]
+    for start in range(0, last.size, _PART):
+        part = slice(start, start + _PART)
+        cuts = zip(starts[part].tolist(), stops[part].tolist(), strict=True)
+        yield places[last[part]], b"".join([hashed(rows[cut:end]).digest() for cut, end in cuts])
+
+
+def _root(leaves: Iterable[tuple[IntArray, bytes]], *, kind: str) -> bytes:
+    """:func:`root_of` leaves that come many at a time."""
+    root = _started(kind)
+    for places, hashes in leaves:
+        both = np.empty((places.size, 8 + _HASH), dtype=np.uint8)
+        both[:, :8] = places.astype(">i8").view(np.uint8).reshape(-1, 8)
+        both[:, 8:] = np.frombuffer(hashes, dtype=np.uint8).reshape(-1, _HASH)
+        root.update(both.data)
+    return root.digest()
+
+
+def _started(kind: str) -> hashlib._Hash:
+    return hashlib.sha256(_LEAF + kind.encode() + b"\n")
 
 
 def _wide(persons: IntArray, times: IntArray) -> tuple[bytes, IntArray]:
@@ -110,14 +133,26 @@ def _wide(persons: IntArray, times: IntArray) -> tuple[bytes, IntArray]:
 
 
 def _named(persons: IntArray, times: IntArray, names: Sequence[bytes]) -> tuple[bytes, IntArray]:
+    """For each row its person's name and 8 bytes of its time, without gaps."""
     lengths = np.fromiter(map(len, names), np.int64, len(names))
+    widest, moments = int(lengths.max()), times.astype(">i8").tobytes()
+    if widest * lengths.size > _PADDED * int(lengths.sum()):
+        stamps = np.frombuffer(moments, "V8").tolist()
+        words = zip([names[one] for one in persons.tolist()], stamps, strict=True)
+        body = b"".join(itertools.chain.from_iterable(words))
+        return body, np.cumsum(lengths[persons] + 8)
+    padded, at = np.zeros((lengths.size, widest), dtype=np.uint8), np.arange(widest)
+    padded[at < lengths[:, None]] = np.frombuffer(b"".join(names), dtype=np.uint8)
+    whole, stamps = padded.view(f"V{widest}")[:, 0], np.frombuffer(moments, "V8")
     parts = []
     for start in range(0, persons.size, _PART):
         part = slice(start, start + _PART)
-        words = [b""] * (2 * persons[part].size)
-        words[::2] = [names[one] for one in persons[part].tolist()]
-        words[1::2] = np.frombuffer(times[part].astype(">i8").tobytes(), "V8").tolist()
-        parts.append(b"".join(words))
+        rows = np.empty((persons[part].size, widest + 8), dtype=np.uint8)
+        kept = np.ones(rows.shape, dtype=np.bool_)
+        rows[:, :widest] = whole[persons[part]].view(np.uint8).reshape(-1, widest)
+        rows[:, widest:] = stamps[part].view(np.uint8).reshape(-1, 8)
+        np.less(at, lengths[persons[part], None], out=kept[:, :widest])
+        parts.append(rows[kept].tobytes())
     return b"".join(parts), np.cumsum(lengths[persons] + 8)
 
 
@@ -141,4 +176,4 @@ def encoded(person: Person) -> bytes:
     ('00 00 00 03 41 6e 6e', b'18446744073709551616')
     """
     text = str(person).encode("utf-8", "surrogatepass")
-    return len(text).to_bytes(4) + text
+    return len(text).to_bytes(LENGTH) + text

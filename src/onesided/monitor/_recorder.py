@@ -137,6 +137,7 @@ class Recorder:
         last = transaction.last()
         keys = step_keys(transaction.key(), batch, rules=self._rules.genesis)
         noise = KeyedNoise(keys.noise) if self._noise is None else FreshNoise(self._noise)
+        content = batch.content()  # before the window grows: the two take their most in turn
         answer = machine.step(batch, noise=noise)
         clock = batch.time if machine.clock is None else machine.clock
         step = Step(
@@ -157,7 +158,7 @@ class Recorder:
             number=step.number,
             batch=batch.id,
             time=batch.time,
-            content=batch.content(),
+            content=content,
             secret=secret,
             proof=proof_of(batch, secret=secret),
         )

@@ -6,25 +6,26 @@ import json
 import struct
 import zlib
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Self, TypeAlias
 
 import numpy as np
 
-from onesided.monitor._digest import Person, encoded, ordered_digest
+from onesided.monitor._digest import LENGTH, Person, ordered_digest
+from onesided.monitor._texts import named
 from onesided.noise import IntArray
 
 Row: TypeAlias = tuple[int, Person, int]
 _MAGIC: Final = b"onr1"  # what was stored before is zlib's, and begins otherwise
 _HEAD: Final = struct.Struct("<4sQ?")
 _COLUMN: Final = struct.Struct("<qB")
-_LENGTH: Final = 4
 _NONE: Final = np.zeros(0, dtype=np.int64)
 NUMBERS: Final = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """The latest visit of each person to each place, by place and person. Secret.
 
@@ -92,6 +93,10 @@ class Rows:
 
     def digest(self) -> bytes:
         """What :func:`onesided.monitor._digest.rows_digest` makes of the rows."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> bytes:  # a step needs it twice
         return ordered_digest(self.place, self.person, self.time, self.names, text=self.text)
 
     def packed(self) -> bytes:
@@ -130,21 +135,6 @@ class Rows:
         return cls(np.cumsum(steps), person, time, names, text)
 
 
-def named(parts: Iterable[Sequence[Person]]) -> tuple[IntArray, tuple[bytes, ...]]:
-    """Each person's position among all of them, and these: encoded, in the order of their bytes.
-
-    >>> named([["bb", "c"], ["c", "bb"]])[0].tolist()
-    [1, 0, 0, 1]
-    """
-    met = numbering()
-    found = [np.fromiter(map(met.__getitem__, part), np.int64, len(part)) for part in parts]
-    words = [encoded(person) for person in met]  # type: ignore[arg-type] # persons alone were met
-    order = np.array(sorted(range(len(words)), key=words.__getitem__), dtype=np.int64)
-    position = np.empty(order.size, dtype=np.int64)
-    position[order] = np.arange(order.size)
-    return position[np.concatenate([_NONE, *found])], tuple(words[one] for one in order.tolist())
-
-
 def numbering(names: Iterable[Hashable] = ()) -> defaultdict[Hashable, int]:
     """Gives every new name the next number."""
     met: defaultdict[Hashable, int] = defaultdict()
@@ -156,13 +146,13 @@ def numbering(names: Iterable[Hashable] = ()) -> defaultdict[Hashable, int]:
 
 def whole_person(name: bytes) -> int:
     """The whole number that was encoded."""
-    return int(name[_LENGTH:])
+    return int(name[LENGTH:])
 
 
 def _split(words: bytes) -> Iterable[bytes]:
     at = 0
     while at < len(words):
-        end = at + _LENGTH + int.from_bytes(words[at : at + _LENGTH])
+        end = at + LENGTH + int.from_bytes(words[at : at + LENGTH])
         yield words[at:end]
         at = end
 

@@ -74,6 +74,11 @@ class Rules:
         return {row[0]: position for row, position in self.keys.places().items()}
 
     @cached_property
+    def kinds(self) -> frozenset[type]:
+        """The types of the places."""
+        return frozenset(map(type, self.positions))
+
+    @cached_property
     def ordered(self) -> tuple[IntArray, IntArray] | None:
         """Places that are whole numbers, in order, and where each stands among the keys."""
         keys = self.keys.arrays[0]

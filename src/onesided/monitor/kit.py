@@ -2,6 +2,7 @@
 
 from onesided.monitor._answer import StepAnswer
 from onesided.monitor._batch import Columns
+from onesided.monitor._columns import times_of
 from onesided.monitor._digest import root_of as digest_of_places
 from onesided.monitor._journal import MemoryJournal, Transaction
 from onesided.monitor._live import bound_of, counted, first_rows, frame, places_of, said, titled
@@ -39,5 +40,6 @@ __all__ = [
     "read_window",
     "said",
     "time_in_name",
+    "times_of",
     "titled",
 ]
