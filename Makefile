@@ -1,4 +1,4 @@
-# make demo: set up what is needed and run the main job.   make test: set up and run all tests.
+# make demo: set up what is needed and run the main job.   make test: set up and run the tests.
 # make docs: set up what is needed, build the site in site/ and run its tutorials as notebooks.
 PYTHON ?= python3
 VENV := .venv
@@ -9,15 +9,19 @@ DOCS_READY := $(VENV)/.docs-ready
 DOCS_FROM := mkdocs.yml $(wildcard *.md) benchmarks/RESULTS.md \
 	$(shell find docs src scripts -type f -not -path '*/__pycache__/*')
 
-.PHONY: demo test lint bench bench-growth mutants docs clean
+.PHONY: demo test test-heavy lint bench bench-growth mutants docs clean
 
 demo: $(READY)
 	rm -rf demo-out
 	$(RUN)/onesided demo --out demo-out
 
-# Three processes on two cores: the one with Spark's tests mostly waits for it.
+# Three processes on two cores: some tests wait for other programs.
 test: $(READY)
-	$(RUN)/python -m pytest -n 3 --dist loadgroup -q
+	$(RUN)/python -m pytest -n 3 --dist loadgroup -q -m "not heavy"
+
+# What needs a JVM, a browser, dozens of programs or minutes; .ci/run runs these too.
+test-heavy: $(READY)
+	$(RUN)/python -m pytest -n 3 --dist loadgroup -q -m heavy
 
 lint: $(READY)
 	$(RUN)/ruff check .
@@ -32,7 +36,7 @@ bench-growth: $(READY)
 	$(RUN)/python benchmarks/growth.py --write
 
 # Small mistakes in the shipped code that onesided verify must see: 200, as in the long form of
-# the tests (pytest --slow tests/verify/test_mutants.py); make test plants the first twelve.
+# the tests (pytest --slow tests/verify/test_mutants.py); make test-heavy plants the first twelve.
 mutants: $(READY)
 	$(RUN)/python benchmarks/mutants.py
 

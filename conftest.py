@@ -25,9 +25,16 @@ def long_form(request) -> bool:
     return bool(request.config.getoption("--slow"))
 
 
+# What needs a browser, or a JVM (the group of tests that share one), is heavy by that alone.
+_BROWSERS, _JVM = {"chromium", "browse"}, pytest.mark.xdist_group("spark").mark
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Start with what one worker has to do alone, so that the other never waits for it."""
+    for item in items:
+        if _BROWSERS & set(item.fixturenames) or _JVM in item.iter_markers():
+            item.add_marker("heavy")
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
 
 

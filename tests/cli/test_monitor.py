@@ -251,6 +251,7 @@ def test_an_output_that_cannot_be_written_loses_nothing(stream):
     assert stream.first["status"] == "unknown"
 
 
+@pytest.mark.heavy
 def test_killed_while_it_follows_every_status_ever_seen_is_in_the_history(stream, long_form):
     """kill -9 of the command itself; a reader of status.json never sees two answers of one step."""
     kills, seen = (20 if long_form else 2), {}

@@ -57,6 +57,7 @@ def run(folder, *words):
 SENSITIVE = {"policy": "4\nage < 18", "groups": "1", "at_most": None}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "changes",
     [

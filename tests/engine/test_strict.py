@@ -118,6 +118,7 @@ def test_a_callers_zone_and_calendar_change_nothing(kind):
     assert same([value_of(value) for value in found], wanted(TEXTS, kind)[0])
 
 
+@pytest.mark.heavy
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(MADE, st.sampled_from(TYPES))
 def test_made_up_text_is_read_alike(texts, kind):

@@ -103,6 +103,7 @@ SHORTER = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_the_commands_of_daily_publication_run(tmp_path, long_form):
     for module in ("polars", "typer", "duckdb", "plotly", "jinja2"):

@@ -66,6 +66,7 @@ def ran(folder, *words, fails=False):
     return done.stderr if fails else done.stdout.strip()
 
 
+@pytest.mark.heavy
 def test_every_scheduler_publishes_a_day_once(folder):
     assert ran(folder, "publish_day.py", "2025-11-01").endswith("public/2025-11-01")
     assert ran(folder, "airflow_daily.py").endswith("public/2025-11-02")
@@ -78,6 +79,7 @@ def test_every_scheduler_publishes_a_day_once(folder):
     assert (folder / "public" / "2025-11-02" / "release.csv").read_bytes() == told
 
 
+@pytest.mark.heavy
 def test_day_15_is_refused_and_a_day_is_a_date(folder):
     every = "import publish_day as p; from pathlib import Path\n"
     every += "for day in range(1, 15): p.publish_day(f'2025-11-{day:02}', Path.cwd())"

@@ -128,6 +128,7 @@ def test_hostile_amounts(path, text):
     assert found["seconds"] < 4
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("column", ["label", "policy_id", "kind"])
 def test_a_column_of_a_hundred_megabytes(path, column):
     forged(path, column, "x" * 10**8, number=3)

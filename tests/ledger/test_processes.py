@@ -40,6 +40,7 @@ def test_a_crowd_never_passes_the_budget(shared_place, open_ledger, long_form):
     assert ledger.accounts()[0].remaining == {"edge": 0}
 
 
+@pytest.mark.heavy
 def test_kill_at_any_moment_loses_nothing_acknowledged(shared_place, long_form):
     found = run("crash.py", shared_place, 500 if long_form else 20, 20260101)
     assert found["lost"] == 0

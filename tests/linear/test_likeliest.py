@@ -20,6 +20,7 @@ from onesided.mechanism import Linear
 from onesided.noise import NotPrivateSeededNoise
 
 
+@pytest.mark.heavy
 @given(st.lists(st.integers(-50, 50), min_size=16, max_size=16), st.integers(1, 9))
 @settings(max_examples=15)
 def test_cells_are_at_least_zero_and_grow_with_the_unit(noise, unit):
@@ -47,6 +48,7 @@ def test_a_weighted_cell_is_judged_by_its_own_noise():
     assert ten == pytest.approx(one, abs=1e-4)
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 @pytest.mark.parametrize("full", [0.02, 0.2, 1.0])
 def test_rectangles_err_less_than_by_least_squares_where_cells_are_empty(full, long_form):

@@ -79,6 +79,7 @@ def test_prices():
     ]
 
 
+@pytest.mark.heavy
 def test_one_share_comes_as_often_as_from_the_noisy_maximum():
     """20,000 draws each; false alarm 1e-6."""
     one = SeveralQuantiles(1, shares=["1/3"], candidates=3)

@@ -14,6 +14,7 @@ from onesided.monitor._journal import MemoryJournal
 ONE = {"person": [1], "place": ["a"]}
 
 
+@pytest.mark.heavy
 def test_killed_at_random_the_history_stays_what_was_published(tmp_path, long_form):
     # 500 kills in the long form, 15 here; the random instants have a fixed seed.
     kills = 500 if long_form else 15

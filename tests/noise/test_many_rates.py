@@ -147,6 +147,7 @@ def test_memory_is_bounded_when_all_numbers_of_an_array_differ():
     assert peak_above(tell_apart, 10**6) + numbers.nbytes <= WITHIN
 
 
+@pytest.mark.heavy
 def test_memory_is_bounded_when_all_objects_of_a_list_differ(long_form, monkeypatch):
     pieces = 2
     size = pieces * _arguments._LIST_PIECE if long_form else 2**16

@@ -77,6 +77,7 @@ def test_later_passes_follow_the_same_law(monkeypatch, first):
     assert p_value(found, chances(rate, deficits, sizes) * 3000) > FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_the_check_sees_a_law_that_is_a_tenth_off():
     rate, deficits, sizes = "1/10", (0, 8), (1, 4)
     found = drawn("11/100", deficits, sizes, seed=13, times=20_000)

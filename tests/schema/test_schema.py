@@ -230,6 +230,7 @@ def test_a_hostile_text_ends_in_our_error_soon(name):
     assert len(str(caught.value)) < 2_000
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["deep", "keys", "braces"])
 def test_a_hostile_text_takes_little_memory(name):
     tracemalloc.start()

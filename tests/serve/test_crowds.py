@@ -70,6 +70,7 @@ def charges_of(service):
         return [(one.release_id, one.who) for one in ledger.entries(kind="spend")]
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_colluding_analysts_never_pass_the_budget_or_an_allowance(crowded, long_form):
     workers, asks = (8, 500) if long_form else (3, 14)
@@ -89,6 +90,7 @@ def test_colluding_analysts_never_pass_the_budget_or_an_allowance(crowded, long_
     kept_as_told(service, found["told"])
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_whoever_is_killed_finds_every_answer_that_was_charged(crowded, long_form):
     limited(crowded, 10**6, 10**6)

@@ -28,6 +28,7 @@ def free_port():
         return made.getsockname()[1]
 
 
+@pytest.mark.heavy
 def test_the_commands_of_the_curator_the_analyst_and_the_auditor_run(tmp_path):
     """One story: the curator sets up and starts, the analyst asks, the auditor checks, it stops."""
     text = (DOCS / "service.md").read_text()

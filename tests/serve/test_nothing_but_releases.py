@@ -83,6 +83,7 @@ def requests(long_form):
     return list(hour.hour(random.Random(20), 500 if long_form else 30))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("pair", PAIRS)
 def test_every_response_is_the_same_byte_for_byte(pair, swift, long_form):
     policy, first, second = PAIRS[pair]
@@ -101,6 +102,7 @@ def test_every_response_is_the_same_byte_for_byte(pair, swift, long_form):
     assert answers >= (100 if long_form else 3)
 
 
+@pytest.mark.heavy
 def test_the_check_sees_answers_that_depend_on_rows(swift):
     policy, first, second = PAIRS["anything"]
     sent = requests(long_form=False)

@@ -124,6 +124,7 @@ def share_of(folder, number, rate):
     return share
 
 
+@pytest.mark.heavy
 def test_few_and_many_matching_rows_take_equally_long(folder, long_form):
     if long_form:
         assert share_of(folder, 2000, A_SECOND) > LEAST
@@ -133,6 +134,7 @@ def test_few_and_many_matching_rows_take_equally_long(folder, long_form):
         assert any(share > LEAST for share in looks)
 
 
+@pytest.mark.heavy
 def test_without_the_clock_they_can_be_told_apart(tmp_path):
     folder = filled(tmp_path, CLOCK_SHORT, "person")
     dataset = Service(ServiceConfig.read(folder / "onesided.toml")).datasets["visits"]

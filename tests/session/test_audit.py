@@ -75,6 +75,7 @@ def test_a_record_that_changes_its_kind_takes_all_its_groups_along(counted):
     assert not report.worst[1].impossible
 
 
+@pytest.mark.heavy
 def test_a_session_prices_a_change_of_kind():
     policy = P.presence(max_groups=1) & P.sensitive("s")
     columns = ("u", "p", "s")

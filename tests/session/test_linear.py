@@ -188,6 +188,7 @@ def answers(data, policy, noise, **question):
     return tuple(release.noisy.tolist()), tuple(release.estimate.tolist())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("strategy", ["prefix", "identity"])
 def test_a_session_of_ranges_loses_what_the_ledger_charged(strategy):
     policy = NEAR(radius=1)
@@ -228,6 +229,7 @@ def test_a_session_that_took_distances_of_centres_would_be_seen():
     assert not verify.exact(program, NEAR(radius=3), world, tail=1e-6, sealed=False).keeps(6)
 
 
+@pytest.mark.heavy
 def test_comings_and_goings_by_a_source_are_charged(monkeypatch):
     policy = NEAR(radius=1, sources=[(0,)])
     values = (*(Record("point", (v,)) for v in range(4)), Record("absent"))
@@ -395,6 +397,7 @@ def test_a_person_counts_in_one_cell():
     assert plan.mechanism.upper_rate == Fraction(1, 2)
 
 
+@pytest.mark.heavy
 def test_a_row_on_its_own_is_in_one_cell_whatever_the_policy_covers():
     """Presence in two groups of a unit, where the unit is the row: one sum falls, by one."""
     policy = od.policy.presence(max_groups=2)

@@ -157,6 +157,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 def test_a_session_that_looks_loses_what_it_charges_and_no_more(monkeypatch, long_form):
     """Every path of the sampler, every move; and a look priced at a sixth is seen."""

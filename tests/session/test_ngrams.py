@@ -220,6 +220,7 @@ def test_asking_again_reads_the_stored_answer(engine):
         made.ngrams(**{**ask, "n": 3})
 
 
+@pytest.mark.heavy
 def test_the_session_keeps_its_promise_exactly():
     policy = od.policy.sensitive("minor")
     world = Universe(

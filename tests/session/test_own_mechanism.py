@@ -166,6 +166,7 @@ def test_sums_are_given_clipped_charged_and_told(hours):
     assert whole.values.size == 1
 
 
+@pytest.mark.heavy
 def test_sums_in_steps_are_told_in_the_columns_unit(hours):
     fine = Shifted(Fraction(1, 6))
     checked = Case(fine, POLICY, 1, universe=SumUniverse(bounds=(0, 6), groups=2)).run()

@@ -120,6 +120,7 @@ def truth(question, release):  # noqa: PLR0911 - by kind
     return below[places[1]] - below[places[0]]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", SETTINGS)
 def test_predicted_errors_are_those_of_other_data_of_the_same_kind(name):
     """Within a tenth. Draws are seeded, so there is no false alarm; about 3 standard errors."""

@@ -71,6 +71,7 @@ def test_whom_a_policy_adds_or_takes_is_counted_with_noise(question):
     assert not parts(od.policy.sensitive("hot"), picked).public
 
 
+@pytest.mark.heavy
 def test_the_error_is_that_of_a_noisy_sum_over_the_number():
     """The rival divides a sum with discrete Laplace noise of scale span / ε by the number."""
     question = Mean("pay", bounds=(0, 100), epsilon=2)
@@ -86,6 +87,7 @@ def test_the_error_is_that_of_a_noisy_sum_over_the_number():
     assert np.mean(errors) == pytest.approx(rival, rel=6 / 20)
 
 
+@pytest.mark.heavy
 def test_bounds_on_a_mean_of_a_public_number_hold_as_often_as_asked():
     asked = session(od.policy.bounded(), noise=NotPrivateSeededNoise(6))
     truth = (20 + 50 + 0 + 100 + 70 + 20) / 6

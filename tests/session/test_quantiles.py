@@ -183,6 +183,7 @@ def test_ten_shares_or_more_share_levels_and_rise():
         assert len(found.rank_error) == 19
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", [5, 19])
 def test_other_shares_enclose_a_quantile_as_often_as_is_said(number):
     """100 answers; 0.9 is promised, and below 0.8 would come once in 1,000 at the bound itself."""

@@ -53,6 +53,7 @@ def told(data, noise, *, most=2, epsilon=1, priced=2):
     return asked.ask(scaled).upper.tolist()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("priced", "kept"), [(2, True), (1, False)])
 def test_its_answers_lose_what_is_charged_and_no_more(priced, kept):
     """Exact, through whole sessions; the control is charged as if a unit had one row."""

@@ -392,6 +392,7 @@ def test_duckdb_types_survive():
 # Totals.
 
 
+@pytest.mark.heavy
 def test_totals_are_unbiased_and_their_standard_errors_honest():
     # 150 samples: the mean within five deviations of the truth (false alarm 6e-7), their variance
     # within 60 % (over five deviations of a chi-square), the mean of those estimated within 10 %.
@@ -477,6 +478,7 @@ RECORDS = (
 )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy", "pandas", "pyarrow", "duckdb"])
 def test_the_session_keeps_its_promise_exactly(kind):
     turn = {

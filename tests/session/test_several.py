@@ -215,6 +215,7 @@ def exact(asked):
     return verify.exact(program, policy, world, tail=1e-5, sealed=False)
 
 
+@pytest.mark.heavy
 def test_a_pair_asked_at_once_loses_exactly_the_sum():
     def both(session):
         asked = [Count(by="place", keys=["p", "q"], epsilon=one) for one in PAIR]

@@ -113,6 +113,7 @@ WORLD = Universe(
 )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("most", [1, 2])
 def test_the_session_keeps_its_promise_exactly_with_numbered_keys(most):
     policy = od.policy.sensitive("private")

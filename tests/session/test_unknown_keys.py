@@ -285,6 +285,7 @@ WORLD = Universe(
 )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("most", [1, 2])
 def test_the_session_keeps_its_promise_exactly(most):
     policy = od.policy.sensitive("private")

@@ -93,6 +93,7 @@ def three_counts(values, size, noise):
     return np.tile(values, (size, 1)) + drawn.reshape(size, -1)
 
 
+@pytest.mark.heavy
 def test_an_event_over_several_parts_is_found_where_no_single_output_comes_often():
     """A rise and a fall at once: each count shows half of ε, and only together all of it."""
     pair = [1, 1, 0], [1, 0, 1]

@@ -8,9 +8,12 @@ import onesided as od
 from onesided import mechanism, policy, verify
 from onesided.verify.cases import local, selection
 
-# One process asks for the whole catalogue, not each of them.
-pytestmark = pytest.mark.xdist_group("catalogue")
 CASES = verify.catalogue("onesided")
+
+
+def whole(test):
+    """Asks for every line: heavy, and one process asks, not each of them."""
+    return pytest.mark.heavy(pytest.mark.xdist_group("catalogue")(test))
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +21,13 @@ def verdicts():
     return verify.verdicts(source="onesided", processes=2)
 
 
+@pytest.mark.parametrize("case", CASES[::5], ids=lambda case: f"{case.title}-{case.policy.name}")
+def test_every_fifth_line_is_told_right(case):
+    """The short form of the next: one process each, so that all take their part."""
+    assert case.run().right
+
+
+@whole
 def test_every_line_of_the_table_is_told_right(verdicts):
     wrong = [
         f"{v.case.title} under {v.case.policy.name}: {v.word}" for v in verdicts if not v.right
@@ -25,6 +35,7 @@ def test_every_line_of_the_table_is_told_right(verdicts):
     assert not wrong
 
 
+@whole
 def test_sound_lines_are_tight_or_say_why_not(verdicts):
     unexplained = [
         f"{v.case.name} under {v.case.policy.name}: {v.found:.5f} of {v.promised:.5f}"
@@ -34,6 +45,7 @@ def test_sound_lines_are_tight_or_say_why_not(verdicts):
     assert not unexplained
 
 
+@whole
 def test_selection_and_local_reports_are_exact_not_only_enough(verdicts):
     ours = ("TopK", "SparseVector", "ALap", "AGeo")
     due = {case.title for case in selection.cases() if case.name.startswith(ours)}
@@ -61,6 +73,7 @@ def test_every_promised_control_of_selection_is_there():
 SLIGHT = {"CubeCounts", "Cumulative", "OpenShape", "SeveralQuantiles", "ShuffledCounts", "Warner"}
 
 
+@whole
 def test_controls_are_rejected_by_far(verdicts):
     """What a broken one loses beyond its claim is no matter of rounding or of tails."""
     close = [

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "mutants.py"
 
 
@@ -15,6 +17,7 @@ def test_all_that_may_live_has_a_reason():
     assert all(name.startswith("onesided.") for name in reasons)
 
 
+@pytest.mark.heavy
 def test_what_onesided_verify_would_run_sees_small_mistakes(long_form):
     """The first twelve of the 200 that ``make mutants`` and the long form plant."""
     sample = 200 if long_form else 12

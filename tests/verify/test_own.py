@@ -13,6 +13,7 @@ from onesided.verify._timing import draws_differ, time_release
 from .test_documents import PAGE, first_words
 
 
+@pytest.mark.heavy
 def test_every_own_check_tells_sound_from_broken():
     checks = list(verify.own_checks())
     assert all(check.right for check in checks), [c for c in checks if not c.right]

@@ -57,6 +57,7 @@ def check(policy, values, *, first, second, tail):
     return verify.exact(program, policy, world, tail=tail, sealed=False)
 
 
+@pytest.mark.heavy
 def test_two_counts_of_a_session_lose_what_the_ledger_charged():
     policy = od.policy.presence(max_groups=1)
     values = tuple(Record("unit", frozenset(v)) for v in ((), "p", "q"))
@@ -68,6 +69,7 @@ def test_two_counts_of_a_session_lose_what_the_ledger_charged():
     assert report.delta(3) < 1e-3
 
 
+@pytest.mark.heavy
 def test_a_session_that_forgot_a_charge_would_be_seen():
     """The same two counts against the price of the first alone."""
     policy = od.policy.presence(max_groups=1)
@@ -78,6 +80,7 @@ def test_a_session_that_forgot_a_charge_would_be_seen():
     assert report.keeps(4)
 
 
+@pytest.mark.heavy
 def test_a_session_under_one_sided_differential_privacy(long_form):
     """Noise on both sides for the protected, whatever the open ones are."""
     policy = od.policy.sensitive("kind = 'sensitive'")
