@@ -272,6 +272,7 @@ def chances(one, places, counts):
     return [p * float(other @ (shares / 2)) for p, other in zip(accepted, others, strict=True)]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_read_changes_by_no_more_than_is_charged(family, long_form):
     """On every engine; the short form on Polars and one other, which take turns."""
