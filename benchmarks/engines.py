@@ -1,6 +1,7 @@
 """The session's count on Spark, DuckDB and Polars beside the plain query: time and peak memory.
 
     python benchmarks/engines.py [--rows 10000000] [--engines duckdb,polars,spark] [--rounds 3]
+    python benchmarks/engines.py --rows 1000000000 --engines duckdb --rounds 1 --memory 8GB
 
 Visits of a million people to 5,835 places, as Parquet files in a temporary folder. The plain query
 counts distinct people per place by the engine's own means; ours is ``session.count`` with public
@@ -10,6 +11,7 @@ there is more than one round; the median is reported. Peak memory is the largest
 sizes over the process and all its children, the JVM included, looked at 10 times a second. CPU
 seconds, start and warm-up included, are for machines that others use too.
 Polars runs its streaming engine for the plain query; ours reaches it through narwhals, lazily.
+--memory limits DuckDB, which then spills into a folder beside the files. 10^9 rows are 5 GB there.
 """
 
 import argparse
@@ -49,7 +51,7 @@ def make(folder: Path, rows: int) -> Path:
     return folder
 
 
-def table(engine: str, folder: Path):
+def table(engine: str, folder: Path, memory: str):
     files = f"{folder}/*.parquet"
     if engine == "polars":
         import polars as pl
@@ -58,6 +60,9 @@ def table(engine: str, folder: Path):
     if engine == "duckdb":
         import duckdb
 
+        if memory:
+            duckdb.execute(f"SET memory_limit = '{memory}'")
+            duckdb.execute(f"SET temp_directory = '{folder}/spill'")
         return duckdb.read_parquet(files)
     return spark_session().read.parquet(str(folder))
 
@@ -100,8 +105,8 @@ def our_query(data, mode: str):
     return run
 
 
-def worker(engine: str, case: str, folder: Path, rounds: int) -> None:
-    data = table(engine, folder)
+def worker(engine: str, case: str, folder: Path, rounds: int, memory: str) -> None:
+    data = table(engine, folder, memory)
     query = plain_query(engine, data) if case == "plain" else our_query(data, case)
     times = []
     for _ in range(rounds + (rounds > 1)):
@@ -134,9 +139,9 @@ def tree(root: int) -> tuple[int, dict[int, float]]:
     return sum(sizes[one] for one in inside), {one: seconds[one] for one in inside}
 
 
-def run(engine: str, case: str, folder: Path, rounds: int) -> tuple[float, float, float]:
+def run(engine: str, case: str, folder: Path, *more: object) -> tuple[float, float, float]:
     """Median seconds, CPU seconds of all rounds and the start, and peak bytes."""
-    command = [sys.executable, __file__, "--worker", engine, case, str(folder), str(rounds)]
+    command = [sys.executable, __file__, "--worker", engine, case, str(folder), *map(str, more)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -164,11 +169,12 @@ def main() -> None:
     parser.add_argument("--engines", default="duckdb,polars,spark")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--folder", help="where the Parquet files are, or are to be kept")
-    parser.add_argument("--worker", nargs=4)
+    parser.add_argument("--memory", default="", help="limit of DuckDB, such as 8GB")
+    parser.add_argument("--worker", nargs=5)
     given = parser.parse_args()
     if given.worker:
-        engine, case, folder, rounds = given.worker
-        worker(engine, case, Path(folder), int(rounds))
+        engine, case, folder, rounds, memory = given.worker
+        worker(engine, case, Path(folder), int(rounds), memory)
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(given.folder or temporary)
@@ -181,7 +187,7 @@ def main() -> None:
         for engine in given.engines.split(","):
             plain = float("nan")
             for case in given.cases.split(","):
-                seconds, cpu, peak = run(engine, case, folder, given.rounds)
+                seconds, cpu, peak = run(engine, case, folder, given.rounds, given.memory)
                 plain = seconds if case == "plain" else plain
                 ratio = seconds / plain
                 print(

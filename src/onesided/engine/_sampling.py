@@ -54,8 +54,8 @@ def look(subject: Subject, samples: Samples) -> Draw:
     """
     if subject.table.joined:
         raise DataError(
-            "No records are sampled from a table that was joined with a public one.",
-            hint="Sample first, and join the sample: it is your own table.",
+            "No records are sampled from a table that was joined with another or made of units.",
+            hint="Sample first: the sample is your own table, to join and to add up.",
         )
     subject.refuse_null_units()
     return subject.table.engine.sampler(subject, samples)

@@ -8,6 +8,7 @@ from onesided.engine._key_files import key_file
 from onesided.engine._key_types import check_types
 from onesided.engine._keys import Key
 from onesided.engine._literal_frame import literal_frame, with_column
+from onesided.engine._per_unit import units_of
 from onesided.engine._protocol import LENGTH, Column, Lazy, missing
 from onesided.engine._public_join import joined_with
 from onesided.engine._reading import BEFORE, STANDS, reading
@@ -47,6 +48,7 @@ __all__ = [
     "reading",
     "require_view",
     "rule_of",
+    "units_of",
     "whole_of",
     "with_column",
 ]

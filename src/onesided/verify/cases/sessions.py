@@ -6,7 +6,8 @@ then what it draws is enumerated. The claim is the plan's charge, and no more th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import combinations
@@ -17,6 +18,7 @@ import numpy as np
 from onesided import policy as policies
 from onesided import session as questions
 from onesided._english import many
+from onesided.engine.kit import units_of
 from onesided.noise import Noise
 from onesided.policy import ABSENT, Policy, Record
 from onesided.session.kit import prepared
@@ -26,6 +28,11 @@ from onesided.verify._universe import Data, Universe
 _PLACES: Final = ("p", "q")
 _SHARED: Final = "shared between sides, places or parts that are never needed at once"
 _EPSILON: Final = 6
+_UNITS: Final[dict[str, object]] = {
+    "n": "count",
+    "most": ("max", "v"),
+    "total": ("sum", "v", (-1, 1)),
+}
 _ENGINES: Final = ("duckdb", "polars")
 
 
@@ -37,6 +44,7 @@ def cases() -> Iterator[Line]:
     yield from _selections()
     yield from _values()
     yield from _several()
+    yield from _per_unit()
     yield from _broken()
 
 
@@ -180,11 +188,12 @@ def _world(policy: Policy, low: int, high: int, *, many: bool = False) -> Univer
 class Asked:
     """What a session draws for a question, of a table that holds this data.
 
-    priced: the question that is charged for, where it is another than what is asked.
+    made: the session that is asked, made of the one over the rows.
     """
 
     policy: Policy
     question: Any
+    made: Callable[[questions.Session], questions.Session] | None = None
     _read: dict[Data, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, data: Data, noise: Noise) -> Any:
@@ -197,7 +206,8 @@ class Asked:
 
     def session(self, data: Data) -> questions.Session:
         """A session over a table of this data."""
-        return questions.Session(table_of(data), policy=self.policy, unit="person", budget=10**6)
+        found = questions.Session(table_of(data), policy=self.policy, unit="person", budget=10**6)
+        return found if self.made is None else self.made(found)
 
 
 def _told(answer: Any) -> Any:
@@ -241,9 +251,10 @@ def _line(
     what: str = "",
     *,
     claims: int | None = None,
+    made: Callable[[questions.Session], questions.Session] | None = None,
     **options: Any,
 ) -> Line:
-    asked = Asked(policy, question)
+    asked = Asked(policy, question, made)
     charge = asked.session(()).plan(question).charge
     bound: dict[Any, Any] = {edge: charge[edge.name] for edge in policy.edges}
     if claims is not None:
@@ -259,9 +270,42 @@ def _line(
     )
 
 
+def _per_unit() -> Iterator[Line]:
+    """Units as rows, made of one or two rows each."""
+    for policy in (
+        policies.addition_only(),
+        policies.removal_only(),
+        policies.bounded(),
+        policies.unbounded(),
+    ):
+        world = _world(policy, 0, 2, many=True)
+        for asked, what in (
+            (questions.Count(by="n", keys=(1, 2), max_groups=1, epsilon=_EPSILON), "by rows"),
+            (questions.Count(where="most >= 2", epsilon=_EPSILON), "of some"),
+            (questions.Sum("total", bounds=(-1, 2), epsilon=_EPSILON), "of sums"),
+        ):
+            yield _line(policy, asked, world, f"per unit {what}", made=_units)
+
+
+def _units(session: questions.Session) -> questions.Session:
+    return session.per_unit(**_UNITS)
+
+
+def _unpriced(session: questions.Session) -> questions.Session:
+    """The same of a session that would refuse it."""
+    made = copy(session)
+    made._table = units_of(session._table, "person", _UNITS)  # noqa: SLF001 - its own copy
+    return made
+
+
 def _broken() -> Iterator[Line]:
     policy, world = policies.addition_only(), Universe(groups=_PLACES, units=1)
     flawed: dict[str, Any] = {"seen": "in sessions that add up by hand", "loose": ""}
     yield _line(
         policy, _two(), world, claims=_EPSILON, flaw="two answers at the price of one", **flawed
     )
+    dropped = policies.presence(max_groups=1)
+    asked = questions.Count(by="n", keys=(1, 2), epsilon=_EPSILON)
+    flaw = "a unit that loses a row keeps another row of its own"
+    flawed |= {"flaw": flaw, "seen": "where rows become units under presence"}
+    yield _line(dropped, asked, _world(dropped, 0, 2), "per unit", made=_unpriced, **flawed)

@@ -1,0 +1,106 @@
+"""One row for each unit: its rows counted, its values added up, or its largest or smallest kept.
+
+What it does to moves of whole units: nothing. A unit's row here follows from its own rows alone,
+and every unit with a row has one. So tables that differ by all that one unit holds are mapped to
+tables that differ by that unit's one row. Proof: docs/proofs/per-unit.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Final
+
+import narwhals as nw
+
+from onesided._numbers import whole
+from onesided.engine._gate import OURS
+from onesided.engine._table import Table, _is_wide
+from onesided.errors import DataError, ParameterError
+
+_HINT: Final = (
+    'Give "count", ("sum", column, (lowest, highest)), ("max", column), or ("min", column).'
+)
+_MOST: Final = 2**30  # so that 2^33 rows of a unit add up within 64 bits
+
+
+def units_of(table: Table, unit: str, columns: Mapping[str, object]) -> Table:
+    """The table of units, with these columns. Looks at no row.
+
+    columns: by name, ``"count"`` of rows; ``("sum", column, (lowest, highest))`` of whole numbers,
+        each row clipped to the bounds; ``("max", column)`` or ``("min", column)`` of whole numbers
+        or dates. Null values are left out; a unit without any has a sum of 0 and no largest.
+    Errors: ParameterError for what is none of these; DataError for columns of other types, and for
+    names that the table has.
+
+    >>> import polars as pl
+    >>> visits = Table(pl.DataFrame({"person": [1, 1, 2], "spent": [5, 900, 7]}))
+    >>> made = units_of(visits, "person", {"n": "count", "spent_all": ("sum", "spent", (0, 100))})
+    >>> made.frame.sort("person").collect().rows()
+    [(1, 2, 105), (2, 1, 7)]
+    """
+    if not columns:
+        raise ParameterError("Nothing is asked of each unit's rows.", hint=_HINT)
+    told = {name: _column(table, name, given) for name, given in columns.items()}
+    prepared = {f"{OURS}{name}": row for name, (row, _) in told.items()}
+    made = copy(table)
+    rows = table.frame.select(nw.col(unit), *(row.alias(name) for name, row in prepared.items()))
+    added = (_added(how, f"{OURS}{name}").alias(name) for name, (_, how) in told.items())
+    made._frame = rows.group_by(unit).agg(*added)  # noqa: SLF001 - its own copy
+    counted = [nw.col(name).cast(nw.Int64()) for name, (_, how) in told.items() if how == "sum"]
+    made._frame = made._frame.with_columns(*counted) if counted else made._frame  # noqa: SLF001
+    made.schema = dict(made._frame.collect_schema())  # noqa: SLF001
+    said = json.dumps([table.joined, unit, columns], default=str, sort_keys=True)
+    made.joined = hashlib.sha256(said.encode()).hexdigest()
+    return made
+
+
+def _column(table: Table, name: str, given: object) -> tuple[nw.Expr, str]:
+    """What each row brings, and how a unit's rows become one. Errors: as :func:`units_of`."""
+    known = {one.casefold() for one in (*table.schema, *table.engine.refused)}
+    if name.casefold() in known or name.casefold().startswith(OURS):
+        raise DataError(
+            f"{name!r} is a column of the table already, or a name of ours.",
+            hint="Give what is told of a unit another name: they are two things.",
+            column=name,
+        )
+    if given == "count":
+        return nw.lit(1).cast(nw.Int64()), "sum"
+    how, column, *bounds = given if isinstance(given, tuple) and len(given) > 1 else (given, "")
+    if how not in ("sum", "max", "min") or len(bounds) != (how == "sum"):
+        raise ParameterError(f"{name}={given!r} is nothing to keep of a unit's rows.", hint=_HINT)
+    table.require(column)
+    dtype = table.schema[column]
+    number = dtype.is_integer() and not _is_wide(dtype)
+    if not number and not (isinstance(dtype, nw.Date) and how != "sum"):
+        raise DataError(
+            f"Column {column!r} holds {dtype}, of which a unit's {how} is not taken.",
+            hint="Whole numbers of 64 bits have all three, dates a largest and a smallest. Cast "
+            "it, or round it to whole steps, first.",
+            column=column,
+        )
+    if how != "sum":
+        return nw.col(column), str(how)
+    return _clipped(column, bounds[0]), "sum"
+
+
+def _clipped(column: str, bounds: Any) -> nw.Expr:
+    """A row's value within the bounds, 0 where there is none."""
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ParameterError(
+            f"The bounds of a sum are a pair (lowest, highest), got {bounds!r}.", hint=_HINT
+        )
+    low, high = (whole(one, name="bounds", least=-_MOST, most=_MOST) for one in bounds)
+    if low >= high:
+        raise ParameterError(f"bounds={bounds!r}: the lowest is not below the highest.", hint=_HINT)
+    given = nw.col(column).cast(nw.Int64())
+    inside = nw.when(given > high).then(nw.lit(high)).otherwise(given)
+    inside = nw.when(given < low).then(nw.lit(low)).otherwise(inside)
+    return nw.when(given.is_null()).then(nw.lit(0)).otherwise(inside).cast(nw.Int64())
+
+
+def _added(how: str, name: str) -> nw.Expr:
+    column = nw.col(name)
+    return {"sum": column.sum, "max": column.max, "min": column.min}[how]()
