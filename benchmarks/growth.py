@@ -67,6 +67,40 @@ def count(frame: pl.DataFrame, keys: int = KEYS) -> Callable[[], object]:
     return lambda: asked.count(by="place", keys=places, epsilon=1)
 
 
+def viewed(rows: int) -> Callable[[], object]:
+    """Open people alone, where households with a minor are sensitive."""
+    frame = visits(rows, people=max(rows // 10, 1)).with_columns(home=pl.col("person") // 4)
+    asked = session(frame, od.policy.view("age < 5000", over="home", members=4))
+    places = pl.DataFrame({"place": np.arange(KEYS)})
+    return lambda: asked.count(by="place", keys=places, epsilon=1, counted="open", max_groups=3)
+
+
+def in_ibis(rows: int) -> Callable[[], object]:
+    """The same count where the table is one of Ibis in DuckDB."""
+    import duckdb
+    import ibis
+
+    connection = duckdb.connect()
+    connection.from_arrow(visits(rows).to_arrow()).create("visits")
+    asked = session(ibis.duckdb.from_connection(connection).table("visits"))
+    return lambda: asked.count(by="place", keys=range(KEYS), epsilon=1)
+
+
+def joined(rows: int) -> Callable[[], object]:
+    areas = pl.DataFrame({"place": np.arange(KEYS), "area": np.arange(KEYS) % 100})
+    asked = session(visits(rows)).join_public(areas, on="place")
+    return lambda: asked.count(by="area", keys=range(100), epsilon=1)
+
+
+def per_unit(rows: int) -> Callable[[], object]:
+    frame = visits(rows, people=max(rows // 10, 1))
+    asked = session(frame, od.policy.addition_only())
+    made = asked.per_unit(visits="count", oldest=("max", "age"), total=("sum", "age", (0, 1000)))
+    return lambda: made.count(
+        by="visits", keys=range(1, 50), where="oldest > 500", max_groups=1, epsilon=1
+    )
+
+
 def top_k(keys: int) -> Callable[[], object]:
     asked, places = session(visits(keys=keys)), pl.DataFrame({"place": np.arange(keys)})
     return lambda: asked.top_k(10, by="place", keys=places, epsilon=1)
@@ -120,20 +154,29 @@ def check(entries: int, folder: Path) -> Callable[[], object]:
     return once
 
 
-def monitor(folder: Path, places: int, *, people: int = 100, before: int = 0) -> Callable[[], None]:
-    """A step, with a batch of so many people, after some steps ``before``."""
+def monitor(
+    folder: Path, places: int, *, people: int = 100, before: int = 0, text: bool = False
+) -> Callable[[], None]:
+    """A step, with a batch of so many people, after some steps ``before``; text: in Polars."""
+    names = [f"place {place}" for place in range(places)] if text else list(range(places))
     opened = od.Monitor(
-        list(range(places)), at_most=5, window=WINDOW, epsilon=1,
-        policy=od.policy.presence(max_groups=1), state=folder / f"{places}-{people}-{before}.db",
+        names, at_most=5, window=WINDOW, epsilon=1,
+        policy=od.policy.presence(max_groups=1),
+        state=folder / f"{places}-{people}-{before}-{text}.db",
     )  # fmt: skip
     dice, number = np.random.default_rng(3), iter(range(10**9))
 
     def step() -> None:
         at = next(number)
-        batch = {
+        batch: object = {
             "person": dice.integers(0, 10**7, people),
             "place": dice.integers(0, places, people),
         }
+        if text:
+            frame = pl.DataFrame(batch)
+            batch = frame.select(
+                pl.format(f"{name} {{}}", name).alias(name) for name in frame.columns
+            )
         opened.step(batch, id=f"batch {at}", time=at)
 
     for _ in range(before):
@@ -157,6 +200,11 @@ LINES = {
     "ledger: spend and store": ("black", "circle"),
     "ledger: check": ("grey", "triangle"),
     "monitor: a step": ("sky", "cross"),
+    "monitor: a step, text": ("sky", "square"),
+    "count under a view": ("green", "triangle"),
+    "count in Ibis": ("orange", "circle"),
+    "count, joined": ("grey", "diamond"),
+    "count per unit": ("black", "square"),
 }
 CURVES = (
     Curve("count", "rows", 1_000, lambda n, _: count(visits(n)), "read once by the engine"),
@@ -175,6 +223,17 @@ CURVES = (
           "a draw per place that is due"),
     Curve("monitor: a step", "people", 100,
           lambda n, folder: monitor(folder, KEYS, people=n), "each visit is kept while it counts"),
+    Curve("monitor: a step, text", "people", 100,
+          lambda n, folder: monitor(folder, KEYS, people=n, text=True),
+          "texts are told apart in columns; making them is measured, too"),
+    Curve("monitor: a step, text", "places", 100,
+          lambda n, folder: monitor(folder, n, text=True), "a draw per place that is due"),
+    Curve("count under a view", "rows", 1_000, lambda n, _: viewed(n),
+          "marked households are found by grouping, and joined"),
+    Curve("count in Ibis", "rows", 1_000, lambda n, _: in_ibis(n), "read once by the engine"),
+    Curve("count, joined", "rows", 1_000, lambda n, _: joined(n), "a row is looked up once"),
+    Curve("count per unit", "rows", 1_000, lambda n, _: per_unit(n),
+          "rows are grouped by unit once"),
     Curve("monitor: a step", "steps before", 1,
           lambda n, folder: monitor(folder, 10, before=n), "what is older than the window is gone"),
 )  # fmt: skip
