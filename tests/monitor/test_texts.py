@@ -4,10 +4,12 @@ import random
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
+from onesided.errors import DataError
 from onesided.monitor import _texts
 from onesided.monitor._batch import Batch, Columns, read_batch
 from onesided.monitor._digest import encoded, rows_digest
@@ -56,6 +58,15 @@ def test_columns_of_arrow_are_read_where_they_are(words, monkeypatch):
         assert (found.tolist(), met) == (wanted.tolist(), told)
     monkeypatch.setattr(_texts, "find_spec", lambda _: None)
     assert Texts.in_column(column) is None
+
+
+@pytest.mark.parametrize("stray", [b"b", 5, None])
+def test_what_stands_far_down_among_texts_of_pandas_is_found(make, stray):
+    """pandas' objects may be anything; their first hundred rows say nothing of the others."""
+    persons = pd.Series(["a"] * 300 + [stray], dtype=object)
+    batch = {"person": persons, "place": pd.Series(["a"] * 301)}
+    with pytest.raises(DataError, match="Row 300"):
+        make(state=None).step(batch, id="1", time=3)
 
 
 def test_columns_with_nulls_or_of_other_types_are_not():

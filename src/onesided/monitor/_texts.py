@@ -58,7 +58,8 @@ class Texts:
         """The bytes where the column has them; None where PyArrow is missing, or a text is."""
         if not isinstance(column.dtype, nw.String) or column.null_count():
             return None
-        if find_spec("pyarrow") is None:
+        # A column of pandas' objects may hold anything after its first texts.
+        if find_spec("pyarrow") is None or column.implementation.is_pandas_like():
             return None
         import pyarrow as pa  # noqa: PLC0415 - optional
 
