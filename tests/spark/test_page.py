@@ -1,5 +1,7 @@
 """What docs/spark.md shows runs, and the package's names are the declared ones."""
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -27,3 +29,14 @@ def test_a_name_that_is_none_and_pyspark_that_is_missing(monkeypatch):
     monkeypatch.setitem(od.spark._LATER, "gone", "_no_such_module")
     with pytest.raises(od.errors.MissingDependencyError, match="spark"):
         _ = od.spark.gone
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("module", sorted(set(od.spark._LATER.values())))
+def test_the_examples_of_public_names_run(module, spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    loaded = importlib.import_module(f"onesided.spark.{module}")
+    names = {"od": od, "spark": spark}
+    assert doctest.testmod(loaded, extraglobs=names).failed == 0
+    for name in (name for name, place in od.spark._LATER.items() if place == module):
+        assert ">>>" in getattr(od.spark, name).__doc__, name

@@ -79,8 +79,11 @@ def follow(spark, tmp_path, known_key):
 def test_files_are_answered_as_on_one_machine_and_published_once(follow, spark, tmp_path):
     for number in (2, 1, 3):  # read at once, taken in the order of their times
         drop(tmp_path / "in", number)
+    (tmp_path / "out" / "_draft-1" / "_temporary").mkdir(parents=True)  # a dead driver's
     with follow() as monitor:
         assert monitor.run(tmp_path / "check") == 3
+    first = {path.name for path in (tmp_path / "out" / "step=00000001").glob("[!.]*")}
+    assert first == {"_step.json", "part-0.parquet"}
     for number in (4, 5):
         drop(tmp_path / "in", number)
     with follow() as monitor:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from onesided.errors import DataError, MissingDependencyError, OutputError, first_line
+
+_PIECE: Final = 2**20  # bytes handed over to Java at once
 
 
 @contextmanager
@@ -96,12 +98,16 @@ class Folder:
         """Write a small file into it, in one step where the file system can."""
         folder, _, plain = name.rpartition("/")
         beside = f"{folder}/_{plain}.draft".lstrip("/")
-        draft = self._kit.Path(self._root, beside)
-        stream = self._system.create(draft, True)  # noqa: FBT003
+        self.write(beside, text.encode())
+        self._system.delete(self._kit.Path(self._root, name), False)  # noqa: FBT003
+        self.rename(beside, name)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file into it; who reads meanwhile may see a part of it."""
+        stream = self._system.create(self._kit.Path(self._root, name), True)  # noqa: FBT003
         try:
-            stream.write(bytearray(text.encode()))
+            for start in range(0, len(content), _PIECE):
+                stream.write(bytearray(content[start : start + _PIECE]))
             stream.hsync()
         finally:
             stream.close()
-        self._system.delete(self._kit.Path(self._root, name), False)  # noqa: FBT003
-        self.rename(beside, name)

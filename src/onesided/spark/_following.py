@@ -40,6 +40,16 @@ def monitor(
     stored before it is published; a retried task, a killed driver and a restart from the
     checkpoint publish the same answer, once. Errors: those of :class:`onesided.Monitor`, and
     UnknownColumnError for a stream that does not announce batches.
+
+    >>> import pathlib
+    >>> from onesided import policy
+    >>> rules = {"at_most": 5, "window": "14d", "epsilon": 1}
+    >>> rules["policy"] = policy.presence(max_groups=3)
+    >>> pathlib.Path("in").mkdir()
+    >>> source = od.spark.files(spark, "in")
+    >>> with od.spark.monitor(source, ["gym", "bar"], state="state.db", **rules) as following:
+    ...     following.run("checkpoint")  # no file is there yet
+    0
     """
     source = source_of(stream, read)
     session = spark or (source.stream.sparkSession if source.stream is not None else None)
@@ -52,7 +62,19 @@ def monitor(
 class Following:
     """A stream and its monitor; made by :func:`monitor`.
 
-    :meth:`run` takes in what there is, :meth:`start` goes on until it is stopped.
+    :meth:`run` takes in what there is, :meth:`start` goes on until it is stopped. ``monitor`` is
+    the :class:`SparkMonitor`, with its history, guarantees and ledger; it promises what that does.
+
+    >>> from onesided import policy
+    >>> table = spark.createDataFrame([(1, "gym")], "person int, place string")
+    >>> told = [od.spark.Announced("monday", 1)]
+    >>> source = od.spark.Source(None, lambda piece, scale: told, lambda one: table)
+    >>> rules = {"at_most": 5, "window": 7, "epsilon": 1, "policy": policy.presence(max_groups=3)}
+    >>> rules |= {"rows": "rows", "spark": spark}
+    >>> with od.spark.monitor(source, ["gym", "bar"], **rules) as following:
+    ...     steps = following.run()
+    ...     following.monitor.last.batch
+    'monday'
     """
 
     def __init__(

@@ -30,6 +30,14 @@ class SparkMonitor(Monitor):
     batches get the same answers here and on one machine. Of rows the driver sees one count and
     one hash for each public place. Errors: those of :class:`onesided.Monitor`; DataError for
     persons and times of types that Spark would have to guess at.
+
+    >>> from onesided import policy
+    >>> rules = {"at_most": 5, "window": 7, "epsilon": 1, "policy": policy.presence(max_groups=3)}
+    >>> visits = spark.createDataFrame([(1, "gym"), (2, "gym")], "person int, place string")
+    >>> with od.spark.SparkMonitor(spark, ["gym", "bar"], rows="visits", **rules) as monitor:
+    ...     release = monitor.step(visits, id="monday", time=1)
+    >>> release.number, release.batch
+    (1, 'monday')
     """
 
     def __init__(

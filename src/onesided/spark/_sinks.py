@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,7 +56,7 @@ class ParquetSink:
     """A folder with one folder for each step: ``step=00000012/``, columns as the release's."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._spark, self._folder = spark, Folder(spark, path)
+        self._folder = Folder(spark, path)
 
     def at(self, number: int) -> PublishedStep | None:
         """What was published as that step, or None."""
@@ -76,10 +77,19 @@ class ParquetSink:
             _refuse_other(held, release)
             return
         import pyarrow as pa  # noqa: PLC0415 - loads on use
+        import pyarrow.parquet as pq  # noqa: PLC0415
 
-        draft = f"_draft-{release.number}"
-        table = self._spark.createDataFrame(pa.table({**_facts(release), **_statuses(release)}))
-        table.coalesce(1).write.mode("overwrite").parquet(self._folder.inside(draft))
+        # Not by a job of Spark: a speculative copy of its task, or one that a dead driver left
+        # behind, may still write into the draft when that is published.
+        draft, parquet = f"_draft-{release.number}", BytesIO()
+        self._folder.remove(draft)
+        columns = {**_facts(release), **_statuses(release)}
+        kinds = {"at_most": pa.int64()}  # even where none is told
+        pq.write_table(
+            pa.table({name: pa.array(column, kinds.get(name)) for name, column in columns.items()}),
+            parquet,
+        )
+        self._folder.write(f"{draft}/part-0.parquet", parquet.getvalue())
         public = {"step": release.number, **_chain(release)}
         self._folder.write_text(f"{draft}/{_CHAIN}", json.dumps(public))
         self._folder.rename(draft, _name(release.number))

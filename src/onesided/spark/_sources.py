@@ -27,7 +27,11 @@ _MANIFEST: Final = ("batch", "time")
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """A public batch: its id, its time, and where its rows are."""
+    """A public batch: its id, its time, and where its rows are. All three are public.
+
+    >>> od.spark.Announced("visits-7.parquet", 7, "in/visits-7.parquet").time
+    7
+    """
 
     id: str
     time: object
@@ -40,6 +44,12 @@ class Source:
 
     stream: of announcements; None if it is asked, not followed. announced: the batches in a piece
     of the stream. read: the rows of one, as a table of Spark.
+
+    >>> tables = {"monday": spark.createDataFrame([(1, "gym")], "person int, place string")}
+    >>> told = [od.spark.Announced("monday", 1)]
+    >>> source = od.spark.Source(None, lambda piece, scale: told, lambda one: tables[one.id])
+    >>> source.read(told[0]).columns
+    ['person', 'place']
     """
 
     stream: DataFrame | None
@@ -60,6 +70,14 @@ def files(
     pattern: of names. format, schema: as Spark reads one file; CSV and JSON need a schema. A file
     has to appear whole (write it elsewhere and rename it). A date and hour in the name stands for
     the end of that hour; a date for the end of that day; with whole-number times, the last number.
+
+    Errors: DataError for a folder that Spark cannot read; as batches come, for a name without a
+    time, and for a file that is none of ``format``.
+
+    >>> import pathlib
+    >>> pathlib.Path("visits").mkdir()
+    >>> od.spark.files(spark, "visits").stream.isStreaming
+    True
     """
 
     def announced(piece: DataFrame | None, scale: Scale) -> list[Announced]:
@@ -84,6 +102,11 @@ def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) 
 
     Errors: UnknownColumnError for a stream that does not say which batch and time there is;
     DataError for a time that would depend on the machine's zone.
+
+    >>> clock = spark.readStream.format("rate").load()
+    >>> told = clock.selectExpr("concat('batch ', value) batch", "value time", "'visits' path")
+    >>> od.spark.manifest(told).stream.columns
+    ['batch', 'time', 'path']
     """
     if not stream.isStreaming:
         raise ParameterError(
@@ -106,10 +129,12 @@ def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) 
             hint="Announce times as text in ISO 8601, or as timestamp_ntz in UTC.",
             column="time",
         )
-    spark, rows = stream.sparkSession, {}
+    spark = stream.sparkSession
+    rows: dict[str, Any] = {}
 
     def announced(piece: DataFrame | None, _: Scale) -> list[Announced]:
         found = [] if piece is None else piece.collect()
+        rows.clear()  # of the pieces before, which are answered: a stream has no end
         rows.update({row["batch"]: row for row in found})
         return [Announced(row["batch"], row["time"], row.asDict().get("path", "")) for row in found]
 
@@ -134,6 +159,13 @@ def queue(
     ``closed`` is true; nothing may be added to it afterwards. url: of the database, for the
     driver; jdbc, options: the same for Spark's executors, whose class path needs PostgreSQL's
     JDBC driver.
+
+    Errors: LedgerUnavailableError, when it is asked, for a database that does not answer.
+
+    >>> at = "localhost/club"
+    >>> source = od.spark.queue(spark, f"postgresql://{at}", jdbc=f"jdbc:postgresql://{at}")
+    >>> source.stream is None  # nothing to follow: run() asks it
+    True
     """
     address = DatabaseUrl.of(url)
     engine = sqlalchemy.create_engine(address.for_driver(), poolclass=sqlalchemy.NullPool)
