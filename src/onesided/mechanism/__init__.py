@@ -10,6 +10,7 @@ from onesided.mechanism._checked import CheckRecord
 from onesided.mechanism._compounds import Compounds
 from onesided.mechanism._counts import Counts, Interval
 from onesided.mechanism._cube import CubeCounts
+from onesided.mechanism._cube_answers import CubeEstimates, CubeThresholds
 from onesided.mechanism._cumulative import Cumulative
 from onesided.mechanism._decision import AtMost
 from onesided.mechanism._isotonic import isotonic
@@ -96,6 +97,8 @@ __all__ = [
     "ContinualCount",
     "Counts",
     "CubeCounts",
+    "CubeEstimates",
+    "CubeThresholds",
     "Cumulative",
     "Dawa",
     "Hierarchical",

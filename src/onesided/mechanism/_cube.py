@@ -120,7 +120,7 @@ class CubeCounts:
     def mean(self, keys: int) -> float:
         """The mean of each count's noise, among so many."""
         _few(whole(keys, name="keys", least=1))
-        levels, chances = self._levels(keys)
+        levels, chances = self.levels(keys)
         return float(chances @ levels) / 2
 
     def share(self, keys: int, *, room: int) -> float:
@@ -130,10 +130,10 @@ class CubeCounts:
         """
         _few(whole(keys, name="keys", least=1))
         below = whole(room, name="room")
-        levels, chances = self._levels(keys)
+        levels, chances = self.levels(keys)
         return float(chances @ np.minimum(1.0, below / (levels + 1)))
 
-    def _levels(self, keys: int) -> tuple[np.ndarray, np.ndarray]:
+    def levels(self, keys: int) -> tuple[np.ndarray, np.ndarray]:
         """Levels and their chances, as doubles, for what is told of the noise."""
         if isinstance(self.noise_rate, Infinite):
             return np.zeros(1), np.ones(1)

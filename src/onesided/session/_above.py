@@ -16,6 +16,7 @@ from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import (
     AdaptiveSparseVector,
+    CubeThresholds,
     Interval,
     SparseAnswers,
     SparseVector,
@@ -23,6 +24,7 @@ from onesided.mechanism import (
 from onesided.noise import IntArray, Noise
 from onesided.session._compounds import ABOUT, NamedCompounds, compounds_of
 from onesided.session._context import QueryContext
+from onesided.session._count import TOGETHER, drawn_at_once
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
@@ -61,7 +63,7 @@ class Above(Grouped):
         groups, named = self.groups(context), self._named()
         keys = groups.keys if named is None else named.keys
         compounds = None if named is None else named.over(groups.keys)
-        mechanism = groups.for_policy(
+        alone = groups.for_policy(
             self._kind(),
             context,
             thresholds=_levels(self.threshold, keys),
@@ -69,12 +71,17 @@ class Above(Grouped):
             max_answers=self.max_answers,
             compounds=compounds,
         )
+        moves = groups.moves(context, self.epsilon, compounds=compounds)
+        mechanism = CubeThresholds.in_place_of(alone, moves, keys=keys.size) or alone
         through = None if compounds is None else compounds.shift
-        plan = groups.plan(context, mechanism, through=through, certain=("upper",))
-        promise = plan.guarantee
-        if compounds is not None:
-            promise = replace(promise, about=f"{promise.about} {ABOUT}")
-        plan = replace(plan, certifies=certified_shares(mechanism), guarantee=promise)
+        together = isinstance(mechanism, CubeThresholds)
+        why = TOGETHER if together else ""
+        plan = groups.plan(context, mechanism, through=through, certain=("upper",), why=why)
+        told = (ABOUT * (compounds is not None), drawn_at_once(keys.size) * together)
+        about = " ".join(filter(None, (plan.guarantee.about, *told)))
+        certifies = certified_shares(mechanism, keys=keys.size)
+        promise = replace(plan.guarantee, about=about)
+        plan = replace(plan, certifies=certifies, guarantee=promise)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             asked = counts if compounds is None else compounds.largest(counts)
@@ -157,7 +164,7 @@ class AboveRelease(Release):
 
     keys: PublicKeys
     answers: SparseAnswers
-    mechanism: SparseVector | AdaptiveSparseVector
+    mechanism: SparseVector | AdaptiveSparseVector | CubeThresholds
     coarse: NDArray[np.bool_] | None = None
 
     @property
@@ -219,19 +226,24 @@ class AboveRelease(Release):
         return self.keys.part(places).labels()
 
 
-def certified_shares(mechanism: object) -> tuple[tuple[int, float], ...]:
+def certified_shares(mechanism: object, *, keys: int) -> tuple[tuple[int, float], ...]:
     """By true count, how often a group is certified, where one threshold is for all groups.
 
     A count f <= t is certified with probability 1 - exp(-a (t + 1 - f)): its noise is at most
     t - f. Told of the last thousand counts up to the threshold.
     """
-    if type(mechanism) is not SparseVector or mechanism.max_answers is not None:
+    if not isinstance(mechanism, SparseVector | CubeThresholds):
         return ()
-    limit, rate = mechanism.thresholds, mechanism.upper_rate
+    limit = mechanism.thresholds
     if not isinstance(limit, int):
         return ()
-    slope = math.inf if isinstance(rate, Infinite) else float(rate)
     counts = range(max(0, limit - 999), limit + 1)
+    if isinstance(mechanism, CubeThresholds):
+        return tuple((count, mechanism.power(limit - count, keys=keys)) for count in counts)
+    if mechanism.max_answers is not None:
+        return ()
+    rate = mechanism.upper_rate
+    slope = math.inf if isinstance(rate, Infinite) else float(rate)
     return tuple((count, -math.expm1(-slope * (limit + 1 - count))) for count in counts)
 
 

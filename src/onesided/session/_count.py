@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
+from onesided._english import many
 from onesided._numbers import INFINITE, Number
-from onesided.mechanism import Counts, Cumulative, StairSums, Sums
+from onesided.mechanism import Counts, CubeEstimates, Cumulative, StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
 from onesided.policy import bounded
@@ -51,9 +52,10 @@ class Count(Grouped):
         """Check and price the question. Looks at no row."""
         groups = self.groups(context).with_others(self.others, context.policy)
         groups = replace(groups, query=replace(groups.query, several_units=True))
-        mechanism = groups.for_policy(
+        alone = groups.for_policy(
             Counts, context, epsilon=self.epsilon, correction=self.correction, clip=True
         )
+        mechanism = self._least(context, groups, alone)
         share = Confidence(self.confidence, self.simultaneous).of_each(groups.told.size)
         plan = groups.plan(
             context,
@@ -64,6 +66,9 @@ class Count(Grouped):
             why=reason(mechanism),
             alternatives=lambda: self._others(context, groups),
         )
+        if mechanism is not alone:
+            about = f"{plan.guarantee.about} {drawn_at_once(groups.told.size)}"
+            plan = replace(plan, guarantee=replace(plan.guarantee, about=about))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.noisy(counts, noise=noise)}
@@ -81,6 +86,13 @@ class Count(Grouped):
             )
 
         return groups.prepared(context, plan, draw=draw, result=result)
+
+    def _least(
+        self, context: QueryContext, groups: Groups, alone: Counts
+    ) -> Counts | CubeEstimates:
+        """Independent noise, or noise on all counts at once where its mean is smaller."""
+        moves = groups.moves(context, self.epsilon)
+        return CubeEstimates.in_place_of(alone, moves, keys=groups.told.size) or alone
 
     def _others(self, context: QueryContext, groups: Groups) -> tuple[PlanOption, ...]:
         """The same counts if everybody's every fact were hidden, and otherwise corrected."""
@@ -101,22 +113,29 @@ class Count(Grouped):
 
     def _corrections(self, context: QueryContext, groups: Groups) -> tuple[PlanOption, ...]:
         """The same noise with another part of it taken out, where that makes a difference."""
-        mechanism = groups.for_policy(Counts, context, epsilon=self.epsilon)
-        spread, certain = deviation(mechanism), certain_sides(mechanism)
+        alone = groups.for_policy(Counts, context, epsilon=self.epsilon)
+        mechanism = self._least(context, groups, alone)
+        certain = certain_sides(mechanism)
         if not residual_bias(mechanism, "none"):
             return ()
+        ways = [(mechanism, name, _NOTES[name]) for name in _NOTES if name != self.correction]
+        if mechanism is not alone:
+            ways.append((alone, self.correction, "noise for each count on its own, at ε shared"))
         return tuple(
             PlanOption(
-                name=f'Counts, correction="{name}"',
-                error=math.hypot(spread, residual_bias(mechanism, name)),
+                name=f'{type(made).__name__}, correction="{name}"',
+                error=math.hypot(deviation(made), residual_bias(made, name)),
                 certain=certain,
-                note=_NOTES[name],
+                note=note,
             )
-            for name in _NOTES
-            if name != self.correction
+            for made, name, note in ways
         )
 
 
+TOGETHER: Final = (
+    "the policy only lets answers fall, and a unit may be in most of the groups, so noise above is "
+    "drawn for all of them at once: less than for each on its own"
+)
 _NOTES: Final[Mapping[Correction, str]] = {
     "mean": "unbiased: the least mean square error, before anything is kept at 0",
     "median": "the least mean absolute error",
@@ -124,12 +143,22 @@ _NOTES: Final[Mapping[Correction, str]] = {
 }
 
 
-def deviation(mechanism: Counts | Sums | StairSums | Cumulative) -> float:
+def drawn_at_once(answers: int) -> str:
+    """What a release says of its certificates where one draw of noise serves all its answers."""
+    return (
+        f"The noise of its {many(answers, 'answer')} was drawn at once, from one random level: "
+        "each upper bound is certain all the same."
+    )
+
+
+def deviation(mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative) -> float:
     """The standard deviation of the mechanism's noise."""
     return float(mechanism.distribution.variance() ** 0.5)
 
 
-def residual_bias(mechanism: Counts | Sums | StairSums, correction: Correction = "median") -> float:
+def residual_bias(
+    mechanism: Counts | CubeEstimates | Sums | StairSums, correction: Correction = "median"
+) -> float:
     """What the correction leaves of the noise's mean in the estimates."""
     noise = mechanism.distribution
     taken = {"none": 0.0, "mean": float(noise.mean()), "median": float(noise.median())}
@@ -137,9 +166,11 @@ def residual_bias(mechanism: Counts | Sums | StairSums, correction: Correction =
     return -much if isinstance(mechanism, StairSums) and mechanism.below else much
 
 
-def reason(mechanism: Counts | Sums | StairSums | Cumulative) -> str:
+def reason(mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative) -> str:
     """Why the noise is on the sides it is on."""
     certain = certain_sides(mechanism)
+    if isinstance(mechanism, CubeEstimates):
+        return TOGETHER
     if len(certain) == 2:
         return "no move of the policy can change the answer, so it is told as it is"
     if certain == ("upper",):
@@ -149,7 +180,9 @@ def reason(mechanism: Counts | Sums | StairSums | Cumulative) -> str:
     return "the policy lets answers rise and fall, so both sides need noise"
 
 
-def certain_sides(mechanism: Counts | Sums | StairSums | Cumulative) -> tuple[str, ...]:
+def certain_sides(
+    mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative,
+) -> tuple[str, ...]:
     """The sides on which the answer will never be wrong."""
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
     return tuple(side for side, rate in sides.items() if rate == INFINITE)

@@ -18,6 +18,7 @@ import numpy as np
 from onesided._numbers import text
 from onesided.errors import OnesidedError
 from onesided.linear import Operator
+from onesided.mechanism import CubeEstimates, CubeThresholds
 from onesided.session._context import QueryContext, condition
 from onesided.session._question import Packed, PreparedQuery
 from onesided.store import read_json
@@ -84,6 +85,8 @@ def _rates(mechanism: Any) -> dict[str, object]:
 
 
 def _count(question: Any, prepared: Any, context: QueryContext) -> Facts:
+    if isinstance(prepared.plan.mechanism, CubeEstimates):  # 0.1 drew each on its own
+        return {"together": True}
     return {**_rates(prepared.plan.mechanism), "keys": _keys(question.groups(context))}
 
 
@@ -95,6 +98,8 @@ def _top_k(question: Any, prepared: Any, context: QueryContext) -> Facts:
 def _above(question: Any, prepared: Any, context: QueryContext) -> Facts:
     mechanism = prepared.plan.mechanism
     levels = mechanism.thresholds
+    if isinstance(mechanism, CubeThresholds):  # 0.1 drew each on its own
+        return {"together": True}
     return {
         "thresholds": list(levels) if isinstance(levels, tuple) else levels,
         "max_answers": mechanism.max_answers,

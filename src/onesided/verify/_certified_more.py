@@ -1,4 +1,4 @@
-"""The certificates of streams, split histograms, reports of single people and quantiles."""
+"""The certificates of streams, split histograms, single reports, quantiles, counts at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import Any, Final
 import numpy as np
 
 from onesided._numbers import INFINITE, Loss
-from onesided.mechanism import ContinualCount, Cumulative, NoisyMaxQuantile, SeveralQuantiles
+from onesided.mechanism import (
+    ContinualCount,
+    CubeEstimates,
+    CubeThresholds,
+    Cumulative,
+    NoisyMaxQuantile,
+    SeveralQuantiles,
+)
 from onesided.mechanism.histograms import SplitHistogram
 from onesided.mechanism.local import (
     Channel,
@@ -19,7 +26,13 @@ from onesided.mechanism.local import (
     UnaryResponse,
 )
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
-from onesided.verify._certificates import Certificate, Said, of_interval, of_statement
+from onesided.verify._certificates import (
+    Certificate,
+    Said,
+    geometric_power,
+    of_interval,
+    of_statement,
+)
 
 _SURE: Final = Fraction(95, 100)
 _HALF: Final = Fraction(1, 2)
@@ -32,6 +45,7 @@ def more_certificates() -> Iterator[Certificate]:
     yield _split()
     yield from _reports()
     yield from _quantiles()
+    yield from _at_once()
     yield from _broken()
 
 
@@ -60,6 +74,35 @@ def _stream(mechanism: ContinualCount, *, name: str = "ContinualCount") -> Certi
 
     # By a tail bound that is not the least there is.
     return Certificate(name=name, run=run, read=read, truths=((20, 4, 7),), least=False)
+
+
+def _at_once() -> Iterator[Certificate]:
+    """Noise on all counts at once; last, its thresholds sold as independent ones, and one off."""
+    counts = CubeEstimates(3, keys=2)
+    yield Certificate(
+        name="CubeEstimates",
+        run=lambda truth, noise: counts.noisy(truth, noise=noise),
+        read=lambda noisy, truth: of_interval(counts.interval(noisy, confidence=_SURE), truth),
+        truths=((30, 41),),
+        confidence=_SURE,
+    )
+    limits = CubeThresholds(4, noise_rate=3)
+    right = Certificate(
+        name="CubeThresholds",
+        run=lambda truth, noise: limits.release(truth, noise=noise),
+        read=lambda told, truth: of_statement(told.certified, truth <= 4, truth == 4),
+        truths=((4, 3), (2, 5)),
+        power=lambda count: limits.power(4 - count, keys=2) if count <= 4 else 0.0,
+    )
+    yield right
+    alone = geometric_power(1.5, 4)
+    yield replace(right, name="CubeThresholds as if alone", power=alone, sound=False)
+    yield replace(
+        right,
+        name="CubeThresholds one off",
+        read=lambda told, truth: of_statement(told.certified, truth <= 3, truth == 3),
+        sound=False,
+    )
 
 
 def _split() -> Certificate:

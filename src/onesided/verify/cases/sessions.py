@@ -80,6 +80,20 @@ def _counts() -> Iterator[Line]:
     yield _line(added, questions.Count(epsilon=_EPSILON, **rest), wide, "with all others")
     for policy in (added, both):
         yield _line(policy, questions.Count(epsilon=_EPSILON), wide, "of everybody")
+    yield from _at_once(wide)
+
+
+def _at_once(wide: Universe) -> Iterator[Line]:
+    """Where a unit may be in most of the groups, one draw of noise serves all of them."""
+    three: dict[str, Any] = {"by": "place", "keys": wide.groups, "epsilon": _EPSILON}
+    for most in (2, 3):
+        policy = _dropped(most)
+        what = "drawn at once" if most == 3 else "drawn one by one"
+        yield _line(policy, questions.Count(**three), wide, what)
+        yield _line(policy, questions.AtMost(0, **three), wide, what)
+    here = {"north": _PLACES, "south": (*_PLACES[:1], "r")}
+    asked = questions.AtMost(0, by="place", of=here, epsilon=_EPSILON)
+    yield _line(_dropped(2), asked, wide, "of compounds, drawn at once")
 
 
 def _selections() -> Iterator[Line]:
@@ -159,14 +173,14 @@ def _dropped(most: int) -> Policy:
 
 def _several() -> Iterator[Line]:
     """Two questions at once, and ε shared between them."""
-    policy = policies.presence(max_groups=2)
+    policy = policies.presence(max_groups=1)
     world = Universe(groups=_PLACES, units=1)
     yield _line(policy, _two(epsilon=_EPSILON, weights=(1, 2)), world)
     yield _line(policies.addition_only(), _two(epsilon=_EPSILON), world)
 
 
 def _two(**shared: Any) -> questions.Several:
-    here = questions.Count(epsilon=_EPSILON, by="place", keys=_PLACES, max_groups=2)
+    here = questions.Count(epsilon=_EPSILON, by="place", keys=_PLACES, max_groups=1)
     return questions.Several([here, questions.Count(epsilon=_EPSILON)], **shared)
 
 
@@ -304,6 +318,15 @@ def _broken() -> Iterator[Line]:
     yield _line(
         policy, _two(), world, claims=_EPSILON, flaw="two answers at the price of one", **flawed
     )
+    # Noise on all counts at once hides all of them at ε; drawn for each apart it hides each.
+    apart = questions.Several(
+        [
+            questions.Count(epsilon=_EPSILON, by="place", keys=(place,), max_groups=2)
+            for place in _PLACES
+        ]
+    )
+    flaw = "noise for all counts, drawn for each of them apart"
+    yield _line(policy, apart, world, claims=_EPSILON, flaw=flaw, **flawed)
     dropped = policies.presence(max_groups=1)
     asked = questions.Count(by="n", keys=(1, 2), epsilon=_EPSILON)
     flaw = "a unit that loses a row keeps another row of its own"
