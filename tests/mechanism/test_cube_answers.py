@@ -32,24 +32,23 @@ def chosen(keys, groups, *, threshold=None, over=None):
 @pytest.mark.parametrize("groups", [1, 2, 3, 7])
 def test_it_is_chosen_where_it_is_better_and_nowhere_else(groups):
     for keys in range(1, 3 * groups):
-        assert (chosen(keys, groups) is not None) == (keys + 1 < 2 * groups)
+        third = 3 * (keys + 1) <= 4 * groups
+        assert (chosen(keys, groups) is not None) == third
         at_once = chosen(keys, groups, threshold=4)
-        assert (at_once is not None) == (keys <= groups and groups > 1)
+        assert (at_once is not None) == (third and keys <= groups)
     assert chosen(257, 300) is None
 
 
 def test_it_is_not_chosen_where_a_count_may_rise_or_an_edge_would_pay_more():
-    assert chosen(2, 2, over=policy.unbounded()) is None
-    assert chosen(2, 2, over=policy.removal_only()) is None
-    counts, moves = Counts(1, INFINITE), count_moves(policy.presence(max_groups=2), epsilon=2)
-    assert CubeEstimates.in_place_of(counts, moves, keys=2).noise_rate == 2
-    single = count_moves(policy.presence(max_groups=1), epsilon=2)
-    assert CubeEstimates.in_place_of(counts, [*moves, *single], keys=2) is not None
-    # A second edge that lowers one count pays 1 with independent noise, and would pay 2.
-    other = count_moves(policy.addition_only(), epsilon=2, max_groups=1)
-    assert CubeEstimates.in_place_of(counts, [*moves, *other], keys=2) is None
+    assert chosen(3, 3, over=policy.unbounded()) is None
+    assert chosen(3, 3, over=policy.removal_only()) is None
+    counts, moves = Counts(1, INFINITE), count_moves(policy.presence(max_groups=3), epsilon=3)
+    assert CubeEstimates.in_place_of(counts, moves, keys=3).noise_rate == 3
+    # A second edge that lowers one count pays 1 with independent noise, and would pay 3.
+    other = count_moves(policy.addition_only(), epsilon=3, max_groups=1)
+    assert CubeEstimates.in_place_of(counts, [*moves, *other], keys=3) is None
     stops = SparseVector(3, upper_rate=1, max_answers=2)
-    assert CubeThresholds.in_place_of(stops, moves, keys=2) is None
+    assert CubeThresholds.in_place_of(stops, moves, keys=3) is None
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1), Fraction(5)])

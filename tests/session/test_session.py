@@ -263,8 +263,10 @@ def test_presence_brings_its_own_bound():
         asked.count(by="place", keys=["a"], epsilon=1, max_groups=3)
     with pytest.raises(errors.ParameterError, match="no meaning"):
         asked.count(epsilon=1, max_groups=3)
-    plan = asked.plan(od.Count(by="place", keys=["a"], epsilon=1))
+    plan = asked.plan(od.Count(by="place", keys=["a", "b", "c"], epsilon=1))
     assert plan.mechanism.upper_rate == Fraction(1, 2)
+    # Of one group it lowers no more than one count.
+    assert asked.plan(od.Count(by="place", keys=["a"], epsilon=1)).mechanism.noise_rate == 1
     # A unit is in one total, so a total needs only the noise for one group.
     assert asked.plan(od.Count(epsilon=1)).mechanism.upper_rate == 1
 

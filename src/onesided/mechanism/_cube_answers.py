@@ -62,7 +62,7 @@ class CubeEstimates:
     def in_place_of(
         cls, counts: Counts, moves: Iterable[Move], *, keys: int
     ) -> CubeEstimates | None:
-        """The same answers with less noise on average; None where ``counts`` are as good.
+        """The same answers with a third less noise on average, or more; None where they have not.
 
         moves: what ``counts`` keep. No edge is charged more than by ``counts``.
 
@@ -76,8 +76,7 @@ class CubeEstimates:
         True
         """
         found = _rate_of(counts.upper_rate, moves, keys=keys)
-        # The mean is about (keys + 1) / (2 rate), and that of independent noise 1 / upper_rate.
-        if found is None or (keys + 1) * counts.upper_rate >= 2 * found:
+        if found is None:
             return None
         return cls(found, keys=keys, correction=counts.correction, clip=counts.clip)
 
@@ -155,7 +154,7 @@ class CubeThresholds:
     def in_place_of(
         cls, alone: SparseVector | AdaptiveSparseVector, moves: Iterable[Move], *, keys: int
     ) -> CubeThresholds | None:
-        """The same answers, each certified at least as often; None where that is not known.
+        """The same answers, each at least as often certified; None where that is little or unsure.
 
         >>> from onesided import policy
         >>> from onesided.mechanism.kit import count_moves
@@ -167,7 +166,7 @@ class CubeThresholds:
         if not isinstance(alone, SparseVector) or alone.max_answers is not None:
             return None
         found = _rate_of(alone.upper_rate, moves, keys=keys)
-        if found is None or not keys * alone.upper_rate <= found != alone.upper_rate:
+        if found is None or keys * alone.upper_rate > found:
             return None
         return cls(alone.thresholds, noise_rate=found)
 
@@ -243,7 +242,9 @@ def law_of(noise_rate: Loss, keys: int) -> CubeLaw:
 def _rate_of(alone: Loss, moves: Iterable[Move], *, keys: int) -> Fraction | None:
     """The rate of noise on all counts at once, in place of independent noise; None if it cannot be.
 
-    It cannot where a count may rise, or where some edge would be charged more.
+    It cannot where a count may rise, or where some edge would be charged more. It is not worth
+    while unless its mean, about (keys + 1) / (2 rate), is a third below that of independent noise,
+    1 / alone: whoever leaves one of several groups may lose all of ε, and no longer a share.
     """
     known = list(moves)
     if not known or keys > MOST_KEYS or any(move.shift.rise for move in known):
@@ -254,4 +255,4 @@ def _rate_of(alone: Loss, moves: Iterable[Move], *, keys: int) -> Fraction | Non
         most[move.edge] = max(most.get(move.edge, 0), move.shift.fall)
     if isinstance(found, Infinite) or any(alone * fall < found for fall in most.values()):
         return None
-    return found
+    return found if 3 * (keys + 1) * alone <= 4 * found else None

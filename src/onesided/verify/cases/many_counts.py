@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onesided import policy as policies
-from onesided.mechanism import CubeCounts
+from onesided.mechanism import CubeCounts, CubeEstimates, CubeThresholds
 from onesided.policy import GroupCount
 from onesided.verify._line import Line, in_place_of, shipped
 from onesided.verify._universe import Universe
@@ -32,6 +32,9 @@ def cases() -> Iterator[Line]:
     added, query = policies.addition_only(), GroupCount(max_groups=2)
     counted = CubeCounts.for_policy(added, epsilon="9/2", max_groups=2)
     yield shipped(counted, added, query, universe=_AB, tail=_TAIL, epsilon="9/2")
+    two = policies.presence(max_groups=2)
+    for made in (CubeEstimates(5, keys=2), CubeThresholds(0, noise_rate=5)):
+        yield shipped(made, two, universe=_AB, tail=_TAIL, epsilon=5)
     yield from _broken()
 
 

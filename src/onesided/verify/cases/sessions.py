@@ -91,9 +91,9 @@ def _at_once(wide: Universe) -> Iterator[Line]:
         what = "drawn at once" if most == 3 else "drawn one by one"
         yield _line(policy, questions.Count(**three), wide, what)
         yield _line(policy, questions.AtMost(0, **three), wide, what)
-    here = {"north": _PLACES, "south": (*_PLACES[:1], "r")}
+    here = {"north": _PLACES, "south": (*_PLACES[:1], "r"), "east": ("r",)}
     asked = questions.AtMost(0, by="place", of=here, epsilon=_EPSILON)
-    yield _line(_dropped(2), asked, wide, "of compounds, drawn at once")
+    yield _line(_dropped(3), asked, wide, "of compounds, drawn at once")
 
 
 def _selections() -> Iterator[Line]:
@@ -173,14 +173,14 @@ def _dropped(most: int) -> Policy:
 
 def _several() -> Iterator[Line]:
     """Two questions at once, and ε shared between them."""
-    policy = policies.presence(max_groups=1)
+    policy = policies.presence(max_groups=2)
     world = Universe(groups=_PLACES, units=1)
     yield _line(policy, _two(epsilon=_EPSILON, weights=(1, 2)), world)
     yield _line(policies.addition_only(), _two(epsilon=_EPSILON), world)
 
 
 def _two(**shared: Any) -> questions.Several:
-    here = questions.Count(epsilon=_EPSILON, by="place", keys=_PLACES, max_groups=1)
+    here = questions.Count(epsilon=_EPSILON, by="place", keys=_PLACES, max_groups=2)
     return questions.Several([here, questions.Count(epsilon=_EPSILON)], **shared)
 
 
