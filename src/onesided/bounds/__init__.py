@@ -1,6 +1,7 @@
 """What no mechanism can pass, and what the best one reaches: the papers' formulas, cited."""
 
 from onesided.bounds._correlated import Correlation, household, walk
+from onesided.bounds._correlation_toml import correlation_from_toml
 from onesided.bounds._exclusion import exclusion_freedom, suppress_freedom
 from onesided.bounds._many_counts import certified_share
 from onesided.bounds._noise_accuracy import NoiseAccuracy, exponential_noise, laplace_noise
@@ -29,6 +30,7 @@ __all__ = [
     "SampledNoise",
     "attainable_power",
     "certified_share",
+    "correlation_from_toml",
     "delta_needed_dp",
     "epsilon_needed_adp",
     "epsilon_needed_dp",

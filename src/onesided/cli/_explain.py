@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from onesided.bounds import Correlation, correlation_from_toml
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._policies import read_policy
 from onesided.cli._terminal import Terminal, clean, print_json
@@ -33,6 +34,9 @@ def explain(
     out: Annotated[
         Path | None, typer.Option(help="Draw the kinds and moves into this SVG.")
     ] = None,
+    correlation: Annotated[
+        Path | None, typer.Option(help="What an attacker may know of records together, as TOML.")
+    ] = None,
     toml: Annotated[bool, typer.Option("--toml", help="Print the policy as TOML instead.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -45,14 +49,17 @@ def explain(
     if toml and as_json:
         raise ParameterError("--toml and --json exclude each other.", hint="Choose one.")
     console = Terminal(quiet=quiet or as_json)
+    known = None if correlation is None else _correlation(correlation)
     if _is_schema(policy):
+        if known is not None:
+            raise ParameterError("A schema has no moves.", hint="Leave out --correlation.")
         _explain_schema(Path(policy), console, out=out, toml=toml, as_json=as_json)
         return
     chosen = read_policy(policy, max_groups=max_groups, sensitive=sensitive)
     if toml:
         typer.echo(chosen.to_toml(), nl=False)
         return
-    sentences = chosen.explain(epsilon=epsilon).splitlines()
+    sentences = chosen.explain(epsilon=epsilon, correlation=known).splitlines()
     if as_json:
         edges = [{"name": edge.name, "weight": str(edge.weight)} for edge in chosen.edges]
         told = {"policy": chosen.name, "identity": chosen.identity, "edges": edges}
@@ -89,6 +96,18 @@ def _explain_schema(
     console.print(f"Schema {clean(str(path))}", style="bold")
     for sentence in sentences:
         console.print(f"• {clean(sentence)}")
+
+
+def _correlation(path: Path) -> Correlation:
+    """A declared correlation from a TOML file. Errors: ParameterError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(
+            f"Cannot read the correlation {str(path)!r}: {error}.",
+            hint="Name a .toml file (docs/policies.md).",
+        ) from error
+    return correlation_from_toml(text)
 
 
 def _draw(policy: Policy, out: Path) -> None:
