@@ -16,16 +16,18 @@ from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import (
     AdaptiveSparseVector,
+    Compounds,
     CubeThresholds,
     Interval,
     SparseAnswers,
     SparseVector,
 )
 from onesided.noise import IntArray, Noise
+from onesided.session._at_once import TOGETHER, drawn_at_once, moves_of
 from onesided.session._compounds import ABOUT, NamedCompounds, compounds_of
 from onesided.session._context import QueryContext
-from onesided.session._count import TOGETHER, drawn_at_once
 from onesided.session._groups import Grouped, Groups, names_of
+from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
 
@@ -63,25 +65,8 @@ class Above(Grouped):
         groups, named = self.groups(context), self._named()
         keys = groups.keys if named is None else named.keys
         compounds = None if named is None else named.over(groups.keys)
-        alone = groups.for_policy(
-            self._kind(),
-            context,
-            thresholds=_levels(self.threshold, keys),
-            epsilon=self.epsilon,
-            max_answers=self.max_answers,
-            compounds=compounds,
-        )
-        moves = groups.moves(context, self.epsilon, compounds=compounds)
-        mechanism = CubeThresholds.in_place_of(alone, moves, keys=keys.size) or alone
-        through = None if compounds is None else compounds.shift
-        together = isinstance(mechanism, CubeThresholds)
-        why = TOGETHER if together else ""
-        plan = groups.plan(context, mechanism, through=through, certain=("upper",), why=why)
-        told = (ABOUT * (compounds is not None), drawn_at_once(keys.size) * together)
-        about = " ".join(filter(None, (plan.guarantee.about, *told)))
-        certifies = certified_shares(mechanism, keys=keys.size)
-        promise = replace(plan.guarantee, about=about)
-        plan = replace(plan, certifies=certifies, guarantee=promise)
+        mechanism = self._mechanism(context, groups, keys, compounds)
+        plan = _plan(context, groups, mechanism, keys.size, compounds)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             asked = counts if compounds is None else compounds.largest(counts)
@@ -101,6 +86,25 @@ class Above(Grouped):
             )
 
         return groups.prepared(context, plan, draw=draw, result=result, label="threshold on the")
+
+    def _mechanism(
+        self,
+        context: QueryContext,
+        groups: Groups,
+        keys: PublicKeys,
+        compounds: Compounds | None,
+    ) -> SparseVector | AdaptiveSparseVector | CubeThresholds:
+        """Noise for each answer on its own, or drawn for all at once where that is better."""
+        alone = groups.for_policy(
+            self._kind(),
+            context,
+            thresholds=_levels(self.threshold, keys),
+            epsilon=self.epsilon,
+            max_answers=self.max_answers,
+            compounds=compounds,
+        )
+        moves = moves_of(groups, context, self.epsilon, compounds=compounds)
+        return CubeThresholds.in_place_of(alone, moves, keys=keys.size) or alone
 
     def groups(self, context: QueryContext) -> Groups:
         """The public half of the question, checked; without keys, all groups of compounds."""
@@ -224,6 +228,28 @@ class AboveRelease(Release):
 
     def _named(self, places: IntArray) -> list[Any]:
         return self.keys.part(places).labels()
+
+
+def _plan(
+    context: QueryContext,
+    groups: Groups,
+    mechanism: SparseVector | AdaptiveSparseVector | CubeThresholds,
+    answers: int,
+    compounds: Compounds | None,
+) -> Plan:
+    """What it costs and certifies, and what the release says of its certificates."""
+    together = isinstance(mechanism, CubeThresholds)
+    plan = groups.plan(
+        context,
+        mechanism,
+        through=None if compounds is None else compounds.shift,
+        certain=("upper",),
+        why=TOGETHER if together else "",
+    )
+    told = (ABOUT * (compounds is not None), drawn_at_once(answers) * together)
+    about = " ".join(filter(None, (plan.guarantee.about, *told)))
+    certifies = certified_shares(mechanism, keys=answers)
+    return replace(plan, certifies=certifies, guarantee=replace(plan.guarantee, about=about))
 
 
 def certified_shares(mechanism: object, *, keys: int) -> tuple[tuple[int, float], ...]:

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from onesided._english import many
 from onesided._numbers import INFINITE, Number
 from onesided.mechanism import Counts, CubeEstimates, Cumulative, StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
 from onesided.policy import bounded
+from onesided.session._at_once import TOGETHER, drawn_at_once, moves_of
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
@@ -91,7 +91,7 @@ class Count(Grouped):
         self, context: QueryContext, groups: Groups, alone: Counts
     ) -> Counts | CubeEstimates:
         """Independent noise, or noise on all counts at once where its mean is smaller."""
-        moves = groups.moves(context, self.epsilon)
+        moves = moves_of(groups, context, self.epsilon)
         return CubeEstimates.in_place_of(alone, moves, keys=groups.told.size) or alone
 
     def _others(self, context: QueryContext, groups: Groups) -> tuple[PlanOption, ...]:
@@ -132,23 +132,11 @@ class Count(Grouped):
         )
 
 
-TOGETHER: Final = (
-    "the policy only lets answers fall, and a unit may be in most of the groups, so noise above is "
-    "drawn for all of them at once: less than for each on its own"
-)
 _NOTES: Final[Mapping[Correction, str]] = {
     "mean": "unbiased: the least mean square error, before anything is kept at 0",
     "median": "the least mean absolute error",
     "none": "never below the truth, or never above, as the noise lies",
 }
-
-
-def drawn_at_once(answers: int) -> str:
-    """What a release says of its certificates where one draw of noise serves all its answers."""
-    return (
-        f"The noise of its {many(answers, 'answer')} was drawn at once, from one random level: "
-        "each upper bound is certain all the same."
-    )
 
 
 def deviation(mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative) -> float:

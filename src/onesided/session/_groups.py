@@ -13,8 +13,6 @@ from onesided._numbers import Number, whole
 from onesided.engine import PublicKeys
 from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, KeysError, ParameterError
-from onesided.mechanism import Compounds
-from onesided.mechanism.kit import Move, count_moves
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Predicate
 from onesided.session._context import QueryContext, condition
@@ -204,24 +202,6 @@ class Groups:
             **arguments,
         )
         return made
-
-    def moves(
-        self, context: QueryContext, epsilon: Number, *, compounds: Compounds | None = None
-    ) -> list[Move]:
-        """What each edge may do to these counts, each of which moves by at most 1.
-
-        None are told where several units may move in one count, as under a view.
-        """
-        if context.policy.view is not None:
-            return []
-        return count_moves(
-            context.policy,
-            epsilon=epsilon,
-            max_groups=self.query.max_groups,
-            counted=self.query.counted,
-            truncated=self.query.truncated,
-            compounds=compounds,
-        )
 
     def plan(self, context: QueryContext, mechanism: Any, **facts: Any) -> Plan:
         """What ``mechanism`` on these counts costs on each edge."""
