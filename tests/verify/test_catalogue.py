@@ -248,3 +248,9 @@ def test_every_public_policy_family_is_checked():
     }
     assert not unknown
     assert makers <= {case.policy.name for case in CASES if case.sound}
+
+
+@pytest.mark.parametrize("wrong", [3, None, "Counts", mechanism.Counts.loss])
+def test_what_is_no_mechanism_cannot_be_registered(wrong):
+    with pytest.raises(od.errors.ParameterError, match=r"release.*loss.*got"):
+        verify.shipped(wrong, policy.bounded())

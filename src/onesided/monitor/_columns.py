@@ -162,7 +162,11 @@ def _refuse_unknown(
 
 
 def times_of(column: Column, scale: Scale, name: str) -> IntArray:
-    """Moments as whole numbers of the scale. Errors: DataError naming the first that is none."""
+    """Moments as whole numbers of the scale. Errors: DataError naming the first that is none.
+
+    >>> times_of([3, 5], Scale(dated=False), "step").tolist()
+    [3, 5]
+    """
     found = _moments(column) if scale.dated else _whole(column)
     low, high = _YEARS if scale.dated else (-LATEST, LATEST)
     if found is None or (found.size and not low <= found.min() <= found.max() <= high):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, round_up
 from onesided._numbers import exact as exact_number
-from onesided.errors import OnesidedError
+from onesided.errors import OnesidedError, ParameterError
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._exact import exact
@@ -247,7 +247,8 @@ def shipped(
     """The one line that registers a mechanism: claims are what its own ``loss`` says.
 
     query: which count the policy prices; None is the policy's own. options: fields of
-    :class:`Line`, such as ``universe`` or ``loose``.
+    :class:`Line`, such as ``universe`` or ``loose``. Errors: ParameterError for what is no
+    mechanism.
 
     >>> from onesided.mechanism import Counts
     >>> from onesided.policy import bounded
@@ -255,6 +256,12 @@ def shipped(
     >>> line.name, [str(claim) for claim in line.claims.values()]
     ('Counts', ['2'])
     """
+    if not (hasattr(mechanism, "release") and hasattr(mechanism, "loss")):
+        raise ParameterError(
+            f"mechanism must have release(data, noise) and loss(shift), got {mechanism!r}.",
+            hint="Give one of onesided.mechanism, or an object of your own with both; for a "
+            "function that claims ε there is verify.program.",
+        )
     count = GroupCount() if query is None else query
     claims = losses_of(mechanism, policy, count)
     return Line(name or type(mechanism).__name__, policy, mechanism, claims, query=count, **options)
