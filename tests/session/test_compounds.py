@@ -64,6 +64,22 @@ def test_engines_agree(kind):
     ]
 
 
+def test_no_outlier_is_certified_where_it_is_true_and_never_where_it_is_not():
+    asked = session()
+    groups = {"all": ["a", "b", "c", "d"]}
+    question = {"by": "stop", "of": groups, "epsilon": 300}
+    assert asked.at_most(0, where="person > 10000", **question).at_most() == ["all"]
+    plan = asked.plan(od.session.AtMost(0, by="stop", of=groups, where="person = 1", epsilon=3))
+    assert dict(plan.charge) == {"present -> not present": 3}  # once, whatever the branches
+    assert plan.mechanism.upper_rate == 3
+    assert dict(plan.certifies)[0] == pytest.approx(0.950, abs=0.001)
+    # At a rate at which noise is nearly always there, what is not so is never certified.
+    for _ in range(20):
+        found = asked.at_most(0, where="person >= 1", by="stop", of=groups, epsilon="1/10")
+        assert found.at_most() == []
+        assert found.interval.upper[0] >= 1
+
+
 def test_thresholds_by_compound_several_columns_and_a_limit_on_answers():
     of = {"all": [("a", 1), ("b", 1)], "rest": [("d", 1)]}
     limits = {"all": 9, "rest": 0}

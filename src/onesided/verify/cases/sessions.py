@@ -111,6 +111,8 @@ def _selections() -> Iterator[Line]:
     for policy, of in ((two, whole), (one, each), (two, each)):
         here = questions.AtMost(0, by="place", of=of, epsilon=_EPSILON)
         yield _line(policy, here, world, f"of {many(len(of), 'compound')}")
+    outlier = questions.AtMost(0, by="place", of=whole, where="v > 1", epsilon=_EPSILON)
+    yield _line(two, outlier, _world(two, 0, 2, many=True), "that there is no outlier")
 
 
 def _values() -> Iterator[Line]:
