@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -10,18 +11,42 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.xdist_group("spark")
+HERE = Path(__file__).parent
+
+
+def test_an_executor_and_the_driver_killed(spark, tmp_path, monkeypatch):
+    # One other Spark is started; after its death the tests' own goes on where it was.
+    monkeypatch.syspath_prepend(HERE)
+    crash = importlib.import_module("crash")
+    monkeypatch.setattr("onesided.monitor._monitor.new_key", lambda: crash.KEY)
+    folder = tmp_path / "stream"
+    kills = crash.Kills(folder, random.Random(4), "local-cluster[1,1,512]")
+    kills.start()
+    try:
+        kills.wait_until_ready()
+        while not kills.notes:
+            kills.wait_for_a_step()
+            kills.kill_executor()
+        kills.drop()
+        kills.pause()
+    finally:
+        kills.kill_driver()
+    assert [kind for kind, _ in kills.notes] == ["executor", "driver"]
+    with crash.opened(folder, spark) as monitor:
+        monitor.run(folder / "check")
+    crash.check(kills)
 
 
 @pytest.mark.slow
-def test_killed_at_random_the_answers_are_those_of_one_machine(tmp_path):
-    # An application starts anew after each killed driver: minutes, so in the long form alone.
+def test_killed_at_random_the_answers_are_those_of_one_machine(tmp_path, long_form):
+    if not long_form:
+        pytest.skip("an application starts anew after each killed driver: the long form alone")
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         pytest.skip("pyspark or java not found")
     kills = 100
-    script = Path(__file__).with_name("crash.py")
-    command = [sys.executable, script, tmp_path / "stream", kills, 4]
+    command = [sys.executable, HERE / "crash.py", tmp_path / "stream", kills, 4]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["drivers"] + told["executors"] == kills
+    assert told["driver"] + told["executor"] == kills
     sys.stdout.write(done.stdout)
