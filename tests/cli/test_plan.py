@@ -80,3 +80,11 @@ def test_a_policy_that_reads_columns_is_planned_with_its_table(tmp_path):
     policy.write_text(od.policy.sensitive("age < 18").to_toml())
     found = planned(str(policy))
     assert "publish DATA ... --plan" in found.exception.hint
+
+
+def test_what_is_told_before_groups_are_known_holds_however_many_there_are():
+    """One made-up group was told of as if a unit in any three were in no other than that one."""
+    told = json.loads(planned("presence", "--max-groups", "3", "--json").output)
+    presence = od.policy.presence(max_groups=3)
+    alone = od.mechanism.Counts.for_policy(presence, epsilon=1)
+    assert told["one"]["error"] >= alone.distribution.variance() ** 0.5

@@ -13,6 +13,7 @@ import duckdb
 import typer
 
 from onesided._numbers import positive, readable, text, whole
+from onesided.cli._plan import made_up
 from onesided.cli._policies import read_policy
 from onesided.cli._starter import Choices, written
 from onesided.cli._tables import reading
@@ -274,7 +275,8 @@ class _Plans:
     def _plan(self, epsilon: Fraction) -> Plan:
         empty = duckdb.connect().sql(_EMPTY.format('1 AS unit, 1 AS "group"'))
         session = Session(empty, unit="unit", policy=self.policy, budget=_ENDLESS)
-        asked: dict[str, Any] = {"by": "group", "keys": [1], "epsilon": epsilon}
+        keys = made_up(self.policy, self.groups)
+        asked: dict[str, Any] = {"by": "group", "keys": keys, "epsilon": epsilon}
         if self.policy.covers is None:
             asked["max_groups"] = self.groups
         if self.at_most is None:

@@ -21,6 +21,7 @@ from onesided.policy import Policy
 from onesided.session import AtMost, Count, Plan, Session
 
 _GROUP: Final = "group"
+_MANY: Final = 300  # among so many groups no noise is drawn for all at once
 _DAYS: Final = 14
 _ENDLESS: Final = 10**9  # a plan is for choosing ε, not for what is left
 
@@ -95,7 +96,8 @@ class _Asked:
 
     def about(self, epsilon: Fraction) -> dict[str, Any]:
         """What both questions say."""
-        return {"by": _GROUP, "keys": [1], "epsilon": epsilon, "max_groups": self.most}
+        keys = made_up(self.session.policy, self.most)
+        return {"by": _GROUP, "keys": keys, "epsilon": epsilon, "max_groups": self.most}
 
     def buys(self, epsilon: Fraction) -> _Bought:
         """Errors: ParameterError for a policy that no count can be made under."""
@@ -104,6 +106,15 @@ class _Asked:
             return _Bought(count, {})
         told = self.session.plan(AtMost(self.at_most, **self.about(epsilon)))
         return _Bought(count, dict(told.certifies))
+
+
+def made_up(policy: Policy, most: int | None) -> list[int]:
+    """Groups, where nobody knows them yet: twice as many as a unit may be in.
+
+    Where a unit may be in most of them, a session draws for all at once and errs less than a plan
+    may promise before the groups are known.
+    """
+    return list(range(min(2 * (policy.covers or most or 1), _MANY)))
 
 
 def _session(wanted: Wanted) -> tuple[Session, int | None]:
