@@ -15,11 +15,11 @@ demo: $(READY)
 	rm -rf demo-out
 	$(RUN)/onesided demo --out demo-out
 
-# Three processes on two cores: some tests wait for other programs.
 test: $(READY)
-	$(RUN)/python -m pytest -n 3 --dist loadgroup -q -m "not heavy"
+	$(RUN)/python -m pytest -n 2 --dist loadgroup -q -m "not heavy"
 
-# What needs a JVM, a browser, dozens of programs or minutes; .ci/run runs these too.
+# What needs a JVM, a browser, dozens of programs or minutes, and the experiments; .ci/run runs these
+# too. Three processes on two cores: the one with Spark's tests mostly waits for it.
 test-heavy: $(READY)
 	$(RUN)/python -m pytest -n 3 --dist loadgroup -q -m heavy
 

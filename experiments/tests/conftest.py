@@ -6,6 +6,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """The experiments are a distribution of their own: make test-heavy runs their tests."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("heavy")
+
+
 @pytest.fixture(scope="session")
 def data():
     folder = Path(os.environ.get("ONESIDED_DATA") or ROOT.parent / "shared" / "data")

@@ -12,6 +12,9 @@ import pytest
 
 from onesided.cli._exits import EXITS
 
+# Each is a command of its own.
+pytestmark = pytest.mark.heavy
+
 HOSTILE = "=1+1\x1b[2J[/final]:bomb:\u202e"
 
 

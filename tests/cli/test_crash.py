@@ -11,6 +11,9 @@ import time
 
 import pytest
 
+# Each is a command of its own, some are several.
+pytestmark = pytest.mark.heavy
+
 STEPS = """
 import os, sys, signal
 from onesided.ledger import Account
@@ -79,7 +82,6 @@ def test_killed_at_every_step_no_output_is_without_its_charge(world, where):
         assert len(charges(world)) == 1
 
 
-@pytest.mark.heavy
 def test_killed_at_random_no_output_is_without_its_charge(world, long_form):
     # 200 kills in the long form; the short one samples the same interval with a fixed seed.
     kills, dice = (200, random.Random(1)) if long_form else (4, random.Random(2))
@@ -207,7 +209,6 @@ def test_a_signal_inside_of_a_text_that_is_run_ends_in_its_code(tmp_path):
     assert ended.returncode == 128 + signal.SIGTERM
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_any_instant_ends_in_its_code_and_leaves_no_draft(world, number, long_form):
     start = time.monotonic()

@@ -9,6 +9,9 @@ import pytest
 
 from onesided.ledger import Ledger, _rows
 
+# Each in a process of its own, with little memory.
+pytestmark = pytest.mark.heavy
+
 EDGE = "sensitive -> open"
 LOOK = """
 import json, resource, sys, time, warnings
@@ -128,7 +131,6 @@ def test_hostile_amounts(path, text):
     assert found["seconds"] < 4
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("column", ["label", "policy_id", "kind"])
 def test_a_column_of_a_hundred_megabytes(path, column):
     forged(path, column, "x" * 10**8, number=3)

@@ -13,6 +13,9 @@ from onesided.verify import _alignments as known
 from onesided.verify._enumerate import Walk
 from onesided.verify._given import GivenNoise, KeptNoise, NotThatPathError, log_chance
 
+# Every path of the noise, for every mechanism.
+pytestmark = pytest.mark.heavy
+
 ONE = policy.presence(max_groups=1)
 SINGLE = Universe(groups=("a",), units=1)
 CASES = [*known._right(), *known._wrong()]

@@ -20,6 +20,9 @@ from onesided.policy import Record
 from onesided.session import Histogram, Mean, Quantile, Sum, Variance
 from onesided.verify import Universe
 
+# Sessions run from end to end, on every noise path.
+pytestmark = pytest.mark.heavy
+
 pl = pytest.importorskip("polars")
 
 PLACES = ("p", "q")
@@ -396,7 +399,6 @@ def test_a_mean_priced_as_one_that_only_falls_would_be_seen():
         worst(asked, "presence", records((1, 5)), groups=ALL)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("name", "reached"), [("sensitive", 2.9), ("presence", 1.4)])
 def test_a_mean_of_a_session_end_to_end(name, reached):
     """Every noise path of the shipped question, from the table to the published frame."""
@@ -423,7 +425,6 @@ def test_a_mean_of_a_session_end_to_end(name, reached):
     assert report.loss > reached  # of 3 for the total, and where one row goes of two, half
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["addition", "removal"])
 def test_a_sum_in_stairs_end_to_end(name):
     """Every noise path, for one person who is there or not, with a value at one place or two."""
@@ -450,7 +451,6 @@ def test_a_sum_in_stairs_end_to_end(name):
     assert report.loss > 5.9
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["sensitive", "presence"])
 def test_a_sum_of_a_session_end_to_end(name):
     """Every noise path of the shipped question, from the table to the published frame."""
