@@ -164,24 +164,24 @@ TASKS: Final = (
     Task(
         family="sensitive",
         title="True records of those who opted in",
-        text="An app publishes real rows for research. Users who did not opt in must be able to "
-        "pass as anybody; a missing answer counts as *not opted in*.",
+        text="An app publishes real rows for research. A user who did not opt in must be "
+        "indistinguishable from any other user. A missing answer counts as *not opted in*.",
         data=_users,
         ask=_sample,
         draw=_draw_sample,
-        learn="That each published user is real, and opted in; so many did at least. Whoever is "
-        "not published may have opted out, or have been left out by chance.",
+        learn="Each published user is real and opted in, so at least this many opted in. A "
+        "user who is not published may have opted out, or have been left out by chance.",
     ),
     Task(
         family="extended_sensitive",
         title="From stop to stop",
-        text="A bus company looks for common pairs of stops. Minors are protected, and so is how "
-        "many of them ride. Nobody lists the pairs beforehand.",
+        text="A bus company looks for common pairs of stops. Minors are protected, and so is "
+        "the number of minors. Nobody lists the pairs beforehand.",
         data=_trips,
         ask=_ngrams,
         draw=_draw_ngrams,
-        learn="Lower bounds: at least so many grown-up riders went that way. Pairs that nobody "
-        "went are never told.",
+        learn="Lower bounds: at least this many adult riders went that way. Pairs that "
+        "nobody rode are never published.",
     ),
     Task(
         family="tiers",
@@ -190,28 +190,29 @@ TASKS: Final = (
         data=_calls,
         ask=_tiers,
         draw=_draw_tiers,
-        learn="Nothing. The strict tier sets the noise: whoever chose another pays less than their "
-        "own limit.",
+        learn="Nothing. The strict tier sets the noise, so the other tiers lose less than "
+        "their own limits.",
     ),
     Task(
         family="proposition",
         title="Marks of an exam",
-        text="That somebody passed may be told; that somebody failed may not, nor at which mark. "
-        "Those who passed must be able to pass as each other.",
+        text="That somebody passed may be revealed. That somebody failed may not, nor may "
+        "anyone's mark: those who passed must be indistinguishable from each other.",
         data=_exams,
         ask=_quantile,
         draw=_draw_quantile,
-        learn="Nothing here. The policy would let one learn that somebody passed, but a quantile "
-        "does not tell.",
+        learn="Nothing here. The policy would allow an observer to learn that somebody "
+        "passed, but a quantile does not reveal it.",
     ),
     Task(
         family="custom",
         title="Skills nobody listed",
-        text="Edges of one's own: who was dismissed must be able to pass as having left or as "
-        "working; who left, as working, at twice the loss. Who works here is no secret.",
+        text="Edges of your own. A dismissed person must be indistinguishable from one who "
+        "left and from one who works here. One who left must be indistinguishable from one who "
+        "works here, at up to twice the loss. That somebody works here is no secret.",
         data=_workers,
         ask=_discover,
         draw=_draw_discover,
-        learn="Lower bounds: at least so many of those who work here have a skill.",
+        learn="Lower bounds: at least this many of those who work here have a skill.",
     ),
 )

@@ -17,16 +17,17 @@ from onesided_experiments.gallery._tasks import TASKS
 _SEED: Final = 1
 _HEAD: Final = """# Gallery
 
-One small task for each family of [policies](policies.md): the code, what it promises, what it costs
-along each edge, and what an observer may learn for certain. All of it was run. The people are made
-up, which is why the truth can be drawn beside the release; and the noise is seeded, so that the
-pictures can be made again. Real noise comes from the operating system and cannot be repeated.
+One small task for each family of [policies](policies.md): the code, its promise, its cost along
+each edge, and what an observer may learn for certain. The people are made up, so the truth can be
+drawn beside the release.
 
     python -m onesided_experiments.gallery docs     # makes this page and its pictures
 
-Every block starts with `import onesided as od`. The tables are Polars frames, or pandas where keys
-are found, and might as well be PyArrow or DuckDB. ε is in nats: at ε = 1/2 the odds of a fact,
-against what it must be able to pass as, grow by at most a factor of e^(1/2) ≈ 1.65.
+All of it was run, with seeded noise so that the pictures can be made again. Real noise comes from
+the operating system and cannot be repeated. Every block starts with `import onesided as od`. The
+tables are Polars frames, or pandas frames where keys are found; PyArrow and DuckDB work as well.
+At ε = 1/2 the odds of a fact, against what it must be indistinguishable from, grow by a factor of
+at most e^(1/2) ≈ 1.65.
 """
 
 

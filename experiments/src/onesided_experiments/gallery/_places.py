@@ -189,66 +189,70 @@ TASKS: Final = (
         family="presence",
         title="Safe places",
         text="A health agency names places with at most five infected visitors. Having been "
-        "somewhere is secret, any three places of a person at once. Counts would cost the same: "
-        "`plan` says what to expect of them.",
+        "somewhere is secret, for any three places of a person at once. Counts would cost the "
+        "same; `plan` predicts their error.",
         data=_visits,
         ask=_at_most,
         draw=_draw_at_most,
-        learn="That a certified place had at most 5 infected visitors: never wrong. So one may "
-        "learn that somebody was *not* there. A place that is not certified is unknown, not large.",
+        learn="A certified place had at most 5 infected visitors: never wrong. So an "
+        "observer may learn that somebody was *not* there. A place that is not certified is "
+        "unknown, not busy.",
     ),
     Task(
         family="attributes",
         title="Patients by diagnosis",
-        text="Cancer and HIV are secret. A back pain is not, and is not protected.",
+        text="Cancer and HIV are secret. Back pain is not, and is not protected.",
         data=_diagnoses,
         ask=_attributes,
         draw=_draw_attributes,
-        learn="Who has a diagnosis that is not sensitive is not protected. Of the counts nothing "
-        "is certain: a patient with HIV may pass as one with any of the others.",
+        learn="No count is certain, because a patient with HIV must be indistinguishable "
+        "from one with any other diagnosis. A patient whose diagnosis is not sensitive is not "
+        "protected.",
     ),
     Task(
         family="graph",
         title="Households by income",
-        text="A household's band must be able to pass as the next one up or down. That a poor "
-        "household is not a rich one need not be hidden at full strength: each further step costs "
-        "ε once more.",
+        text="A household's income band must be indistinguishable from the next band up or "
+        "down. Bands further apart need not be hidden as strongly: each further step costs ε once "
+        "more.",
         data=_incomes,
         ask=_graph,
         draw=_draw_graph,
-        learn="Nothing. Bands k steps apart are told apart at k times the loss.",
+        learn="Nothing. Bands k steps apart can be told apart at k times the loss.",
     ),
     Task(
         family="neighbourhood",
         title="Guests by room",
-        text="A guest must be able to pass as being in a room next door, and by the entrance as "
-        "not being there. Six rooms, two rows of three.",
+        text="A guest in one room must be indistinguishable from a guest in the room next "
+        "door. A guest by the entrance must also be indistinguishable from nobody. There are six "
+        "rooms, in two rows of three.",
         data=_badges,
         ask=_neighbourhood,
         draw=_draw_neighbourhood,
-        learn="Nothing. Rooms two steps apart are told apart at twice the loss, and so on.",
+        learn="Nothing. Rooms two steps apart can be told apart at twice the loss, and so on.",
     ),
     Task(
         family="local",
         title="A survey in which only *yes* is delicate",
-        text="Each person randomises on their own device: a *yes* stays a *yes*, a *no* sometimes "
-        "becomes one (Mangat). Nobody else need be trusted.",
+        text="Each person randomises on their own device: a *yes* stays a *yes*, and a *no* "
+        "sometimes becomes one (Mangat). No central party has to be trusted.",
         data=_survey,
         ask=_local,
         draw=_draw_local,
-        learn="Who reports *no* holds *no*. So the number of *no* reports is a certain lower bound "
-        "of *no*, and the rest an upper bound of *yes*.",
+        learn="A person who reports *no* holds *no*. So the number of *no* reports is a "
+        "certain lower bound of *no*, and the number of other reports an upper bound of *yes*.",
     ),
     Task(
         family="intersection",
         title="The most visited shops",
-        text="One release was made under *sensitive*, another under *presence*. What they protect "
-        "together is `&`: a private customer's shops may be dropped, two at once. A third release "
-        "that shall promise no more than that needs noise on one side alone.",
+        text="One release was made under *sensitive*, another under *presence*. Both "
+        "together protect only what each of them protects, which is `&`: it hides any two shops "
+        "of a private customer at once. A third release that promises no more than that needs "
+        "noise on one side only.",
         data=_payments,
         ask=_top_k,
         draw=_draw_top_k,
-        learn="Upper bounds: at most so many customers. Customers who are not private are not "
-        "protected here, since one of the two others does not protect them.",
+        learn="Upper bounds: at most this many customers. Customers who are not private are "
+        "not protected here, since one of the two other releases does not protect them.",
     ),
 )

@@ -124,16 +124,16 @@ TASKS: Final = (
     Task(
         family="bounded",
         title="Mean wage by team",
-        text="A firm's staff list is public; what anyone earns, and in which team, is not.",
+        text="A firm's staff list is public. What anyone earns is secret, and so is anyone's team.",
         data=_staff,
         ask=_mean,
         draw=_draw_mean,
-        learn="Nothing about anybody, and how many people there are: their number is public.",
+        learn="Only the number of people, which is public.",
     ),
     Task(
         family="unbounded",
         title="Visitors by age",
-        text="A museum tells how old its visitors are. Whether somebody came at all is secret.",
+        text="A museum publishes how old its visitors are. Whether somebody came at all is secret.",
         data=_visitors,
         ask=_histogram,
         draw=_draw_histogram,
@@ -142,25 +142,25 @@ TASKS: Final = (
     Task(
         family="addition_only",
         title="Wards with many falls",
-        text="A hospital names at most three wards where more than 20 patients fell. Having fallen "
-        "is secret; not having fallen need not be. The wards passed over before the third are "
-        "certified, free of charge.",
+        text="A hospital names at most three wards where more than 20 patients fell. Having "
+        "fallen is secret; not having fallen need not be. Wards examined before the third is "
+        "found, and not named, are certified at no cost.",
         data=_patients,
         ask=_above,
         draw=_draw_above,
-        learn="Upper bounds: at most 20 fell in a ward that is certified, and at most the noisy "
-        "count in one that is not. So one may learn that somebody did *not* fall.",
+        learn="Upper bounds: at most 20 patients fell in a certified ward, and at most the "
+        "noisy count in a named one. So an observer may learn that somebody did *not* fall.",
     ),
     Task(
         family="removal_only",
         title="Gifts by street",
-        text="A charity wants nobody to be shown up for *not* having given. **A warning: this is "
-        "all that the policy hides. A p-fraction of the gifts in the clear satisfies it.** Choose "
-        "it only where having given may be told of anybody.",
+        text="A charity wants nobody to be exposed for *not* having given. **A warning: this "
+        "is all that the policy hides. A p-fraction of the gifts in the clear satisfies it.** "
+        "Choose it only where you may reveal of anybody that they gave.",
         data=_gifts,
         ask=_sum,
         draw=_draw_sum,
-        learn="Lower bounds: at least so much was given in a street, rounded to whole units. That "
-        "somebody *gave* is not hidden.",
+        learn="Lower bounds: at least this much was given in a street, with gifts rounded to "
+        "whole units. That somebody *gave* is not hidden.",
     ),
 )
