@@ -78,7 +78,7 @@ class CubeCounts:
                 raise UnprotectableError(
                     f"Under the policy '{policy.name}' a count may have to pass as a larger one "
                     f"({move.edge.name}), so noise above the truth cannot hide it.",
-                    hint="Use Counts.for_policy, or a policy whose moves only lower counts.",
+                    hint="Use a policy whose moves only lower counts, or mechanism.Counts.",
                 )
         return cls(largest_rate(moves, lambda shift: min(shift.fall, 1)))
 

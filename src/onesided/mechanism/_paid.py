@@ -92,7 +92,7 @@ def paid_rate(
     *,
     answers: int | None,
     what: str,
-    instead: str = "two-sided noise such as Counts.for_policy gives",
+    instead: str = "counts with noise on both sides (count, or mechanism.Counts)",
 ) -> Loss:
     """The largest rate at which no move loses too much, for counts of units (``per_key=1``).
 
