@@ -30,12 +30,40 @@ _BROWSERS, _JVM = {"chromium", "browse"}, pytest.mark.xdist_group("spark").mark
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Start with what one worker has to do alone, so that the other never waits for it."""
+    if not config.getoption("--slow"):
+        long = [item for item in items if item.get_closest_marker("only_slow")]
+        items[:] = [item for item in items if not item.get_closest_marker("only_slow")]
+        config.hook.pytest_deselected(items=long)
     for item in items:
         if _BROWSERS & set(item.fixturenames) or _JVM in item.iter_markers():
             item.add_marker("heavy")
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+# Where everything is installed, what a test misses is a fault of the set-up; data is not ours to
+# install.
+_NO_SKIPS = os.environ.get("ONESIDED_NO_SKIPS") == "1"
+_MAY_MISS = "skipped: data not found"
+
+
+def _refuse_skip(report):
+    if _NO_SKIPS and report.skipped and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        if _MAY_MISS not in reason:
+            report.outcome, report.longrepr = "failed", f"Nothing may be skipped here. {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    return _refuse_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    return _refuse_skip((yield))
 
 
 @pytest.fixture(scope="session")

@@ -37,10 +37,8 @@ def test_an_executor_and_the_driver_killed(spark, tmp_path, monkeypatch):
     crash.check(kills)
 
 
-@pytest.mark.slow
-def test_killed_at_random_the_answers_are_those_of_one_machine(tmp_path, long_form):
-    if not long_form:
-        pytest.skip("an application starts anew after each killed driver: the long form alone")
+@pytest.mark.only_slow
+def test_killed_at_random_the_answers_are_those_of_one_machine(tmp_path):
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         pytest.skip("pyspark or java not found")
     kills = 100

@@ -254,10 +254,9 @@ def test_several_processes_find_the_same():
         verify.exact(lambda _d, _n: 0, policy, processes=2)
 
 
-def test_two_million_paths_take_about_a_minute(long_form):
+@pytest.mark.only_slow
+def test_two_million_paths_take_about_a_minute():
     """65,536 noise paths for each of 30 data sets, on one core, whoever else uses the machine."""
-    if not long_form:
-        pytest.skip("takes a minute; run with --slow")
 
     def sixteen_coins(data, noise):
         return sum(noise.bernoulli("1/3", 16)) + len(data[0].value)

@@ -22,10 +22,15 @@ ESTIMATES = {"Subsampled (unbiased)"}
 ESTIMATING = (TwoPhase, Marginals)
 
 
-@pytest.mark.parametrize("case", SHIPPED, ids=lambda c: f"{c.name}-{c.policy.name}")
+WHOLE = [
+    case
+    for case in SHIPPED
+    if case.name not in ESTIMATES and not isinstance(case.program, ESTIMATING)
+]
+
+
+@pytest.mark.parametrize("case", WHOLE, ids=lambda c: f"{c.name}-{c.policy.name}")
 def test_no_float_reaches_an_answer_of_a_shipped_mechanism(case):
-    if case.name in ESTIMATES or isinstance(case.program, ESTIMATING):
-        pytest.skip("declared to publish a float estimate of noisy answers")
     release = getattr(case.program, BEFORE_ESTIMATES, case.program.release)
     width = len(case.universe.groups)
     for seed, counts in enumerate(([0] * width, [2] * width, [1] + [0] * (width - 1))):
