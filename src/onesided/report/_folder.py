@@ -16,6 +16,7 @@ from onesided._numbers import shown, text
 from onesided.engine.kit import position_columns
 from onesided.ledger import Entry
 from onesided.policy import Policy
+from onesided.report._notes import notes_of
 from onesided.report._page import Page
 from onesided.report._render import write
 from onesided.session import CountRelease
@@ -52,7 +53,6 @@ class Publication:
     noun: str
     threshold: int | None = None
     outline: object = None
-    notes: tuple[str, ...] = ()
     told_again: str | None = None
 
     @property
@@ -199,7 +199,16 @@ def page(publication: Publication) -> Page:
             for edge, loss in release.guarantee.epsilon.items()
         ),
         ledger=tuple(_ledger_row(entry) for entry in publication.entries),
-        notes=(release.guarantee.about, *publication.notes),
+        notes=_kept_in_mind(publication),
+    )
+
+
+def _kept_in_mind(publication: Publication) -> tuple[str, ...]:
+    return notes_of(
+        publication.release,
+        noun=publication.noun,
+        threshold=publication.threshold,
+        certified=publication.certified,
     )
 
 
