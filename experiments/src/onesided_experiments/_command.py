@@ -45,12 +45,12 @@ def run_paper(
         Path | None,
         typer.Option(
             envvar="ONESIDED_DATA",
-            help="The data sets; what needs one that is not there is skipped. Put whole click "
-            "data sets there (kosarak.dat, bms_pos.dat, t40i10d100k.dat) to use them.",
+            help="Folder of the data sets. An experiment without its data set is skipped. Put "
+            "whole click data sets there (kosarak.dat, bms_pos.dat, t40i10d100k.dat) to use them.",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where results go; papers-NAME by default.")
+        Path | None, typer.Option(help="Folder for the results; by default papers-NAME.")
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="One experiment; may be given several times.")
@@ -94,9 +94,9 @@ def run_paper(
 
 @app.command("pages")
 def update_pages(
-    pages: Annotated[list[Path], typer.Argument(help="Markdown with places for verdicts.")],
+    pages: Annotated[list[Path], typer.Argument(help="Markdown pages with places for verdicts.")],
 ) -> None:
-    """Write the verdicts that stand beside pages into them."""
+    """Write into each page the verdicts that are kept beside it."""
     for page in pages:
         page.write_text(filled(page), encoding="utf-8")
 

@@ -34,26 +34,31 @@ class Ask:
         Path | None, typer.Option(help="TOML file with keys, bounds and grids of the columns.")
     ] = None
     keys: Annotated[Path | None, typer.Option(help="File of the public groups.")] = None
-    max_groups: Annotated[int | None, typer.Option(help="Groups of one unit covered by ε.")] = None
-    on_excess: Annotated[
-        str | None, typer.Option(help="Units in more groups: keep, truncate or error.")
+    max_groups: Annotated[
+        int | None, typer.Option(help="Groups of one unit that ε hides together.")
     ] = None
-    sensitive: Annotated[str | None, typer.Option(help="Condition for the sensitive policy.")] = (
-        None
-    )
+    on_excess: Annotated[
+        str | None,
+        typer.Option(help="What to do with units in more groups: keep, truncate or error."),
+    ] = None
+    sensitive: Annotated[
+        str | None, typer.Option(help="Condition that says who is sensitive, for that policy.")
+    ] = None
     budget: Annotated[
         str | None, typer.Option(help="Most that may ever be spent; by default this epsilon.")
     ] = None
     ledger: Annotated[
         str | None,
-        typer.Option(envvar="ONESIDED_LEDGER", help="Ledger file or URL; beside the data."),
+        typer.Option(
+            envvar="ONESIDED_LEDGER", help="Ledger file or URL; by default beside the data."
+        ),
     ] = None
     id: Annotated[str | None, typer.Option(help="Name of this answer in the ledger.")] = None
     again: Annotated[
-        bool, typer.Option("--again", help="Tell the answer that --id has again, free of charge.")
+        bool, typer.Option("--again", help="Return the stored answer of --id again, at no charge.")
     ] = False
     plan: Annotated[
-        bool, typer.Option("--plan", help="Say what it would cost and give, and stop.")
+        bool, typer.Option("--plan", help="Show the cost and the expected error, and stop.")
     ] = False
     as_json: AsJson = False
     quiet: Quiet = False
@@ -90,11 +95,12 @@ class Ask:
 
 
 def ask(asked: Ask) -> None:
-    """Answer a query in SQL, charged to the ledger before any noise is drawn.
+    """Answer a query in SQL; it is charged to the ledger before any noise is drawn.
 
-    Example: onesided ask "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place"
-    --data visits.parquet --unit person --policy presence --max-groups 3 --keys places.parquet
-    --epsilon 1
+    Example: onesided ask
+    "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place"
+    --data visits.parquet --unit person --policy presence --max-groups 3
+    --keys places.parquet --epsilon 1
     """
     with session_of(asked.publication) as (session, keys):
         more, ledger = asked.more(keys), session.ledger

@@ -13,19 +13,21 @@ from onesided.cli._serving import read_config
 from onesided.cli._terminal import Terminal, print_json
 from onesided.errors import ParameterError
 
-app = typer.Typer(no_args_is_help=True, help="The datasets of a service.")
+app = typer.Typer(no_args_is_help=True, help="Check the datasets of a service.")
 
 
 @app.command("check")
 def check(
-    names: Annotated[list[str] | None, typer.Argument(help="Which ones; all by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Datasets to check; by default all.")
+    ] = None,
     *,
     config: Annotated[Path, typer.Option("--config", help="The service's TOML file.")] = Path(
         "onesided.toml"
     ),
     as_json: AsJson = False,
 ) -> None:
-    """Validate each file against its schema, note which file it is, and open the dataset.
+    """Validate each file against its schema, record its identity, and open the dataset.
 
     What it prints is for the curator, not for publication.
     """

@@ -38,8 +38,7 @@ def demo(
 ) -> None:
     """Generate a city with a week of visits, publish which places are safe, write a report.
 
-    Each day a person is in few places; the demo publishes one day, and covers any three places
-    of a person by ε = 1.
+    The demo publishes one day. ε = 1 hides any three places of a person together.
     """
     if os.path.lexists(out):
         raise OutputError(

@@ -28,14 +28,19 @@ def explain(
         str, typer.Argument(help="A policy's name, or a policy's or schema's TOML file.")
     ],
     *,
-    epsilon: Annotated[str, typer.Option(help="Loss at which to state the odds.")] = "1",
-    max_groups: Annotated[int | None, typer.Option(help="For the presence policy.")] = None,
-    sensitive: Annotated[str | None, typer.Option(help="SQL, for the sensitive policy.")] = None,
+    epsilon: Annotated[str, typer.Option(help="ε at which to state the odds.")] = "1",
+    max_groups: Annotated[
+        int | None, typer.Option(help="Groups hidden together, for the presence policy.")
+    ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(help="Condition that says who is sensitive, for that policy.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Draw the kinds and moves into this SVG.")
     ] = None,
     correlation: Annotated[
-        Path | None, typer.Option(help="What an attacker may know of records together, as TOML.")
+        Path | None,
+        typer.Option(help="TOML file of what an attacker may know about several records together."),
     ] = None,
     toml: Annotated[bool, typer.Option("--toml", help="Print the policy as TOML instead.")] = False,
     as_json: AsJson = False,

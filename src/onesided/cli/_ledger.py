@@ -51,17 +51,17 @@ def show(
     quiet: Quiet = False,
     config: Config = None,  # noqa: ARG001 - it fills the others
     as_csv: Annotated[
-        bool, typer.Option("--csv", help="Print a line per entry and edge, for a spreadsheet.")
+        bool, typer.Option("--csv", help="Print one line per entry and edge, for a spreadsheet.")
     ] = False,
     last: Annotated[
-        int | None, typer.Option(help="List only so many charges, the latest.", min=0)
+        int | None, typer.Option(help="List only this many of the latest charges.", min=0)
     ] = None,
 ) -> None:
     """Show each account's budget, who charged what to it and when, and what is left.
 
     Bars are per edge: a direction in which the policy protects, such as
-    "sensitive -> open". Rows are shown as they stand; 'onesided ledger check'
-    tells whether they hold.
+    "sensitive -> open". Rows are shown as stored; 'onesided ledger check' verifies
+    them.
     """
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other.", hint="Choose one.")
@@ -90,7 +90,7 @@ def check(
 ) -> None:
     """Recompute every hash, sum and answer; exit 4 and name the first bad row if one fails.
 
-    Rows cut from the end leave a chain that holds: to find that, give the head
+    Rows removed from the end leave a valid chain. To detect that, give the head
     hash that you kept elsewhere (see 'onesided ledger head').
     """
     with Ledger.open(ledger, create=False) as opened:
@@ -128,10 +128,10 @@ def create(
     quiet: Quiet = False,
     config: Config = None,  # noqa: ARG001 - it fills the others
 ) -> None:
-    """Make an empty ledger; otherwise the first charge makes it.
+    """Make an empty ledger. Otherwise the first charge makes it.
 
-    The owner of a database does this once, so that those who charge need no
-    more than to read and add rows (see docs/ledger.md).
+    The owner of a database does this once, so that users who charge need only the
+    rights to read and to add rows (see docs/ledger.md).
     """
     with Ledger.open(ledger) as opened:
         opened.make()

@@ -55,7 +55,9 @@ class Job:
 def monitor(
     *,
     input: Annotated[Path, typer.Option(help="Folder of .parquet or .csv batches.")],  # noqa: A002
-    epsilon: Annotated[str, typer.Option(help="Hides any max-groups visits of a person.")],
+    epsilon: Annotated[
+        str, typer.Option(help="Privacy loss that hides any --max-groups visits of a person.")
+    ],
     at_most: Annotated[int, typer.Option(help="Certify places with at most this many people.")],
     window: Annotated[
         str, typer.Option(help="How long a visit counts: 90s, 5m, 2h, 14d, or a whole number.")
@@ -70,8 +72,12 @@ def monitor(
     ] = None,
     every: Annotated[str, typer.Option(help="How often to look for new batches.")] = "5s",
     policy: Annotated[str, typer.Option(help="Policy name or TOML file.")] = "presence",
-    max_groups: Annotated[int | None, typer.Option(help="Visits of a person that ε hides.")] = None,
-    charges: Annotated[int, typer.Option(help="Answers above the threshold per record.")] = 1,
+    max_groups: Annotated[
+        int | None, typer.Option(help="Visits of a person that ε hides together.")
+    ] = None,
+    charges: Annotated[
+        int, typer.Option(help="How many answers above the threshold a record may be charged for.")
+    ] = 1,
     person: Annotated[
         str | None,
         typer.Option(help="Column that says whose visit it is; the schema's unit, or 'person'."),
@@ -95,22 +101,26 @@ def monitor(
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Monitor",
     outline: Annotated[
         Path | None,
-        typer.Option(help="GeoJSON to draw below the map; by default coasts, if it is wide."),
+        typer.Option(help="GeoJSON to draw under the map; by default coasts, if the map is wide."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Take in what is there, and stop.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Process the files that are there, and stop.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each step.")
     ] = False,
     quiet: Quiet = False,
     config: Config = None,  # noqa: ARG001 - it fills the others
 ) -> None:
-    """Follow a folder: certify which places had at most so many people, and never wrongly.
+    """Follow a folder; certify, never wrongly, which places had at most so many people.
 
-    Each file is one batch; its name is the batch's id and is accepted once. Every answer is drawn
-    once, stored, then published. Stop with Ctrl-C or SIGTERM; the same command goes on from there.
+    Each file is one batch. Its name is the batch's id and is accepted once. Every
+    answer is drawn once, stored, then published. Stop with Ctrl-C or SIGTERM; the
+    same command continues from there.
 
-    Example: onesided monitor --input batches/ --every 5s --keys places.parquet --max-groups 3
-    --epsilon 1 --at-most 5 --window 14d --state state.db --out public/
+    Example: onesided monitor --input batches/ --every 5s --keys places.parquet
+    --max-groups 3 --epsilon 1 --at-most 5 --window 14d --state state.db
+    --out public/
     """
     _refuse_no_folder(input)
     wait = duration(every, name="--every") / 10**6

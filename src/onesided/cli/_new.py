@@ -43,10 +43,10 @@ _CERTIFYING: Final = frozenset({"presence", "addition_only"})
 def new(
     folder: Annotated[Path, typer.Argument(help="Folder to make.")] = Path("onesided-new"),
 ) -> None:
-    """Ask ten questions and make a configuration, a script and a notebook that run.
+    """Ask ten questions; write a configuration, a script and a notebook, ready to run.
 
-    Each answer's consequence is said at once. Looks at the columns of the table, at no row;
-    spends nothing.
+    Explains what each answer means. Looks at the table's columns but at no row,
+    and spends nothing.
 
     Example: onesided new traffic
     """

@@ -17,10 +17,10 @@ from onesided.errors import ParameterError
 if TYPE_CHECKING:
     from onesided.serve.kit import People
 
-app = typer.Typer(no_args_is_help=True, help="Who may use a service.")
+app = typer.Typer(no_args_is_help=True, help="Manage who may use a service.")
 Where = Annotated[Path, typer.Option("--config", help="The service's TOML file.")]
 Name = Annotated[str, typer.Argument(help="The person's name; with OIDC, the claim's value.")]
-Days = Annotated[int | None, typer.Option(help="Days that the token holds.")]
+Days = Annotated[int | None, typer.Option(help="Days until the token expires.")]
 _FILE = Path("onesided.toml")
 
 
@@ -29,13 +29,14 @@ def add(
     name: Name,
     *,
     role: Annotated[
-        list[str], typer.Option(help="DATASET:ROLE, ROLE curator, analyst or sender; * for all.")
+        list[str],
+        typer.Option(help="DATASET:ROLE; ROLE is curator, analyst or sender, DATASET may be *."),
     ],
     config: Where = _FILE,
     days: Days = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a person, or roles to one who is there; prints the token once.
+    """Add a person, or add roles to an existing one. Prints the token once.
 
     Example: onesided people add ann --role visits:analyst
     """
@@ -51,7 +52,7 @@ def add(
 
 @app.command("remove")
 def remove(name: Name, *, config: Where = _FILE) -> None:
-    """Take away a person's roles and tokens, at once. What they charged stays on record."""
+    """Remove a person's roles and tokens at once. Their charges stay on record."""
     with _people(config) as (people, _):
         people.remove(name)
     Terminal().print(f"{name} is removed.")
@@ -68,7 +69,7 @@ def rotate(
 
 @app.command("list")
 def listed(*, config: Where = _FILE, as_json: AsJson = False) -> None:
-    """Everybody, their roles, and until when their tokens hold."""
+    """List everybody, their roles, and when their tokens expire."""
     with _people(config) as (people, _):
         found = people.list()
     if as_json:

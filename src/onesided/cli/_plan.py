@@ -32,20 +32,26 @@ class Wanted:
 
     policy: Annotated[str, typer.Argument(help="Policy name or TOML file; see 'explain'.")]
     epsilon: Annotated[str, typer.Option(help="Privacy loss of one publication.")] = "1"
-    max_groups: Annotated[int | None, typer.Option(help="Groups of one unit covered by ε.")] = None
+    max_groups: Annotated[
+        int | None, typer.Option(help="Groups of one unit that ε hides together.")
+    ] = None
     at_most: Annotated[
         int | None, typer.Option(help="Certify groups with at most this many units.")
     ] = None
-    times: Annotated[int, typer.Option(help="Publications about the same people.")] = _DAYS
-    error: Annotated[str | None, typer.Option(help="Wanted error: which ε is enough for it?")] = (
+    times: Annotated[int, typer.Option(help="Number of publications about the same people.")] = (
+        _DAYS
+    )
+    error: Annotated[str | None, typer.Option(help="Find the ε that is enough for this error.")] = (
         None
     )
     certified: Annotated[
-        str | None, typer.Option(help="Wanted share certified, of groups with --at units.")
+        str | None,
+        typer.Option(help="Find the ε that certifies this share of groups with --at units."),
     ] = None
     at: Annotated[int, typer.Option(help="True count that --certified is about.")] = 0
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the error by ε into this .html, .png or .svg file.")
+        Path | None,
+        typer.Option(help="Draw the error against ε into this .html, .png or .svg file."),
     ] = None
     as_json: AsJson = False
     quiet: Quiet = False
@@ -55,8 +61,8 @@ class Wanted:
 def plan(wanted: Wanted) -> None:
     """Say how far off counts will be, what will be certified, and what publications add up to.
 
-    For counts of units by group, each unit in at most --max-groups of them. Needs no data and
-    reads none; 'publish --plan' prices one publication of a table.
+    It is about counts of units by group, with each unit in at most --max-groups
+    groups. Needs no data. 'publish --plan' prices one publication of a table.
 
     Example: onesided plan presence --max-groups 3 --epsilon 1 --at-most 5
     """

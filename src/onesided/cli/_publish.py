@@ -41,7 +41,7 @@ class Publish:
     """What one publication is asked to be. Command line, configuration and demo all fill this."""
 
     data: Annotated[
-        Path | None, typer.Argument(help="A .parquet or .csv file, one row per visit.")
+        Path | None, typer.Argument(help="A .parquet or .csv file of rows about people.")
     ] = None
     by: Annotated[list[str], typer.Option(help="Grouping column; repeat for several.")]
     policy: Annotated[str, typer.Option(help="Policy name or TOML file; see 'explain'.")]
@@ -56,15 +56,20 @@ class Publish:
     schema: Annotated[
         Path | None, typer.Option(help="TOML file of types, unit and keys; see 'explain'.")
     ] = None
-    at_most: Annotated[int | None, typer.Option(help="Certify groups with at most this.")] = None
-    max_groups: Annotated[int | None, typer.Option(help="Groups of one unit covered by ε.")] = None
-    on_excess: Annotated[
-        str | None, typer.Option(help="Units in more groups: keep, truncate or error.")
+    at_most: Annotated[
+        int | None, typer.Option(help="Certify groups with at most this many units.")
     ] = None
-    where: Annotated[str | None, typer.Option(help="Condition that picks rows.")] = None
-    sensitive: Annotated[str | None, typer.Option(help="Condition for the sensitive policy.")] = (
-        None
-    )
+    max_groups: Annotated[
+        int | None, typer.Option(help="Groups of one unit that ε hides together.")
+    ] = None
+    on_excess: Annotated[
+        str | None,
+        typer.Option(help="What to do with units in more groups: keep, truncate or error."),
+    ] = None
+    where: Annotated[str | None, typer.Option(help="Condition that selects rows.")] = None
+    sensitive: Annotated[
+        str | None, typer.Option(help="Condition that says who is sensitive, for that policy.")
+    ] = None
     count: Annotated[str | None, typer.Option(help="Kind of unit to count, such as open.")] = None
     budget: Annotated[
         str | None, typer.Option(help="Most that may ever be spent; by default this epsilon.")
@@ -77,21 +82,21 @@ class Publish:
         ),
     ] = None
     further: Annotated[
-        bool, typer.Option("--further", help="Open a further policy in a ledger that has others.")
+        bool, typer.Option("--further", help="Allow a further policy in a ledger that has others.")
     ] = False
     id: Annotated[
-        str | None, typer.Option(help="Name of this release; one that has an answer is refused.")
+        str | None, typer.Option(help="Name of this release; refused if it has an answer already.")
     ] = None
     again: Annotated[
-        bool, typer.Option("--again", help="Tell the answer that --id has again, free of charge.")
+        bool, typer.Option("--again", help="Return the stored answer of --id again, at no charge.")
     ] = False
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None
     outline: Annotated[
         Path | None,
-        typer.Option(help="GeoJSON to draw below the map; by default coasts, if it is wide."),
+        typer.Option(help="GeoJSON to draw under the map; by default coasts, if the map is wide."),
     ] = None
     plan: Annotated[
-        bool, typer.Option("--plan", help="Say what it would cost and give, and stop.")
+        bool, typer.Option("--plan", help="Show the cost and the expected error, and stop.")
     ] = False
     as_json: AsJson = False
     quiet: Quiet = False
@@ -147,14 +152,15 @@ class Publish:
 
 
 def publish(asked: Publish) -> None:
-    """Publish how many units are in each group, with bounds that are never wrong on one side.
+    """Publish how many units are in each group; where the policy allows, one bound is never wrong.
 
-    The charge is recorded in the ledger before any noise is drawn; the output folder appears
-    complete or not at all. Whatever else the keys file has, such as names and positions, is
-    published beside the keys.
+    The ledger records the charge before any noise is drawn. The output folder
+    appears complete or not at all. Other columns of the keys file, such as names
+    and positions, are published beside the keys.
 
-    Example: onesided publish visits.parquet --unit person --by place --policy presence
-    --max-groups 3 --keys places.parquet --epsilon 1 --at-most 5 --out out/
+    Example: onesided publish visits.parquet --unit person --by place
+    --policy presence --max-groups 3 --keys places.parquet --epsilon 1
+    --at-most 5 --out out/
     """
     if asked.plan:
         Terminal(quiet=asked.quiet).print(_planned(asked))

@@ -31,7 +31,9 @@ from onesided.verify import (
 def verify(
     file: Annotated[
         Path | None,
-        typer.Argument(help="A Python file with onesided.verify.Cases: check these, not ours."),
+        typer.Argument(
+            help="A Python file with onesided.verify.Cases; check these instead of ours."
+        ),
     ] = None,
     *,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
@@ -39,33 +41,34 @@ def verify(
         bool, typer.Option("--markdown", help="Print the tables as Markdown.")
     ] = False,
     page: Annotated[
-        Path | None, typer.Option("--update", help="A page whose tables to bring up to date.")
+        Path | None, typer.Option("--update", help="Page whose tables to update.")
     ] = None,
     only: Annotated[
         str | None,
         typer.Option(
-            help="Check the lines that mention this text, or of one distribution: onesided, or a "
-            "plug-in's name. All unless given."
+            help="Check only lines that mention this text, or those of one distribution: onesided "
+            "or a plug-in's name."
         ),
     ] = None,
     as_json_text: Annotated[
         bool, typer.Option("--json", help="Print all verdicts as JSON instead of tables.")
     ] = False,
     junit: Annotated[
-        Path | None, typer.Option(help="Write the verdicts there as JUnit XML.")
+        Path | None, typer.Option(help="Write the verdicts to this file as JUnit XML.")
     ] = None,
     records: Annotated[
         Path | None,
-        typer.Option(help="With FILE: a folder for the records that session.release asks for."),
+        typer.Option(help="With FILE: folder for the records that session.release needs."),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="How many processes; all cores unless given.")
+        int | None, typer.Option(min=1, help="How many processes; by default one per core.")
     ] = None,
 ) -> None:
     """Run the shipped code on every possible noise, for every move of every policy.
 
-    Sound mechanisms must lose no more than they claim; deliberately broken ones must be caught.
-    With FILE: run the Cases in it instead, and say whether each keeps its promise.
+    Sound mechanisms must lose no more than they claim. Deliberately broken ones
+    must be caught. With FILE: check the Cases in it instead, and say whether
+    each keeps its promise.
     """
     count = processes or os.cpu_count() or 1
     cases = [] if file is None else cases_in(file)
