@@ -39,7 +39,7 @@ def test_lists_are_sampled_at_once_and_data_as_they_are():
 
 
 def test_opendp_keeps_what_it_states():
-    dp = pytest.importorskip("opendp.prelude", reason="skipped: opendp not installed")
+    dp = pytest.importorskip("opendp.prelude", reason="skipped: competitor not found (opendp)")
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T=int))
     laplace = dp.m.make_laplace(domain, dp.l1_distance(T=int), 1.0)
@@ -51,7 +51,7 @@ def test_opendp_keeps_what_it_states():
 def test_diffprivlib_keeps_what_it_states():
     others = pytest.importorskip(
         "diffprivlib.mechanisms",
-        reason="skipped: diffprivlib not installed, or not with this scikit-learn",
+        reason="skipped: competitor not found (diffprivlib, with this scikit-learn)",
         exc_type=ImportError,
     )
     said = stated(Randomised(others.Geometric(epsilon=1.0, sensitivity=1)), pair=(5, 4))

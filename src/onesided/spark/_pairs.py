@@ -100,6 +100,7 @@ class Pairs:
                 F.when(counted, F.col("person")).alias("person"),
                 F.when(counted, F.col("time")).alias("time"),
             )
+            .repartition("code")
             .groupBy("code", "person")
             .agg(F.max("time").alias("time"))
         )

@@ -94,7 +94,9 @@ class Rows:
         if cutoff is not None:
             found = found.where(F.col("time") > cutoff)
         if len(names) > 1:
-            found = found.select("code", "person").distinct()
+            # By place alone: hardly a pair comes twice, so to combine them before they travel, and
+            # to let them travel by person and by place, takes half as long again.
+            found = found.select("code", "person").repartition("code").distinct()
         table = found.groupBy("code").count().toArrow()
         counts[table["code"].to_numpy()] = table["count"].to_numpy()
         return counts
@@ -119,10 +121,8 @@ class Rows:
             row = F.concat(length, F.hex(F.encode("person", "UTF-8")), time)
         # Hexadecimal digits sort as the bytes do, and the hash is of the bytes.
         body = F.unhex(F.array_join(F.sort_array(F.collect_list(row)), ""))
-        leaves = (
-            self._pairs([name], kind).groupBy("code").agg(F.unhex(F.sha2(body, 256)).alias("leaf"))
-        )
-        table = leaves.toArrow()
+        rows = self._pairs([name], kind).repartition("code")
+        table = rows.groupBy("code").agg(F.unhex(F.sha2(body, 256)).alias("leaf")).toArrow()
         found = zip(table["code"].to_pylist(), table["leaf"].to_pylist(), strict=True)
         return sorted(found)
 
