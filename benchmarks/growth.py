@@ -67,6 +67,12 @@ def count(frame: pl.DataFrame, keys: int = KEYS) -> Callable[[], object]:
     return lambda: asked.count(by="place", keys=places, epsilon=1)
 
 
+def plain(rows: int) -> Callable[[], object]:
+    """What everybody would write in Polars: different people at each place."""
+    asked = visits(rows).lazy().group_by("place").agg(pl.col("person").n_unique())
+    return asked.collect
+
+
 def viewed(rows: int) -> Callable[[], object]:
     """Open people alone, where households with a minor are sensitive."""
     frame = visits(rows, people=max(rows // 10, 1)).with_columns(home=pl.col("person") // 4)
@@ -191,6 +197,7 @@ PANELS = {
     "steps before": "steps before",
 }
 LINES = {
+    "plain distinct count in Polars": ("grey", "cross"),
     "count": ("blue", "circle"),
     "top-k": ("green", "square"),
     "histogram": ("vermillion", "diamond"),
@@ -207,6 +214,8 @@ LINES = {
     "count per unit": ("black", "square"),
 }
 CURVES = (
+    Curve("plain distinct count in Polars", "rows", 1_000, lambda n, _: plain(n),
+          "for comparison: no privacy, nothing of ours"),
     Curve("count", "rows", 1_000, lambda n, _: count(visits(n)), "read once by the engine"),
     Curve("count", "keys", 100, lambda n, _: count(visits(keys=n), n), "a draw per key"),
     Curve("count", "people", 100, lambda n, _: count(visits(10**6, people=n)),
