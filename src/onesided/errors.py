@@ -1,7 +1,7 @@
 """Every error this library raises on purpose.
 
     OnesidedError
-    ├── ParameterError            a number or option that cannot be meant (also a ValueError)
+    ├── ParameterError            an invalid number or option (also a ValueError)
     │   └── SqlError              a query that is not in the grammar of docs/sql.md
     ├── PolicyError               a policy that is malformed or cannot be read (also a ValueError)
     │   ├── ConditionError        a condition that is not in the language of conditions
@@ -93,7 +93,7 @@ def _rebuild(
 
 
 class ParameterError(OnesidedError, ValueError):
-    """A number or option that cannot be meant."""
+    """An invalid number or option."""
 
 
 class PolicyError(OnesidedError, ValueError):

@@ -106,7 +106,7 @@ def test_a_plan_lists_what_fits_the_policy():
     assert [name for name in names[1] if "method" in name] == [f'method="{m}"' for m in ALWAYS]
     text = str(session().plan(_question()))
     assert "depends on the data" in text
-    assert "told as it is" not in text
+    assert "exact answer is released" not in text
 
 
 def test_a_public_guess_tells_what_methods_would_err_by():

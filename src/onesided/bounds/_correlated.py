@@ -112,7 +112,7 @@ class Correlation:
         factor = self.likelihood(policy, epsilon=epsilon)
         start = f"With the declared correlation: the odds of {self.words}"
         if isinstance(factor, Infinite):
-            return f"{start} can become certain: a fact that is not protected tells of it."
+            return f"{start} can become certain: a fact that is not protected reveals it."
         return f"{start} grow by at most a factor of {shown(factor, up=True)}."
 
 

@@ -30,7 +30,7 @@ def certified_share(
     """The most of the ``free`` counts that any mechanism certifies on average; rounded up.
 
     epsilon: what each move may lose. room: t + 1 - f, at least 1.
-    Errors: ParameterError for numbers that cannot be meant, or more than a million counts.
+    Errors: ParameterError for invalid numbers, or more than a million counts.
 
     >>> from math import exp
     >>> limit = certified_share(epsilon=1, max_groups=2, free=10**4, full=10**4)

@@ -244,7 +244,7 @@ def _rate_of(alone: Loss, moves: Iterable[Move], *, keys: int) -> Fraction | Non
 
     It cannot where a count may rise, or where some edge would be charged more. It is not worth
     while unless its mean, about (keys + 1) / (2 rate), is a third below that of independent noise,
-    1 / alone: whoever leaves one of several groups may lose all of ε, and no longer a share.
+    1 / alone: someone who leaves one of several groups may lose all of ε, and no longer a share.
     """
     known = list(moves)
     if not known or keys > MOST_KEYS or any(move.shift.rise for move in known):

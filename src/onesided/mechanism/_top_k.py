@@ -60,7 +60,7 @@ class TopK:
     values (such as where a partial sort happens to leave them) can lose more; both fail the check.
 
     Source: ADP-2021 Algorithm 1, with rate ε/k there; here ε/min(k, ℓ0), on integers.
-    Errors: ParameterError for k or rates that cannot be meant.
+    Errors: ParameterError for an invalid k or invalid rates.
 
     >>> from onesided import policy
     >>> from onesided.mechanism import TopK

@@ -24,7 +24,7 @@ class ExactNoise:
 
     Integers only: no float is computed from random bits. Rates are in nats per count, exact,
     from 2^-40 to 2^10, or INFINITE (always 0, and no bits are taken). Errors: ParameterError
-    for rates, chances and sizes that cannot be meant, before any bit is drawn; NoiseError when
+    for invalid rates, chances and sizes, before any bit is drawn; NoiseError when
     bits cannot be had. Safe for several threads as far as its bits are.
     Proof: docs/exact-sampling.md
     """

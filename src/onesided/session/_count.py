@@ -160,7 +160,7 @@ def reason(mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative) ->
     if isinstance(mechanism, CubeEstimates):
         return TOGETHER
     if len(certain) == 2:
-        return "no move of the policy can change the answer, so it is told as it is"
+        return "no move of the policy can change the answer, so the exact answer is released"
     if certain == ("upper",):
         return "the policy only lets answers fall, so noise above hides every move"
     if certain == ("lower",):

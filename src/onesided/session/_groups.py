@@ -132,7 +132,8 @@ class Groups:
         if others and (policy.single_valued or policy.between_values):
             raise ParameterError(
                 f"others=True cannot be used under the policy '{policy.name}', which names values: "
-                "of a group of many values it does not say what they may pass as.",
+                "of a group of many values it does not say what they must be indistinguishable "
+                "from.",
                 hint="List every key.",
             )
         return replace(self, others=others)

@@ -41,7 +41,8 @@ class Joins:
         if self.policy.single_valued or self.policy.between_values:
             raise ParameterError(
                 f"Nothing can be joined under the policy '{self.policy.name}', which names values: "
-                "it does not say what follows from a value that may pass as another.",
+                "it does not say what follows from a value that must be indistinguishable from "
+                "another.",
                 hint="Ask about the column itself, or join before the session and name the joined "
                 "values in the policy.",
             )

@@ -42,7 +42,7 @@ class Question(Protocol[Result_co]):
 
     @property
     def again(self) -> bool:
-        """Whether an answer that is stored under the id is told again, at no charge."""
+        """Whether an answer that is stored under the id is returned again, at no cost."""
         ...
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Result_co]:

@@ -55,7 +55,7 @@ def support(request: Request, floor: float) -> Support:
 
     Independent draws of one call are cut together: what counts is the probability of the whole
     outcome, so ``n`` draws take a simplex of outcomes and not a cube, about n! times fewer.
-    Errors: ParameterError if there are too many, or for arguments that cannot be meant.
+    Errors: ParameterError if there are too many, or for invalid arguments.
     """
     kind, *arguments = request
     if kind == "permutation":

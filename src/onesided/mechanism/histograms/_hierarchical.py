@@ -141,7 +141,7 @@ class Hierarchical(TwoPhase):
     so no answer is certain on a side.
     Units: rates in nats per count, for all levels together.
     Source: Hay, Rastogi, Miklau and Suciu 2010; GreedyH of Li, Hay, Miklau and Wang 2014.
-    Errors: ParameterError for rates or a branching that cannot be meant.
+    Errors: ParameterError for invalid rates or an invalid branching.
 
     >>> from onesided.mechanism import Hierarchical
     >>> Hierarchical(upper_rate=1, lower_rate=1, branching=4).branching

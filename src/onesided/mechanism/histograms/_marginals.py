@@ -42,7 +42,7 @@ class Marginals:
     Phase 1 adds noise to the joint counts of every pair of attributes and finds from these the
     tree of pairs that depend on each other most. Phase 2 counts the tree's pairs again, with far
     less noise, as they are few. The answer is a :class:`TreeModel`, from which counts over any
-    few attributes follow. Of two attributes there is one tree, and phase 1 is spent for nothing:
+    few attributes follow. Of two attributes there is one tree, and phase 1 is spent without gain:
     count their joint histogram by Counts instead.
 
     Promise: with p pairs of d attributes the loss along a move is at most

@@ -44,12 +44,12 @@ class Zeroed:
     hidden.
     Proof: given the zeros, which are published, the other cells are a histogram along which the
     move shifts counts by no more than along all of them.
-    What it costs in truth: a cell with sensitive records and no open one is set to 0. Its records
-    are missing from estimates of cells; for ranges they go to the cells beside it.
+    What it costs in accuracy: a cell with sensitive records and no open one is set to 0. Its
+    records are missing from estimates of cells; for ranges they go to the cells beside it.
     Source: OSDP Algorithm 3, which learns the partition first. Its line 9 prints the factor
     ``|B| / |Z and B|``; what keeps the bucket's total is ``|B| / (|B| - |Z and B|)``. For single
     cells either is up to twice as far off as leaving cells out.
-    Errors: ParameterError for a rate that cannot be meant.
+    Errors: ParameterError for an invalid rate.
 
     >>> from onesided.mechanism.histograms import Ahp
     >>> from onesided.policy import sensitive

@@ -84,7 +84,7 @@ def _counts(asked: Count, context: QueryContext) -> Iterator[Way]:
     most = asked.max_groups or 1
     for fewer in sorted({1, most // 2} - {0, most}) if most > 1 and not asked.others else ():
         cut = replace(asked, max_groups=fewer, on_excess="truncate")
-        note = "less noise; whoever is in more groups is cut down"
+        note = "less noise; units in more groups are truncated"
         yield Way(name=f"Counts, max_groups={fewer}", question=cut, told=_estimate, note=note)
 
 
@@ -320,7 +320,7 @@ def _largest(asked: TopK, context: QueryContext) -> Iterator[Way]:
             name=f'Counts, correction="{correction}", the largest of them',
             question=Count(**_grouped(asked, correction=correction)),
             told=largest,
-            note="every group is counted, and the rest are told as well",
+            note="every group is counted, and the rest are released as well",
         )
 
 

@@ -121,7 +121,7 @@ def suggested(
 
 
 def _refuse_unclear(question: Any, wanted: list[str], *, others: int, looks: bool) -> None:
-    """Refuse what cannot be meant, before anything is looked at. Errors: ParameterError."""
+    """Refuse an invalid question, before anything is looked at. Errors: ParameterError."""
     require_question(question)
     if isinstance(question, Several) or "epsilon" not in {one.name for one in fields(question)}:
         raise ParameterError(

@@ -42,7 +42,8 @@ class Parts:
     """The noisy count, sum and, for a variance, sum of squares; about ``centre``, in steps.
 
     Those that some move can change share ε equally; what a move costs them adds up. A number of
-    units that no move changes for this very question is public: it takes nothing, and is told.
+    units that no move changes for this very question is public: it costs nothing, and is released
+    exactly.
     """
 
     centre: int
@@ -58,7 +59,7 @@ class Parts:
 
     @property
     def public(self) -> bool:
-        """Whether no move changes how many units are counted, so that their number is told."""
+        """Whether no move changes how many units count, so their number is released exactly."""
         return _still(self.count.shifts)
 
     def release(self, secret: Moments, noise: Noise | None) -> Answer:
@@ -74,14 +75,14 @@ class Mean(Valued):
     """What is the mean, over the units of a group, of each unit's own mean in a column?
 
     Each row is rounded to the grid and clipped to the bounds; a unit's rows in a group are added
-    up as whole numbers of steps and divided by how many they are, rounded down. So everybody
-    counts once, whoever has many rows no more than others; where each row is a unit it is the
+    up as whole numbers of steps and divided by their number, rounded down. So each unit counts
+    once, and a unit with many rows counts no more than others; where each row is a unit it is the
     mean of rows.
     With ``of="rows"`` it is the mean of rows, of which a unit has ``max_rows`` in a group at most.
     A hash of the unit and the row decides which, so that no row is likelier than another. A move
-    may change all of them, and how many they are: noise grows with ``max_rows``.
-    A noisy sum about a public centre over a noisy count. A group without units has no mean: what
-    is told of it is noise within the bounds.
+    may change all of them, and their number: noise grows with ``max_rows``.
+    A noisy sum about a public centre over a noisy count. A group without units has no mean: its
+    answer is noise within the bounds.
     Direction: dropping a row may lower or raise somebody's mean (drop the 1 of 5 and 1), so that
     under presence it is priced as both, by up to ``high - low``.
     The arguments are those of :class:`onesided.session.Valued`.

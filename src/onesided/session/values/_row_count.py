@@ -29,7 +29,7 @@ class RowCount(Grouped):
     It is the sum of ones: a move that takes a unit out of a group lowers it by ``max_rows`` at
     most, and dropping some of a unit's rows never raises it. Certain bounds are about the rows as
     cut. Where each row is a unit of its own, ask :class:`onesided.session.Count`.
-    max_rows: the most rows of one unit that count in a group; more are left out, whichever.
+    max_rows: the most rows of one unit that count in a group; any further rows are left out.
     confidence, simultaneous: as in :class:`onesided.session.Sum`. others: True adds one group for
     all keys that are not listed. The other arguments are those of
     :class:`onesided.session.Grouped`. Errors: ParameterError.

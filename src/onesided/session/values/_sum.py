@@ -169,7 +169,7 @@ class Sum(Valued):
         )
         mechanism, certain = chosen.mechanism, certain_sides(chosen.mechanism)
         self.share(groups)
-        each = f" Each {context.unit!r} adds up its rows, and the sum is clipped once more."
+        each = f" The rows of each {context.unit!r} are added up, and the sum is clipped again."
         own = "" if context.unit is None else each
         return chosen, priced(
             context,
