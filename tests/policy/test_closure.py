@@ -62,7 +62,7 @@ def test_the_room_behind_the_ward_becomes_as_sensitive_as_the_ward():
     (addition,) = widened.added
     assert addition.chain == ("icu", "ward")
     assert "'icu' implies 'ward'" in str(widened)
-    assert "Smallest example: one record in 'icu', told openly" in str(widened)
+    assert "Smallest example: one record in 'icu', if published" in str(widened)
 
 
 def test_chains_are_followed_and_the_shortest_is_told():

@@ -153,7 +153,7 @@ class Attributes(Policy):
             "Not protected: every other value. An observer may learn for certain that someone has "
             "it.",
             "Warning: leaving blanks only where a value is sensitive, and publishing the rest, "
-            "tells "
+            "reveals "
             "that it is sensitive (an exclusion attack).",
             PUBLIC_NUMBER,
             COMMON,

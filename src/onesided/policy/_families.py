@@ -158,7 +158,7 @@ def tiers(given: Mapping[str, object]) -> KindPolicy:
         if place and epsilon < parts[place - 1][1]:
             raise PolicyError(
                 f"The tier {name!r} is stricter than the one before it.",
-                hint="List the tiers strictest first: whoever fits two belongs to the stricter.",
+                hint="List the tiers strictest first: a row that fits two belongs to the stricter.",
                 tier=name,
             )
     names = [name for name, _, _ in parts]

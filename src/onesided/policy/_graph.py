@@ -136,7 +136,7 @@ class Graph(Policy):
         if lone:
             lines.append(
                 f"Not protected: {some(lone)}. An observer may learn for certain who is there. "
-                "Warning: do not publish them in full; whoever is missing is then known to be "
+                "Warning: do not publish them in full; anyone missing is then known to be "
                 "elsewhere (an exclusion attack)."
             )
         if ABSENT in open_values:

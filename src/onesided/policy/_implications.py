@@ -21,7 +21,7 @@ class Addition:
 
     >>> print(Addition("ward", ("ward", "hall"), "'ward' is now protected"))
     'ward' is now protected, because 'ward' implies 'hall'. Smallest example: one record in 'ward',
-    told openly, says for certain that 'hall' holds as well, which is protected.
+    if published, reveals for certain that 'hall' holds, which is protected.
     """
 
     fact: str
@@ -31,8 +31,8 @@ class Addition:
     def __str__(self) -> str:
         steps = " implies ".join(repr(fact) for fact in self.chain)
         return (
-            f"{self.change}, because {steps}. Smallest example: one record in {self.fact!r}, told "
-            f"openly, says for certain that {self.chain[-1]!r} holds as well, which is protected."
+            f"{self.change}, because {steps}. Smallest example: one record in {self.fact!r}, if "
+            f"published, reveals for certain that {self.chain[-1]!r} holds, which is protected."
         )
 
 

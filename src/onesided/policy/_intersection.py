@@ -196,7 +196,7 @@ class Intersection(Policy):
             "This is what releases under these policies protect together; their losses add up. "
             "Each "
             "release on its own protects more, but what only one of the policies protects can be "
-            "told by a release under another: an observer may learn it for certain.",
+            "revealed by a release under another: an observer may learn it for certain.",
             COMMON,
         ]
 

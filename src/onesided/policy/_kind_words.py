@@ -59,7 +59,7 @@ def _warnings(kinds: Sequence[str], protected: set[str]) -> list[str]:
     exposed = [kind for kind in kinds if kind not in protected and kind != ABSENT]
     if hidden and exposed:
         lines.append(
-            f"Warning: never publish all {' or '.join(exposed)} records. Whoever is missing from "
+            f"Warning: never publish all {' or '.join(exposed)} records. Anyone missing from "
             f"them is then known to be {' or '.join(hidden)} (an exclusion attack). A sample, or "
             "counts with noise, avoids it."
         )

@@ -76,16 +76,16 @@ class Local(Policy):
         protected = {edge.source for edge in self.edges}
         exposed = [kind for kind in self.kinds if kind not in protected]
         lines = [
-            f"Protected ({edge.name}): who would truly answer {edge.source!r} may pass as one who "
-            f"would answer {edge.target!r}. {likely(epsilon * edge.weight)}"
+            f"Protected ({edge.name}): someone whose true answer is {edge.source!r} may pass as "
+            f"someone whose true answer is {edge.target!r}. {likely(epsilon * edge.weight)}"
             for edge in self.edges
         ]
         if exposed:
             lines.append(
                 f"Not protected: {some(exposed)}. An observer may learn for certain that this is "
                 "the "
-                "true answer. Warning: if everyone whose true answer this is says so, whoever does "
-                "not is known to have another (an exclusion attack)."
+                "true answer. Warning: if everyone whose true answer this is says so, anyone who "
+                "does not is known to have another (an exclusion attack)."
             )
         return [*lines, "Each person's answer is hidden before it is sent; nobody need be trusted."]
 

@@ -221,7 +221,7 @@ class Neighbourhood(Policy):
         """Points nearby, points further away, and comings and goings."""
         distance = f"{self.radius}{self.space.unit}"
         lines = [
-            "Protected (point -> point nearby): where someone is may pass as any other point "
+            "Protected (point -> point nearby): someone's location may pass as any other point "
             "within "
             f"{distance}. {likely(epsilon)}",
             "Less protected: points further away. For every further radius the odds are multiplied "
