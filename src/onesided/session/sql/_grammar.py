@@ -52,7 +52,7 @@ _INSTEAD: Final = {
     "UNION": "Ask one query for each, or put them together first.",
     "INTERSECT": "Ask one query for each.",
     "EXCEPT": "Ask one query for each.",
-    "OFFSET": "Leave it out: the k largest are told, LIMIT k.",
+    "OFFSET": "Leave it out: the k largest are released, LIMIT k.",
     "QUALIFY": "Use HAVING COUNT(...) <= t, or WHERE.",
     "WINDOW": "Group by a column instead.",
     "OVER": "Group by a column instead.",
@@ -72,7 +72,7 @@ _INSTEAD: Final = {
     "ANON_COUNT": "Write COUNT(DISTINCT unit).",
     "ANON_SUM": "Write SUM(x).",
     "ANON_AVG": "Write MEAN_PER_UNIT(x).",
-    "ANY_VALUE": "A value of the table is never told; write QUANTILE(x, 0.5).",
+    "ANY_VALUE": "A value of the table is never released; write QUANTILE(x, 0.5).",
 }
 
 
@@ -185,9 +185,9 @@ class _Parser:
         while True:
             if words.next.upper == "*":
                 raise words.refused(
-                    "* would tell rows",
-                    hint="Ask for aggregates, such as COUNT(*); session.sample(...) tells open "
-                    "records.",
+                    "* would release rows",
+                    hint="Ask for aggregates, such as COUNT(*); session.sample(...) releases "
+                    "open records.",
                 )
             one = self._aggregate() if words.after().upper == "(" else None
             if one is not None:
@@ -356,7 +356,7 @@ class _Parser:
         count = self._counted("ORDER BY")
         if not words.accept("DESC"):
             raise words.refused(
-                "The largest groups are told, so DESC is expected here",
+                "The largest groups are released, so DESC is expected here",
                 hint="Write ORDER BY COUNT(...) DESC LIMIT k.",
             )
         words.expect("LIMIT", "Write ORDER BY COUNT(...) DESC LIMIT k, or sort the release.")

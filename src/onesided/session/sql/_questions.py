@@ -97,7 +97,7 @@ class _Questions:
                 raise select.query.error(
                     f"{name!r} is neither grouped by nor in an aggregate.",
                     place,
-                    f"Add GROUP BY {name}, or leave it out: rows are never told.",
+                    f"Add GROUP BY {name}, or leave it out: SQL releases no rows.",
                 )
         ordered = select.at_most or select.largest
         if ordered is not None and not by:
