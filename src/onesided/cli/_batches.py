@@ -194,7 +194,7 @@ def _has_nulls(column: Column) -> bool:
 def _no_time(file: BatchFile, why: str) -> DataError:
     return DataError(
         f"{file.name} has no public time: {why}.",
-        hint="A batch's time must not depend on any one visit, or the schedule tells of it. Put "
+        hint="A batch's time must not depend on any one visit, or the schedule reveals it. Put "
         f"{_TIMES}, or one and the same value in every row of the column; or say --batch-time "
         "latest if the latest time of each file is public knowledge, or --batch-time modified.",
         batch=file.name,

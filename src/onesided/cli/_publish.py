@@ -205,7 +205,7 @@ def _published(
         if told_again is not None and not asked.again:
             raise ReleaseExistsError(
                 f"The id {asked.id!r} has an answer, drawn on {told_again}.",
-                hint="Tell it again with --again, or draw anew under another --id.",
+                hint="Return it again with --again, or draw anew under another --id.",
             )
         step(1)
         # What is told again is about the data of then, and those of today are not read.

@@ -63,7 +63,7 @@ def _column(table: Table, name: str, given: object) -> tuple[nw.Expr, str]:
     if name.casefold() in known or name.casefold().startswith(OURS):
         raise DataError(
             f"{name!r} is a column of the table already, or a name of ours.",
-            hint="Give what is told of a unit another name: they are two things.",
+            hint="Give the new column another name.",
             column=name,
         )
     if given == "count":

@@ -13,7 +13,7 @@ from onesided.ledger._unit import Unit
 _EXISTING: Final = {
     "stored": (
         "already has an answer, drawn on {day} (entry {number})",
-        "again=True tells that answer again, which may be about other data than today's; a new "
+        "again=True returns that answer, which may be about other data than today's; a new "
         "id asks anew.",
     ),
     "lost": (

@@ -75,7 +75,7 @@ def offered(question: Any) -> Any:
         )
     if getattr(question, "on_excess", None) == "error":
         raise ParameterError(
-            'on_excess="error" is not offered here: whether it fails would tell of rows.',
+            'on_excess="error" is not offered here: a failure would reveal facts about rows.',
             hint='Use on_excess="truncate", or "keep" where the policy allows it.',
         )
     for name in _FILES:
@@ -146,7 +146,7 @@ def _refuse_stated(given: Any, deep: int = 0) -> None:
     if isinstance(given, Mapping):
         if given.get("missing") == "refuse":
             raise ParameterError(
-                'missing="refuse" is not offered here: whether it fails would tell of rows.',
+                'missing="refuse" is not offered here: a failure would reveal facts about rows.',
                 hint='Leave it out, or write "drop": rows without a value are left out.',
             )
         _refuse_long(given.get("range"))

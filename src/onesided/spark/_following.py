@@ -198,7 +198,7 @@ class Following:
                 f"The checkpoint {checkpoint} is of another query or another monitor.",
                 hint="Give each monitor a checkpoint of its own: Spark would leave out the batches "
                 "that the other one took in. A new checkpoint is safe: batches that were answered "
-                "are told again.",
+                "get the same answers again.",
             )
         last = self.monitor.last
         if any(int(number) > (0 if last is None else last.number) for _, _, number in found):
