@@ -68,6 +68,9 @@ def code_counts(
         packed = engine.packed_counts(rows, unit, CODE, bits=bits, most=most)
         if packed is not None:
             return packed
-    pairs = first_groups(engine, engine.distinct(rows.select(unit, CODE)), unit, [CODE], most=most)
+    pairs = engine.first_codes(rows, unit, CODE, most=most)
+    if pairs is None:
+        distinct = engine.distinct(rows.select(unit, CODE))
+        pairs = first_groups(engine, distinct, unit, [CODE], most=most)
     found = engine.fetch(pairs.group_by(CODE).agg(nw.len().alias(LENGTH)))
     return found[CODE], found[LENGTH]

@@ -96,6 +96,24 @@ class SparkEngine(Engine):
         native = nw.to_native(frame).withColumn(hashed, sql.xxhash64(*names))
         return nw.from_native(native)  # type: ignore[no-any-return]
 
+    def first_codes(self, rows: Lazy, unit: str, code: str, *, most: int) -> Lazy:
+        """Each unit's numbers travel once, as a set, and are ordered by hash, then by number.
+
+        A set of numbers, not of hash and number: a set of structs may hold one of them twice,
+        since Spark has two forms of rows that it does not take for equal.
+        """
+        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
+
+        named: Any = nw.to_native(rows.select(unit, code)).toDF("unit", "code")
+        sets = named.groupBy("unit").agg(sql.collect_set("code").alias("codes"))
+
+        def place(number: Any) -> Any:
+            return sql.struct(sql.xxhash64("unit", number), number.alias("code"))
+
+        ordered = sql.sort_array(sql.transform("codes", place))
+        first = sets.select(sql.explode(sql.slice(ordered, 1, most)).alias("first"))
+        return nw.from_native(first.select(sql.col("first.code").alias(code)))  # type: ignore[no-any-return]
+
     def words(self, native: Any) -> Words:
         return words(native)
 
