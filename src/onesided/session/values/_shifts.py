@@ -64,8 +64,9 @@ def values_move(policy: Policy) -> str:
     """What a move does to a unit's values: "replaced" or "dropped". Errors: UnprotectableError."""
     if policy.other_values is None:
         raise UnprotectableError(
-            f"The policy '{policy.name}' says which groups must be indistinguishable, and nothing "
-            "about other values of the same record, so it cannot price a sum or a rank of them.",
+            f"The policy '{policy.name}' says which groups must be indistinguishable from "
+            "which others, and nothing about other values of the same record, so it cannot price "
+            "a sum or a rank of them.",
             hint="Use a policy about whole records, such as sensitive(...) or bounded(), or "
             'presence(...). Quantiles with method="cumulative" are priced by groups alone.',
         )
