@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,11 @@ from onesided.errors import NoiseError
 
 WordArray: TypeAlias = NDArray[np.uint64]
 
-# Draws at a time: the pieces stay in the processor's cache.
-CHUNK = 2**16
+# Draws at a time: the pieces stay in the processor's cache, and its calls are few.
+CHUNK = 2**18
 # From so many draws on at one rate, or below one bound, they are made in the way for very many.
 VERY_MANY = 2**14
+_LOOK_UPS = 2**15
 
 
 class Bits(Protocol):
@@ -34,6 +35,25 @@ class Bits(Protocol):
 def lanes(bits: Bits, count: int) -> NDArray[np.uint16]:
     """``count`` independent 16-bit numbers, four to a word, unused ones thrown away."""
     return bits.words((count + 3) // 4).view(np.uint16)[:count]
+
+
+def looked_up(table: NDArray[Any], cells: NDArray[np.uint16]) -> NDArray[Any]:
+    """``table[cells]``, for a table of 2^16 entries.
+
+    numpy widens the cells before it looks them up: memory that is used again for it, and that the
+    processor's cache holds, makes this twice as fast. Every cell is below 2^16; "clip" only spares
+    numpy a second look at them.
+    """
+    if len(cells) <= _LOOK_UPS:
+        return table.take(cells, mode="clip")
+    found = np.empty(len(cells), dtype=table.dtype)
+    places = np.empty(_LOOK_UPS, dtype=np.intp)
+    for start in range(0, len(cells), _LOOK_UPS):
+        some = cells[start : start + _LOOK_UPS]
+        index = places[: len(some)]
+        index[:] = some
+        table.take(index, mode="clip", out=found[start : start + _LOOK_UPS])
+    return found
 
 
 class NotPrivateSeededBits:

@@ -11,7 +11,6 @@ from onesided.noise._arguments import Piece
 from onesided.noise._bits import CHUNK, VERY_MANY, Bits
 from onesided.noise._ladder import WORD_BITS, resolve
 from onesided.noise._logarithm import many, one
-from onesided.noise._pairs import CHUNK as CHUNK_OF_PAIRS
 from onesided.noise._pairs import bulk
 from onesided.noise._protocol import IntArray
 from onesided.noise._tables import Decomposition, plan
@@ -31,9 +30,7 @@ def fill(rate: Loss, out: IntArray, bits: Bits) -> None:
         for i, seen in enumerate(bits.words(len(out)).tolist()):
             out[i] = _decided(rate, seen, bits)
     elif len(out) < VERY_MANY:
-        levels = plan(rate)
-        for start in range(0, len(out), CHUNK):
-            _fill_chunk(levels, out[start : start + CHUNK], bits)
+        _fill_many(plan(rate), out, bits)
     else:
         bulk(rate).fill(out, bits)
 
@@ -52,7 +49,7 @@ def fill_difference(upper: Loss, lower: Loss, out: IntArray, bits: Bits) -> None
     """Overwrite ``out`` with draws at ``upper`` less draws at ``lower``."""
     fill(upper, out, bits)
     if len(out) and not isinstance(lower, Infinite):
-        other = np.empty(min(len(out), CHUNK_OF_PAIRS), dtype=np.int64)
+        other = np.empty(min(len(out), CHUNK), dtype=np.int64)
         for start in range(0, len(out), len(other)):
             part = out[start : start + len(other)]
             fill(lower, other[: len(part)], bits)
@@ -72,7 +69,7 @@ def fill_each(piece: Piece, bits: Bits) -> IntArray:
     return out
 
 
-def _fill_chunk(levels: Decomposition, out: IntArray, bits: Bits) -> None:
+def _fill_many(levels: Decomposition, out: IntArray, bits: Bits) -> None:
     # No overflow: levels below the last stay under their spans, whose product is under
     # 1 / (8 rate), and the last under 2^15; with rate >= 2^-40 the sum is under 2^53.
     out[:] = levels.levels[0].draw(len(out), bits)

@@ -20,15 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided import _numbers
-from onesided.noise._bits import Bits, lanes
+from onesided.noise._bits import CHUNK, Bits, lanes, looked_up
 from onesided.noise._ladder import WORD_BITS, deepen
 from onesided.noise._protocol import IntArray
 from onesided.noise._tables import Level, guided, level
 from onesided.noise._uniform import below_few
 
-# Draws at a time: the pieces stay in the processor's cache.
-CHUNK = 2**18
-_LOOK_UPS = 2**15
 _CELL_BITS = 16
 _CELLS = 1 << _CELL_BITS
 # At this rate and above most pairs are worth a cell; below, the draw is split.
@@ -76,29 +73,16 @@ class Bulk:
 
     def fill(self, out: IntArray, bits: Bits) -> None:
         """Overwrite ``out``. No overflow: 2048 digits leave a sum below 2^15, parts their span."""
-        # Held over all pieces: memory that is given back and asked for again costs as much as this.
-        pairs = np.empty((min(CHUNK, len(out)) + 1) // 2, dtype=self.table.dtype)
-        places = np.empty(min(_LOOK_UPS, len(pairs)), dtype=np.intp)
         for start in range(0, len(out), CHUNK):
-            part = out[start : start + CHUNK]
-            self._fill_chunk(part, pairs[: (len(part) + 1) // 2], places, bits)
+            self._fill_chunk(out[start : start + CHUNK], bits)
 
-    def _fill_chunk(
-        self, out: IntArray, pairs: NDArray[Any], places: NDArray[np.intp], bits: Bits
-    ) -> None:
-        cells = lanes(bits, len(pairs))
-        for start in range(0, len(cells), _LOOK_UPS):
-            some = cells[start : start + _LOOK_UPS]
-            index = places[: len(some)]
-            index[:] = some
-            # Every place is below 2^16; "clip" only spares numpy a second look at them.
-            self.table.take(index, mode="clip", out=pairs[start : start + _LOOK_UPS])
+    def _fill_chunk(self, out: IntArray, bits: Bits) -> None:
+        cells = lanes(bits, (len(out) + 1) // 2)
+        pairs = looked_up(self.table, cells)
         far = self._divide(np.flatnonzero(cells >= self.answered), pairs, bits)
         drawn: NDArray[Any] = pairs.view(self._half)[: len(out)]
         if self.parts:
-            for start in range(0, len(out), _LOOK_UPS):
-                stretch = drawn[start : start + _LOOK_UPS]
-                stretch += self.parts[-1].draw(len(stretch), bits)
+            drawn += self.parts[-1].draw(len(out), bits)
         out[:] = drawn
         if len(self.parts) > 1:
             out <<= self.shifts[-1]

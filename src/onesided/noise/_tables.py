@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided import _numbers
-from onesided.noise._bits import Bits, WordArray, lanes
+from onesided.noise._bits import Bits, WordArray, lanes, looked_up
 from onesided.noise._ladder import WORD_BITS, resolve
 from onesided.noise._protocol import IntArray
 
@@ -41,8 +41,7 @@ class Level:
     def draw(self, count: int, bits: Bits) -> NDArray[np.int16]:
         """``count`` exact draws from 16 bits each, and more for the few that need them."""
         cells = lanes(bits, count)
-        # Every index is below 2^16; "clip" only spares numpy a second look at them.
-        draws = self.guide.take(cells, mode="clip")
+        draws: NDArray[np.int16] = looked_up(self.guide, cells)
         open_ones = np.flatnonzero(draws < 0)
         if len(open_ones):
             seen = cells[open_ones].astype(np.uint64) << np.uint64(_REST_BITS)
