@@ -15,7 +15,7 @@ from onesided.engine.kit import reading
 from onesided.errors import DataError, ParameterError
 from onesided.monitor._digest import LENGTH, Person
 from onesided.monitor._rules import Rules
-from onesided.monitor._texts import Texts, named
+from onesided.monitor._texts import Texts, moments_in_column, named
 from onesided.monitor._time import LATEST, Scale
 from onesided.noise import IntArray
 
@@ -193,6 +193,10 @@ def _moments(column: Column) -> IntArray | None:
 
 def _read_moments(column: Column) -> IntArray | None:
     """Texts of ISO 8601 without a zone; None where one of them is none, or has one."""
+    if isinstance(column, nw.Series):
+        read: IntArray | None = _read(lambda: moments_in_column(column))
+        if read is not None:
+            return read
     found = [np.zeros(0, dtype=np.int64)]
     for _, part in _parts(column):
         try:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided.monitor._digest import LENGTH, Person, ordered_digest
 from onesided.monitor._texts import named
@@ -69,12 +70,8 @@ class Rows:
         text: bool,
     ) -> Self:
         """From columns of all visits in any order."""
-        place, person, time = _sorted(place, person, time)
         if place.size > 1:
-            last = np.ones(place.size, dtype=np.bool_)
-            last[:-1] = (place[1:] != place[:-1]) | (person[1:] != person[:-1])
-            if not last.all():
-                place, person, time = place[last], person[last], time[last]
+            place, person, time = _latest(place, person, time)
         return cls(place, person, time, names, text)
 
     def __len__(self) -> int:
@@ -157,29 +154,43 @@ def _split(words: bytes) -> Iterable[bytes]:
         at = end
 
 
-def _sorted(
+def _latest(
     place: IntArray, person: IntArray, time: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The columns in the order of their rows; a negative person comes after all others."""
-    if place.size <= 1:
-        return place, person, time
+    """The latest visit of each pair, in order; a negative person comes after all others."""
     unsigned = person.view(np.uint64)
     low = [int(column.min()) for column in (place, unsigned, time)]
     high = [int(column.max()) for column in (place, unsigned, time)]
     span = [most - least + 1 for most, least in zip(high, low, strict=True)]
-    if span[0] * span[1] * span[2] >= 2**63:
+    if span[0] * span[1] >= 2**63:
         order = np.lexsort((time, unsigned, place))
-        return place[order], person[order], time[order]
-    # One number for each row, in the order of rows: sorted far faster than three columns.
+        place, person, time = place[order], person[order], time[order]
+        last = _ends((place[1:] != place[:-1]) | (person[1:] != person[:-1]))
+        return place[last], person[last], time[last]
+    # One number for each row, in the order of rows: sorted far faster than columns.
     code = (place - low[0]) * span[1]
     code += (unsigned - np.uint64(low[1])).view(np.int64)
-    code *= span[2]
-    code += time - low[2]
-    code.sort()
-    code, times = np.divmod(code, span[2])
+    if span[0] * span[1] * span[2] < 2**63:
+        code *= span[2]
+        code += time - low[2]
+        code.sort()
+        code, since = np.divmod(code, span[2])
+        last = _ends(code[1:] != code[:-1])
+        code, time = code[last], since[last] + low[2]
+    else:
+        order = np.argsort(code)
+        code = code[order]
+        last = _ends(code[1:] != code[:-1])
+        starts = np.concatenate([[0], last[:-1] + 1])
+        code, time = code[last], np.maximum.reduceat(time[order], starts)
     places, persons = np.divmod(code, span[1])
     persons = (persons.view(np.uint64) + np.uint64(low[1])).view(np.int64)
-    return places + low[0], persons, times + low[2]
+    return places + low[0], persons, time
+
+
+def _ends(differs: NDArray[np.bool_]) -> IntArray:
+    """The last row of each stretch of equal rows, from whether a row differs from the next."""
+    return np.append(np.flatnonzero(differs), differs.size)
 
 
 def _narrow(column: IntArray) -> bytes:
