@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -19,6 +19,9 @@ from onesided.engine.spark._words import words
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
+
+
+_LONGEST: Final = 2**31 - 1  # no array of Spark's has more
 
 
 class SparkEngine(Engine):
@@ -111,7 +114,7 @@ class SparkEngine(Engine):
             return sql.struct(sql.xxhash64("unit", number), number.alias("code"))
 
         ordered = sql.sort_array(sql.transform("codes", place))
-        first = sets.select(sql.explode(sql.slice(ordered, 1, most)).alias("first"))
+        first = sets.select(sql.explode(sql.slice(ordered, 1, min(most, _LONGEST))).alias("first"))
         return nw.from_native(first.select(sql.col("first.code").alias(code)))  # type: ignore[no-any-return]
 
     def words(self, native: Any) -> Words:
