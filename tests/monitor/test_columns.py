@@ -15,7 +15,9 @@ import pytest
 from onesided.errors import DataError
 from onesided.monitor._batch import Batch, Columns, read_batch, stored_batch
 from onesided.monitor._digest import rows_digest
+from onesided.monitor._names import time_in_name
 from onesided.monitor._pairs import Pairs
+from onesided.monitor._time import Scale
 from onesided.monitor._window import Window
 
 PEOPLE = {
@@ -120,10 +122,53 @@ def test_zones_are_moments_and_what_no_moment_can_be_is_refused(make):
     read = read_batch(frame, rules=rules, columns=Columns(), id="1", time=at)
     tick = rules.scale.ticks(aware[0], name="time")
     assert read.digest() == rows_digest([0], [1], [tick])
-    far = np.array(["200000-01-01"], dtype="datetime64[s]")
-    wild = {"person": [1], "place": ["a"], "time": far}
-    with pytest.raises(DataError, match="must be a date"):
-        read_batch(wild, rules=rules, columns=Columns(), id="1", time=at)
+    near = int(START.replace(tzinfo=dt.UTC).timestamp())
+    again = near + 2**64 // 10**6  # in microseconds of 64 bits it would be today once more
+    for far in (
+        np.array(["200000-01-01"], dtype="datetime64[s]"),
+        np.array([again], dtype="datetime64[s]"),
+        np.array([again // 86400], dtype="datetime64[D]"),
+        pd.Series(np.array([again], dtype="datetime64[s]")),
+        pa.chunked_array([pa.array([again], pa.timestamp("s"))]),
+        [dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=5)))],
+    ):
+        wild = {"person": [1], "place": ["a"], "time": far}
+        with pytest.raises(DataError, match=r"must be a date|could not be read"):
+            read_batch(wild, rules=rules, columns=Columns(), id="1", time=at)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        list(np.array([7, -5])),  # numbers of NumPy's
+        np.array([7, -5], dtype=object),
+        pd.Series([7, -5], dtype=object),
+        pd.Series([7, -5]).astype("category"),
+        pl.Series([7, -5], dtype=pl.Int128),
+        pl.Series([7, -5], dtype=pl.Int8),
+    ],
+    ids=repr,
+)
+def test_a_number_is_the_same_person_in_every_column(make, column):
+    batch = {"person": column, "place": ["a", "b"]}
+    read = read_batch(batch, rules=make().rules, columns=Columns(), id="1", time=3)
+    assert read.digest() == rows_digest([0, 1], [7, -5], [3, 3])
+    assert read.rows.names is None
+
+
+@pytest.mark.parametrize("name", ["person", "place"])
+def test_bytes_that_are_no_text_are_refused(make, name):
+    offsets, body = np.array([0, 1, 2], np.int32), b"\xff\xfe"
+    odd = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(body)])
+    batch = {"person": ["x", "y"], "place": ["a", "b"], name: pa.chunked_array([odd])}
+    with pytest.raises(DataError, match="UTF8"):
+        read_batch(batch, rules=make().rules, columns=Columns(), id="1", time=3)
+
+
+def test_a_name_of_the_last_day_has_no_end():
+    scale = Scale(dated=True)
+    assert time_in_name("visits-9999-12-31", scale) is None
+    assert scale.text(time_in_name("visits-9999-12-30", scale)) == "9999-12-31T00:00:00Z"
 
 
 def test_people_at_places_left_out_leave_no_name(make):

@@ -134,8 +134,8 @@ def test_a_line_that_a_crash_cut_is_written_again(opened, tmp_path):
 )
 def test_a_chain_that_is_none_is_refused(opened, tmp_path, text):
     (tmp_path / "public" / "steps.jsonl").write_text(text)
-    with opened() as monitor, pytest.raises(LedgerFormatError, match="not the chain"):
-        monitor.step(batch(1), id="1", time=1)
+    with pytest.raises(LedgerFormatError, match="not the chain"):
+        opened()
 
 
 def test_the_folder_of_another_monitor_is_refused(opened, make, tmp_path):
@@ -144,6 +144,7 @@ def test_the_folder_of_another_monitor_is_refused(opened, make, tmp_path):
         publish(monitor, tmp_path / "public")
     with make(keys=PLACES, state=tmp_path / "b.db") as other:
         other.step(batch(3), id="1", time=1)
+        other.step(batch(4), id="2", time=2)  # further on than what was published there
     with pytest.raises(LedgerFormatError, match="another monitor"):
         opened(state=tmp_path / "b.db")
 

@@ -21,7 +21,7 @@ from onesided.monitor._columns import (
     places_of,
     times_of,
 )
-from onesided.monitor._rows import NUMBERS, Row, Rows, whole_person
+from onesided.monitor._rows import Row, Rows, as_numbers
 from onesided.monitor._rules import Rules
 from onesided.noise import IntArray
 from onesided.store import plain_text
@@ -127,9 +127,8 @@ def _named_there(
         return persons, None
     held, persons = np.unique(persons, return_inverse=True)
     left = tuple(names[one] for one in held.tolist())
-    if not text and all(whole_person(name) in NUMBERS for name in left):
-        return np.array([whole_person(name) for name in left], dtype=np.int64)[persons], None
-    return persons, left
+    numbers = None if text else as_numbers(persons, left)
+    return (persons, left) if numbers is None else (numbers, None)
 
 
 def _columns(data: object, columns: Columns) -> dict[str, Column]:

@@ -14,9 +14,10 @@ from onesided._english import a, many
 from onesided.engine.kit import reading
 from onesided.errors import DataError, ParameterError
 from onesided.monitor._digest import LENGTH, Person
+from onesided.monitor._rows import as_numbers
 from onesided.monitor._rules import Rules
 from onesided.monitor._texts import Texts, moments_in_column, named
-from onesided.monitor._time import LATEST, Scale
+from onesided.monitor._time import LATEST, YEARS, Scale, in_years
 from onesided.noise import IntArray
 
 Column: TypeAlias = Any  # a series of narwhals, an array of numpy, or a list
@@ -26,8 +27,7 @@ _DENSE: Final = 8  # times as many numbers as keys: a table of them is small
 _PART: Final = 1 << 16  # values that are Python's at a time
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - without a zone, which means UTC
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
-# Microseconds of the years 1 to 9999, which Python's moments can say.
-_YEARS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+_TICKS: Final = {"s": 10**6, "ms": 10**3, "us": 1}
 
 
 def column_of(given: object) -> Column:
@@ -54,7 +54,10 @@ def persons_of(column: Column, name: str) -> tuple[IntArray, tuple[bytes, ...] |
         return *texts.distinct(), len(texts) > 0
     persons, names = named(_persons(column, name))
     first = [value for _, part in _parts(column[:1]) for value in part]
-    return persons, names, bool(first) and isinstance(first[0], str)
+    if first and isinstance(first[0], str):
+        return persons, names, True
+    numbers = as_numbers(persons, names)
+    return (persons, names, False) if numbers is None else (numbers, None, False)
 
 
 def _persons(column: Column, name: str) -> Iterator[Sequence[Person]]:
@@ -168,7 +171,7 @@ def times_of(column: Column, scale: Scale, name: str) -> IntArray:
     [3, 5]
     """
     found = _moments(column) if scale.dated else _whole(column)
-    low, high = _YEARS if scale.dated else (-LATEST, LATEST)
+    low, high = YEARS if scale.dated else (-LATEST, LATEST)
     if found is None or (found.size and not low <= found.min() <= found.max() <= high):
         values = [value for _, part in _parts(column) for value in part]
         found = np.array(scale.many(values, name=f"{name!r}"), dtype=np.int64)
@@ -178,17 +181,17 @@ def times_of(column: Column, scale: Scale, name: str) -> IntArray:
 def _moments(column: Column) -> IntArray | None:
     """Microseconds of UTC; None where the values must be looked at one by one."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "M":
-        if np.isnat(column).any():
-            return None
-        return column.astype("datetime64[us]").astype(np.int64)
+        far = np.isnat(column).any() or not in_years(column)
+        return None if far else column.astype("datetime64[us]").astype(np.int64)
     if isinstance(column, list) or isinstance(column.dtype, nw.String):
         return _read_moments(column)
-    if not isinstance(column.dtype, nw.Datetime):
+    finer = _TICKS.get(column.dtype.time_unit) if isinstance(column.dtype, nw.Datetime) else None
+    if finer is None or column.null_count():
         return None
-    if column.dtype.time_unit == "ns" or column.null_count():
-        return None
-    found: IntArray = _read(lambda: column.dt.timestamp("us").to_numpy().astype(np.int64))
-    return found
+    # In the column's own unit: made finer, a moment far away would become another one.
+    found: IntArray = _read(lambda: column.cast(nw.Int64()).to_numpy().astype(np.int64))
+    far = finer * max(-int(found.min(initial=0)), int(found.max(initial=0))) > LATEST
+    return None if far else found * finer
 
 
 def _read_moments(column: Column) -> IntArray | None:

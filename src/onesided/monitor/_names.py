@@ -35,7 +35,7 @@ def time_in_name(name: str, scale: Scale) -> int | None:
     given = [int(part) for part in found.groups() if part is not None]
     length = dt.timedelta(**{("days", "hours", "minutes", "seconds")[len(given) - 3]: 1})
     try:
-        begin = dt.datetime(*given).replace(tzinfo=dt.UTC)  # type: ignore[arg-type]  # noqa: DTZ001
-    except ValueError:
+        end = dt.datetime(*given).replace(tzinfo=dt.UTC) + length  # type: ignore[arg-type]  # noqa: DTZ001
+    except (ValueError, OverflowError):  # also the last day of the year 9999
         return None
-    return scale.ticks(begin + length, name="the time in a name")
+    return scale.ticks(end, name="the time in a name")

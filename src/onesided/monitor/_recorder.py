@@ -122,12 +122,16 @@ class Recorder:
 
     def refuse_other_chain(self) -> None:
         """Errors: LedgerFormatError if what was published is not this monitor's."""
+        if self._published is None:
+            return
         with self._journal.read() as transaction:
             last = transaction.last()
-        public = self._published.at(last.number) if self._published and last else None
-        if public is not None and last is not None and public.head != last.head:
+            seen = [one for one in self._published.after(0) if last and one.step <= last.number]
+            # A head follows from all steps before it, so the latest of both tells of all.
+            held = _first(transaction.steps(after=seen[-1].step - 1), 1) if seen else []
+        if held and held[0].head != seen[-1].head:
             raise LedgerFormatError(
-                f"The published step {last.number} is of another monitor, or of other answers "
+                f"The published step {seen[-1].step} is of another monitor, or of other answers "
                 "than the state holds.",
                 hint="Publish each monitor to a folder of its own, or restore the copy of the "
                 "state that belongs to it.",

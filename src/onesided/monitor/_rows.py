@@ -146,6 +146,20 @@ def whole_person(name: bytes) -> int:
     return int(name[LENGTH:])
 
 
+def as_numbers(persons: IntArray, names: Iterable[bytes]) -> IntArray | None:
+    r"""The persons that are whole numbers of 64 bits, as themselves; None if one is not.
+
+    So a person is the same whatever column the number came in.
+
+    >>> as_numbers(np.array([1, 0]), [b"\x00\x00\x00\x015", b"\x00\x00\x00\x017"]).tolist()
+    [7, 5]
+    """
+    whole = [whole_person(name) for name in names]
+    if not all(one in NUMBERS for one in whole):
+        return None
+    return np.array(whole, dtype=np.int64)[persons]
+
+
 def _split(words: bytes) -> Iterable[bytes]:
     at = 0
     while at < len(words):

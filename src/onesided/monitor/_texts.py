@@ -140,7 +140,10 @@ def _in_arrow(column: nw.Series[Any]) -> Any:
         return None
     import pyarrow as pa  # noqa: PLC0415 - optional
 
-    found = column.to_arrow().cast(pa.large_string())
+    found = column.to_arrow()
+    if column.implementation.is_pyarrow():
+        found.validate(full=True)  # its bytes may be no text at all
+    found = found.cast(pa.large_string())
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided._numbers import whole
 from onesided.errors import DataError, ParameterError
@@ -16,8 +17,11 @@ from onesided.errors import DataError, ParameterError
 # Far from the ends of int64, so that a window can always be added or taken away.
 LATEST: Final = 2**61
 NEVER: Final = -(2**62)
+# Microseconds of the years 1 to 9999 of UTC, which Python's moments can say.
+YEARS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
+_FINE: Final = ("ns", "ps", "fs", "as")  # of which 64 bits hold a few centuries
 _UNITS: Final = {"ms": 10**3, "s": 10**6, "min": 60 * 10**6, "m": 60 * 10**6, "h": 3600 * 10**6}
 _UNITS_LONG: Final = {"d": 86_400 * 10**6, "w": 7 * 86_400 * 10**6}
 _DURATION: Final = re.compile(r"(\d{1,9})\s*(ms|s|min|m|h|d|w)")
@@ -44,7 +48,8 @@ class Scale:
             found = _dated(value) if self.dated else _counted(value)
         except (ValueError, TypeError, OverflowError):
             found = None
-        if found is None or not -LATEST <= found <= LATEST:
+        low, high = YEARS if self.dated else (-LATEST, LATEST)
+        if found is None or not low <= found <= high:
             wanted = "a date and time" if self.dated else "a whole number, as the window is"
             raise DataError(
                 f"{name} must be {wanted}, got {value!r}.",
@@ -58,7 +63,7 @@ class Scale:
         """Moments as whole numbers; see :meth:`ticks`."""
         if isinstance(values, np.ndarray) and values.dtype.kind == "M" and self.dated:
             missing = np.flatnonzero(np.isnat(values))
-            if missing.size == 0:
+            if missing.size == 0 and in_years(values):
                 ticks: list[int] = values.astype("datetime64[us]").astype(np.int64).tolist()
                 return ticks
             values = [None if np.isnat(value) else value for value in values]
@@ -72,12 +77,25 @@ class Scale:
         return (_EPOCH + ticks * _MICROSECOND).isoformat().replace("+00:00", "Z")
 
 
+def in_years(moments: NDArray[np.datetime64]) -> bool:
+    """Whether moments of NumPy, none missing, can be said in microseconds by Python.
+
+    >>> in_years(np.array(["2026-01-05", "300000-01-01"], dtype="datetime64[D]"))
+    False
+    """
+    if not moments.size or np.datetime_data(moments.dtype)[0] in _FINE:
+        return True
+    return all(isinstance(end.item(), dt.date) for end in (moments.min(), moments.max()))
+
+
 def _dated(value: object) -> int | None:
     if isinstance(value, str):
         value = dt.datetime.fromisoformat(value)
     elif isinstance(value, np.datetime64):
-        value = value.astype("datetime64[us]").item()
-    elif isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        # NumPy would make another moment of one that is far away.
+        fine = np.datetime_data(value.dtype)[0] in _FINE
+        value = (value.astype("datetime64[us]") if fine else value).item()
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         value = dt.datetime.combine(value, dt.time.min)
     if not isinstance(value, dt.datetime):
         return None
