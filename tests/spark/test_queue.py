@@ -75,9 +75,10 @@ def test_a_queue_is_answered_in_order_once_and_published_in_postgres(database, s
     assert len(told) == 6
     assert told[3] == (2, "gym", "unknown", 2)
     # Answers without noise: another monitor has the same ones, and publishes nothing twice.
-    with od.spark.monitor(source, PLACES, **rules | {"state": tmp_path / "same.db"}) as same:
+    same = rules | {"state": tmp_path / "same.db", "rows": None}
+    with od.spark.monitor(source, PLACES, **same) as same:
         assert same.run() == 3
-    other = rules | {"state": tmp_path / "other.db", "at_most": 0}
+    other = rules | {"state": tmp_path / "other.db", "rows": None, "at_most": 0}
     with (
         od.spark.monitor(source, PLACES, **other) as other,
         pytest.raises(DataError, match="published with another answer"),

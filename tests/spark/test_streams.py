@@ -1,6 +1,9 @@
 """Following a stream: batches one at a time, answers once, refusals that lose nothing."""
 
+import json
+import os
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -8,7 +11,9 @@ import pytest
 from onesided import Monitor, policy
 from onesided.errors import (
     DataError,
+    KeysError,
     LedgerFormatError,
+    OutputError,
     ParameterError,
     PolicyMismatchError,
     UnknownColumnError,
@@ -50,6 +55,11 @@ def here(numbers, **given):
         for number in numbers:
             monitor.step(batch(number), id=f"visits-{number}.parquet", time=number)
         return [facts(release) for release in monitor.history()]
+
+
+def kept(folder):
+    """The batches whose rows are kept."""
+    return [path for path in (folder / "state.rows").iterdir() if len(path.name) == 32]
 
 
 def facts(release):
@@ -99,7 +109,7 @@ def test_files_are_answered_as_on_one_machine_and_published_once(follow, spark, 
             expected = RULES["at_most"] if status == "certified" else value
             assert told[release.number, place] == (status, expected)
     # Only what is in the window is kept, and nobody else may look.
-    assert len(list((tmp_path / "state.rows").iterdir())) <= 3
+    assert len(kept(tmp_path)) <= 3
     assert (tmp_path / "state.rows").stat().st_mode & 0o77 == 0
     # A new checkpoint sends everything again: told again.
     with follow() as monitor:
@@ -158,7 +168,7 @@ def test_what_is_refused_stops_the_stream_and_changes_nothing(follow, tmp_path):
         with pytest.raises(DataError, match=r"visits-9\.parquet"):
             monitor.run(tmp_path / "check")
         assert monitor.monitor.last.number == 1
-        assert len(list((tmp_path / "state.rows").iterdir())) == 1
+        assert len(kept(tmp_path)) == 1
         drop(tmp_path / "in", 9)
         assert monitor.run(tmp_path / "check") == 2
         drop(tmp_path / "in", 5)  # time runs backwards, further than the window
@@ -189,7 +199,7 @@ def test_rows_that_cannot_be_counted(follow, spark, tmp_path, rows, names):
         monitor.step(spark.createDataFrame(table, list(rows)), id="1", time=5)
     assert caught.value.hint
     assert monitor.last is None
-    assert list((tmp_path / "state.rows").iterdir()) == []
+    assert kept(tmp_path) == []
 
 
 def test_a_manifest_announces_empty_batches_and_a_watermark_changes_nothing(
@@ -245,3 +255,176 @@ def test_a_name_without_a_time(follow, tmp_path):
     drop(tmp_path / "in", "monday", {"person": [1], "place": [1]})
     with follow() as monitor, pytest.raises(DataError, match="holds no time"):
         monitor.run(tmp_path / "check")
+
+
+def test_names_are_names_and_however_old_a_file_is_it_counts(follow, tmp_path):
+    everybody, nobody = {"person": list(range(9)), "place": [1] * 9}, {"person": [1], "place": [2]}
+    drop(tmp_path / "in", "[1]-1", everybody)
+    drop(tmp_path / "in", "1-1", nobody)
+    drop(tmp_path / "in", "%31-1", everybody)
+    drop(tmp_path / "in", "?-1", nobody)
+    given = {"epsilon": 200, "charges": 9, "at_most": 1}
+    with follow(**given) as monitor:
+        assert monitor.run(tmp_path / "check") == 4
+        drop(tmp_path / "in", "old-2", everybody)
+        os.utime(tmp_path / "in" / "visits-old-2.parquet", (0, 0))
+        assert monitor.run(tmp_path / "check") == 5
+        told = {r.batch: r.values.tolist()[1:3] for r in monitor.monitor.history()}
+    # In the order of the names: ? and [1] stand for nobody else's rows.
+    assert [told[f"visits-{name}.parquet"] for name in ("%31-1", "1-1", "?-1", "[1]-1")] == [
+        [9, 0],
+        [9, 0],
+        [9, 0],
+        [9, 0],
+    ]
+    assert told["visits-old-2.parquet"] == [9, 0]
+
+
+def test_an_id_is_accepted_once_in_one_piece_of_the_stream_too(follow, spark, tmp_path):
+    import onesided as od
+
+    (tmp_path / "manifest").mkdir()
+    lines = [{"batch": "one", "time": 1, "n": n} for n in (1, 2)]
+    (tmp_path / "manifest" / "a.json").write_text("\n".join(map(json.dumps, lines)))
+    stream = spark.readStream.schema("batch string, time bigint, n int")
+
+    def read(row):
+        return spark.createDataFrame([(row.n, 1)], "person int, place int")
+
+    told = od.spark.manifest(stream.json(str(tmp_path / "manifest")), read)
+    with follow(told) as monitor, pytest.raises(DataError, match="accepted before"):
+        monitor.run(tmp_path / "check")
+    nobody = '{"time": 2, "n": 1}\n{"batch": "two", "time": 2, "n": 1}'
+    (tmp_path / "manifest" / "a.json").write_text(nobody)
+    with follow(told) as monitor, pytest.raises(ParameterError, match="id of a batch"):
+        monitor.run(tmp_path / "new")
+
+
+def test_no_setting_makes_a_batch_of_a_file_that_cannot_be_read(follow, spark, tmp_path):
+    settings = [f"spark.sql.files.ignore{what}Files" for what in ("Corrupt", "Missing")]
+    drop(tmp_path / "in", 1)
+    with follow() as monitor:
+        monitor.run(tmp_path / "check")
+        for name in settings:
+            spark.conf.set(name, "true")
+        try:
+            drop(tmp_path / "in", 2)
+            (rows,) = kept(tmp_path)
+            part = next(rows.glob("part-*"))
+            whole = part.read_bytes()
+            for path in rows.glob(".part-*"):
+                path.unlink()
+            part.write_bytes(b"PAR1 damaged")
+            with pytest.raises(DataError, match="could not read"):
+                monitor.run(tmp_path / "check")
+            part.write_bytes(whole)
+            (tmp_path / "in" / "visits-2.parquet").write_bytes(b"PAR1 damaged")
+            with pytest.raises(DataError, match="could not read"):
+                monitor.run(tmp_path / "check")
+        finally:
+            for name in settings:
+                spark.conf.unset(name)
+        assert monitor.monitor.last.number == 1
+
+
+def test_bytes_that_are_no_text_are_nobody(follow, spark, tmp_path):
+    import onesided as od
+
+    (tmp_path / "in" / "visits-1.csv").write_bytes(b"\xff,1\n\xfe,1\n")
+    source = od.spark.files(
+        spark,
+        str(tmp_path / "in"),
+        format="csv",
+        pattern="*.csv",
+        schema="person string, place int",
+    )
+    with follow(source) as monitor, pytest.raises(DataError, match="without a person"):
+        monitor.run(tmp_path / "check")
+
+
+def told(spark, numbers):
+    """Batches that are announced whenever they are asked for, as by a queue."""
+    import onesided as od
+
+    def read(one):
+        rows = batch(int(one.id))
+        people = zip(*(values.tolist() for values in rows.values()), strict=True)
+        return spark.createDataFrame(list(people), "person long, place long")
+
+    def announced(*_):
+        return [od.spark.Announced(str(number), number) for number in numbers]
+
+    return od.spark.Source(None, announced, read)
+
+
+def test_what_a_sink_refused_is_published_before_all_else(follow, spark, tmp_path, monkeypatch):
+    numbers = [1]
+    with follow(told(spark, numbers)) as monitor:
+        monitor.run()
+        with monkeypatch.context() as patch:
+            patch.setattr(type(monitor._sink), "write", _down)
+            numbers.append(2)
+            with pytest.raises(OutputError):
+                monitor.run()
+        numbers.append(4)
+        assert monitor.run() == 3
+    assert len(list((tmp_path / "out").glob("step=*"))) == 3
+    (tmp_path / "file").write_text("")
+    for wrong in ({"sink": tmp_path / "file" / "out"}, {"rows": tmp_path / "file" / "rows"}):
+        with pytest.raises(OutputError, match="file"):
+            follow(told(spark, numbers), **wrong)
+    # Another monitor is further on than what is published.
+    options = {"state": tmp_path / "other.db"}
+    with follow(told(spark, [5, 6, 8, 9]), sink=None, **options) as other:
+        other.run()
+    with pytest.raises(LedgerFormatError, match="another monitor"):
+        follow(told(spark, []), **options)
+
+
+def _down(*_):
+    raise OutputError("down", hint="Wait.")
+
+
+def test_drivers_that_publish_at_once_publish_each_step_once(follow, spark, tmp_path):
+    from onesided.spark._sinks import ParquetSink
+
+    with follow(told(spark, [1, 2]), sink=None) as monitor:
+        monitor.run()
+        releases = list(monitor.monitor.history())
+
+    def write():
+        sink = ParquetSink(spark, str(tmp_path / "out"))
+        for release in releases:
+            sink.write(release)
+
+    drivers = [threading.Thread(target=write) for _ in range(3)]
+    for driver in drivers:
+        driver.start()
+    for driver in drivers:
+        driver.join()
+    ParquetSink(spark, str(tmp_path / "out")).write(releases[-1])
+    assert spark.read.parquet(str(tmp_path / "out")).count() == 2 * len(PLACES)
+
+
+def test_a_folder_of_rows_is_for_one_monitor_alone(follow, tmp_path):
+    with follow():
+        pass
+    with pytest.raises(PolicyMismatchError, match="another monitor"):
+        follow(state=tmp_path / "other.db", sink=None, rows=tmp_path / "state.rows")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("")
+    with pytest.raises(PolicyMismatchError, match="which no monitor wrote"):
+        follow(state=tmp_path / "third.db", sink=None, rows=tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.txt").exists()
+
+
+@pytest.mark.parametrize("places", [[1.5], ["a\0"], ["\ud800"], [2**64]], ids=ascii)
+def test_places_that_spark_cannot_hold_cost_nothing(spark, tmp_path, places):
+    import onesided as od
+
+    ledger = tmp_path / "ledger.db"
+    with pytest.raises((KeysError, ParameterError)):
+        od.spark.monitor(
+            told(spark, []), places, spark=spark, rows=tmp_path, ledger=ledger, **RULES
+        )
+    assert not ledger.exists()

@@ -120,6 +120,7 @@ class Monitor:
         self._on_unknown = on_unknown
         self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
         self._ahead = _ahead(ahead, dated=self._rules.scale.dated)
+        self._prepare()
         self._published = self._seen(published)
         self._journal = open_state(state)
         self._own_ledger = not isinstance(ledger, Ledger)
@@ -247,6 +248,9 @@ class Monitor:
             self._ledger.close()
 
     # What an engine that counts elsewhere does otherwise: reading, counting, bringing back.
+
+    def _prepare(self) -> None:
+        """Whatever can be refused of the rules, before the state is opened and paid for."""
 
     def _read(self, batch: object, *, id: str, time: object) -> Visits:  # noqa: A002
         return read_batch(

@@ -13,10 +13,11 @@ from onesided.monitor._published import Chain, PublishedStep
 from onesided.monitor._recorder import Recorder
 from onesided.monitor._rules import Rules
 from onesided.monitor._supply import Visits
-from onesided.monitor._time import LATEST, Scale, duration, read_window
+from onesided.monitor._time import LATEST, YEARS, Scale, duration, read_window
 
 __all__ = [
     "LATEST",
+    "YEARS",
     "Chain",
     "Columns",
     "Folder",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from pyspark.sql import SparkSession
 from onesided.errors import DataError, MissingDependencyError, OutputError, first_line
 
 _PIECE: Final = 2**20  # bytes handed over to Java at once
+_PATTERN: Final = re.compile(r"[][{}*?\\]")
+# A file that cannot be read is no file without rows, whatever the session's settings say.
+WHOLE: Final = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
 
 
 @contextmanager
@@ -23,7 +27,7 @@ def readable(batch: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise DataError(
-            f"Spark could not read {batch!r}: {type(error).__name__}, {first_line(error)[:200]}",
+            f"Spark could not read {batch!r}: {type(error).__name__}, {_said(error)}",
             hint="Mend the batch or Spark, and send it again. Nothing was drawn or stored.",
             batch=batch,
         ) from error
@@ -33,6 +37,36 @@ def located(path: str | Path) -> str:
     """A path as it stands for this process: Spark's own may have been started in another folder."""
     text = str(path)
     return text if "://" in text else str(Path(text).absolute())
+
+
+def literal(path: str) -> str:
+    r"""A path for Spark to read: names are names, and it would take some for patterns.
+
+    >>> from onesided.spark._files import literal
+    >>> literal("in/visits[1].parquet")
+    'in/visits\\[1\\].parquet'
+    """
+    return _PATTERN.sub(r"\\\g<0>", path)
+
+
+@contextmanager
+def _working(path: str) -> Iterator[None]:
+    """Errors: OutputError for whatever Hadoop's file system says."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise OutputError(
+            f"{path!r} could not be read or written: {_said(error)}.",
+            hint="What is stored stays, and will be published unchanged: mend the folder and "
+            "start again.",
+            path=path,
+        ) from error
+
+
+def _said(error: Exception) -> str:
+    """The first line of what Spark or Java says."""
+    java = getattr(error, "java_exception", None)
+    return first_line(error if java is None else RuntimeError(java.toString()))[:200]
 
 
 class Folder:
@@ -48,21 +82,25 @@ class Folder:
             )
         self.path = path = located(path)
         self._kit = gateway.org.apache.hadoop.fs
-        self._root = self._kit.Path(path)
-        self._system = self._root.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
+        with _working(path):
+            self._root = self._kit.Path(path)
+            self._system = self._root.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
 
     def make_private(self) -> None:
         """Make it if it is not there; whoever is not the owner may not look into it."""
-        owner = self._kit.permission.FsPermission("700")
-        if not self._system.exists(self._root):
-            self._system.mkdirs(self._root, owner)
-        self._system.setPermission(self._root, owner)
+        with _working(self.path):
+            owner = self._kit.permission.FsPermission("700")
+            if not self._system.exists(self._root):
+                self._system.mkdirs(self._root, owner)
+            self._system.setPermission(self._root, owner)
 
-    def names(self) -> list[str]:
-        """What is in it."""
-        if not self._system.exists(self._root):
-            return []
-        return [one.getPath().getName() for one in self._system.listStatus(self._root)]
+    def names(self, inside: str = "") -> list[str]:
+        """What is in it, or in a folder inside."""
+        with _working(self.path):
+            path = self._kit.Path(self._root, inside) if inside else self._root
+            if not self._system.exists(path):
+                return []
+            return [one.getPath().getName() for one in self._system.listStatus(path)]
 
     def inside(self, name: str) -> str:
         """The path of something in it."""
@@ -70,11 +108,14 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Delete something in it, with all that it holds."""
-        self._system.delete(self._kit.Path(self._root, name), True)  # noqa: FBT003
+        with _working(self.path):
+            self._system.delete(self._kit.Path(self._root, name), True)  # noqa: FBT003
 
     def rename(self, old: str, new: str) -> None:
         """Give it another name, in one step where the file system can."""
-        done = self._system.rename(self._kit.Path(self._root, old), self._kit.Path(self._root, new))
+        with _working(self.path):
+            one, other = (self._kit.Path(self._root, name) for name in (old, new))
+            done = self._system.rename(one, other)
         if not done:
             raise OutputError(
                 f"{self.inside(old)!r} could not be renamed to {new!r}.",
@@ -85,29 +126,31 @@ class Folder:
 
     def text(self, name: str) -> str | None:
         """The text of a small file in it; None if there is none."""
-        path = self._kit.Path(self._root, name)
-        if not self._system.exists(path):
-            return None
-        stream = self._system.open(path)
-        try:
-            return bytes(stream.readAllBytes()).decode()
-        finally:
-            stream.close()
+        with _working(self.path):
+            path = self._kit.Path(self._root, name)
+            if not self._system.exists(path):
+                return None
+            stream = self._system.open(path)
+            try:
+                return bytes(stream.readAllBytes()).decode()
+            finally:
+                stream.close()
 
     def write_text(self, name: str, text: str) -> None:
         """Write a small file into it, in one step where the file system can."""
         folder, _, plain = name.rpartition("/")
         beside = f"{folder}/_{plain}.draft".lstrip("/")
         self.write(beside, text.encode())
-        self._system.delete(self._kit.Path(self._root, name), False)  # noqa: FBT003
+        self.remove(name)
         self.rename(beside, name)
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file into it; who reads meanwhile may see a part of it."""
-        stream = self._system.create(self._kit.Path(self._root, name), True)  # noqa: FBT003
-        try:
-            for start in range(0, len(content), _PIECE):
-                stream.write(bytearray(content[start : start + _PIECE]))
-            stream.hsync()
-        finally:
-            stream.close()
+        with _working(self.path):
+            stream = self._system.create(self._kit.Path(self._root, name), True)  # noqa: FBT003
+            try:
+                for start in range(0, len(content), _PIECE):
+                    stream.write(bytearray(content[start : start + _PIECE]))
+                stream.hsync()
+            finally:
+                stream.close()

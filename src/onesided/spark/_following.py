@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from onesided.errors import LedgerFormatError, OnesidedError, ParameterError, PolicyMismatchError
+from onesided.monitor.kit import PublishedStep
 from onesided.spark._files import Folder, located, readable
 from onesided.spark._monitor import SparkMonitor
 from onesided.spark._sinks import sink_of
 from onesided.spark._sources import Announced, Source, source_of
-from onesided.store import DatabaseUrl
+from onesided.store import DatabaseUrl, plain_text
 
 _MARKS: Final = "onesided"
 
@@ -89,9 +90,12 @@ class Following:
         self._spark, self._source = spark, source
         self._sink = None if sink is None else sink_of(spark, sink)
         self._error: OnesidedError | None = None
+        self._told = 0  # so many steps are known to be published, without a gap
         self.monitor = SparkMonitor(spark, keys, seen=self._sink, **rules)
         try:
-            self._catch_up()
+            if self._sink is not None:
+                self._told = _without_gap(self._sink.after(0))
+            self._publish()
         except BaseException:
             self.close()
             raise
@@ -158,26 +162,29 @@ class Following:
 
     def _take(self, piece: DataFrame | None) -> None:
         """The announced batches in the order of their public times, one at a time."""
-        scale = self.monitor.rules.scale
-        found: dict[tuple[int, str], Announced] = {}
-        for one in self._source.announced(piece, scale):
-            found.setdefault((scale.ticks(one.time, name="the time of a batch"), one.id), one)
-        for _, one in sorted(found.items(), key=lambda pair: pair[0]):
+        self._publish()  # what a sink refused the last time
+        with readable("the stream of announcements"):
+            announced = self._source.announced(piece, self.monitor.rules.scale)
+        for one in sorted(announced, key=self._place):
             if piece is None and self.monitor.accepted(one.id) is not None:
                 continue  # a queue names all that it ever closed
             with readable(one.id):
                 table = self._source.read(one)
-            release = self.monitor.step(table, id=one.id, time=one.time)
-            if self._sink is not None:
-                self._sink.write(release)
+            self.monitor.step(table, id=one.id, time=one.time)
+            self._publish()
 
-    def _catch_up(self) -> None:
+    def _place(self, one: Announced) -> tuple[int, str]:
+        """Where a batch stands. One that is announced twice is taken twice, and told again."""
+        name = plain_text(one.id, name="the id of a batch", empty=False)
+        return self.monitor.rules.scale.ticks(one.time, name="the time of a batch"), name
+
+    def _publish(self) -> None:
         """Publish what was stored and not yet published."""
         if self._sink is None:
             return
-        published = self._sink.after(0)
-        for release in self.monitor.history(after=len(published)):
+        for release in self.monitor.history(after=self._told):
             self._sink.write(release)
+            self._told = release.number
 
     def _mark(self, marks: Folder) -> None:
         """Note beside the checkpoint which monitor it is of, and how far that has come."""
@@ -192,7 +199,7 @@ class Following:
 
     def _refuse_other_checkpoint(self, marks: Folder, checkpoint: str) -> None:
         found = [name.rpartition("-") for name in marks.names() if not name.startswith((".", "_"))]
-        strange = not found and Folder(self._spark, checkpoint).names()
+        strange = not found and set(Folder(self._spark, checkpoint).names()) - {_MARKS}
         if strange or any(who != self.monitor.identity for who, _, _ in found):
             raise PolicyMismatchError(
                 f"The checkpoint {checkpoint} is of another query or another monitor.",
@@ -207,3 +214,13 @@ class Following:
                 "from an old copy.",
                 hint="Start with a new checkpoint: the same batches get the answers they had.",
             )
+
+
+def _without_gap(published: Sequence[PublishedStep]) -> int:
+    """How many steps are published from the first on."""
+    told = 0
+    for step in published:
+        if step.step != told + 1:
+            break
+        told = step.step
+    return told

@@ -51,12 +51,11 @@ class SparkMonitor(Monitor):
         **rules: Any,
     ) -> None:
         state = address(state)
-        self._chain = seen
+        self._spark, self._chain = spark, seen
         self._rows = Rows(spark, _folder(rows, state))
         super().__init__(keys, state=state, **rules)
         try:
-            ignore = self._on_unknown == "ignore"
-            self._pairs = Pairs(spark, self._rules, self._columns, ignore_unknown=ignore)
+            self._rows.claim(self.identity, lasting=state is not None)
             self._tidy()
         except BaseException:
             self.close()
@@ -76,6 +75,10 @@ class SparkMonitor(Monitor):
         finally:
             with contextlib.suppress(OnesidedError):  # the next step, or opening, tidies up
                 self._tidy()
+
+    def _prepare(self) -> None:
+        ignore = self._on_unknown == "ignore"
+        self._pairs = Pairs(self._spark, self._rules, self._columns, ignore_unknown=ignore)
 
     def _read(self, batch: object, *, id: str, time: object) -> Visits:  # noqa: A002
         name = plain_text(id, name="batch id", empty=False)

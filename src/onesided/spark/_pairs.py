@@ -9,7 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from onesided._english import many
 from onesided.errors import DataError, KeysError, UnknownColumnError
-from onesided.monitor.kit import LATEST, Columns, Rules
+from onesided.monitor.kit import LATEST, YEARS, Columns, Rules
+from onesided.store import plain_text
 
 NOTHING: Final = "Nothing was drawn or stored."
 _WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
@@ -44,6 +45,9 @@ class Pairs:
                 "A place is beyond 64 bits, which Spark's whole numbers cannot hold.",
                 hint="Cast the places to text.",
             )
+        if self._text:
+            for label in labels:
+                plain_text(label, name="a place")
         import pyarrow as pa  # noqa: PLC0415 - loads on use
 
         kind = pa.string() if self._text else pa.int64()
@@ -81,14 +85,15 @@ class Pairs:
     def of(self, frame: DataFrame, *, batch: str, time: int) -> DataFrame:
         """Columns code, person, time. Rows that must be refused have a code below 0."""
         person, at = self._person(frame, batch), self._time(frame, batch, time)
-        place = _named(self._columns.place)
+        place = column_named(self._columns.place)
         place = F.try_validate_utf8(place) if self._text else place.cast("bigint")
+        low, high = YEARS if self._rules.scale.dated else (-LATEST, LATEST)
         rows = frame.select(person.alias("person"), place.alias("label"), at.alias("time"))
         rows = rows.join(F.broadcast(self._places), "label", "left")
         refused = (
             F.when(F.isnull("person"), -1)
             .when(F.isnull("label"), -2)
-            .when(F.isnull("time") | (F.abs("time") > LATEST), -3)
+            .when(F.isnull("time") | ~F.col("time").between(low, high), -3)
             .when(F.col("time") > time, -4)
             .when(F.isnull("code") & ~F.lit(self._ignore), -5)
         )
@@ -117,7 +122,7 @@ class Pairs:
             )
 
     def _person(self, frame: DataFrame, batch: str) -> Column:
-        column = _named(self._columns.person)
+        column = column_named(self._columns.person)
         if self.person_type(frame, batch) == "str":
             return F.try_validate_utf8(column)
         return column.cast("bigint")
@@ -127,7 +132,7 @@ class Pairs:
         kind = dict(frame.dtypes).get(self._columns.time)
         if kind is None or self._rules.window is None:
             return F.lit(time).cast("bigint")
-        column: Any = _named(self._columns.time)
+        column: Any = column_named(self._columns.time)
         if not self._rules.scale.dated and kind in _WHOLE:
             return column.cast("bigint")
         if self._rules.scale.dated and kind == "timestamp":
@@ -147,5 +152,6 @@ class Pairs:
         )
 
 
-def _named(name: str) -> Column:
+def column_named(name: str) -> Column:
+    """A column by its name, whatever is in that."""
     return F.col("`" + name.replace("`", "``") + "`")

@@ -10,6 +10,7 @@ as the rows themselves; so are shuffle files and the folder of rows.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,16 +20,20 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from onesided.errors import DataError
+from onesided.errors import DataError, PolicyMismatchError
 from onesided.monitor.kit import digest_of_places
 from onesided.noise import IntArray
-from onesided.spark._files import Folder
+from onesided.spark._files import WHOLE, Folder, literal
 from onesided.spark._pairs import NOTHING, Pairs
 
 _SCHEMA: Final = {
     "int": "code bigint, person bigint, time bigint",
     "str": "code bigint, person string, time bigint",
 }
+
+
+_OURS: Final = re.compile(r"[0-9a-f]{32}")  # folders of pairs
+_OWNER: Final = "_of-"  # Spark and its kin leave out names that begin so
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,31 @@ class Rows:
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         self._spark, self._folder = spark, Folder(spark, folder)
+        foreign = [name for name in self._folder.names() if not _is_ours(name)]
+        if foreign:
+            raise PolicyMismatchError(
+                f"The folder {folder!r} holds {foreign[0]!r}, which no monitor wrote.",
+                hint="Rows are kept in a folder of their own, where all else is removed. Nothing "
+                "was removed: give another folder.",
+                path=folder,
+            )
         self._folder.make_private()
+
+    def claim(self, monitor: str, *, lasting: bool) -> None:
+        """Note whose rows these are, if its state lasts.
+
+        Errors: PolicyMismatchError if they are another monitor's.
+        """
+        own = _OWNER + monitor
+        owners = [name for name in self._folder.names() if name.startswith(_OWNER)]
+        if owners not in ([], [own]):
+            raise PolicyMismatchError(
+                f"The folder {self._folder.path!r} has the rows of another monitor.",
+                hint="Give each monitor a folder of its own: each removes what it does not know.",
+                path=self._folder.path,
+            )
+        if lasting and not owners:
+            self._folder.write(own, b"")
 
     def read(self, frame: DataFrame | None, pairs: Pairs, *, batch: str, time: int) -> SparkBatch:
         """Write the pairs of a batch down, once; all that follows is computed from these.
@@ -104,12 +133,12 @@ class Rows:
     def keep_only(self, names: set[str]) -> None:
         """Remove what has expired, and what crashes and refusals left."""
         for name in self._folder.names():
-            if name not in names:
+            if _OURS.fullmatch(name) and name not in names:
                 self._folder.remove(name)
 
     def _pairs(self, names: Sequence[str], kind: str) -> DataFrame:
-        paths = [self._folder.inside(name) for name in names]
-        return self._spark.read.schema(_SCHEMA[kind]).parquet(*paths)
+        paths = [literal(self._folder.inside(name)) for name in names]
+        return self._spark.read.schema(_SCHEMA[kind]).options(**WHOLE).parquet(*paths)
 
     def _leaves(self, name: str, kind: str) -> list[tuple[int, bytes]]:
         """The hash of each place's pairs, in the order of places."""
@@ -125,6 +154,11 @@ class Rows:
         table = rows.groupBy("code").agg(F.unhex(F.sha2(body, 256)).alias("leaf")).toArrow()
         found = zip(table["code"].to_pylist(), table["leaf"].to_pylist(), strict=True)
         return sorted(found)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a monitor writes such names; its file system keeps sums of them, after a dot."""
+    return bool(_OURS.fullmatch(name)) or name.lstrip(".").startswith(_OWNER)
 
 
 class SparkWindow:

@@ -8,11 +8,12 @@ again and nothing else in its place.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
@@ -24,7 +25,8 @@ from onesided.monitor.kit import PublishedStep
 from onesided.spark._files import Folder
 from onesided.store import DatabaseUrl, address
 
-_CHAIN = "_step.json"  # Spark and its kin leave out names that begin so
+_CHAIN: Final = "_step.json"  # Spark and its kin leave out names that begin so
+_DRAFTS: Final = "_drafts"
 
 
 class Sink(Protocol):
@@ -57,18 +59,20 @@ class ParquetSink:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._folder = Folder(spark, path)
+        self._seen: list[PublishedStep] = []  # from the first on: they never change
 
     def at(self, number: int) -> PublishedStep | None:
         """What was published as that step, or None."""
+        if number <= len(self._seen):
+            return self._seen[number - 1]
         text = self._folder.text(f"{_name(number)}/{_CHAIN}")
-        return None if text is None else PublishedStep(**json.loads(text))
+        return None if text is None else _step(text, self._folder.path)
 
     def after(self, number: int) -> list[PublishedStep]:
         """The published steps after that one, in order."""
-        found: list[PublishedStep] = []
-        while (step := self.at(number + len(found) + 1)) is not None:
-            found.append(step)
-        return found
+        while (step := self.at(len(self._seen) + 1)) is not None:
+            self._seen.append(step)
+        return self._seen[number:]
 
     def write(self, release: MonitorRelease) -> None:
         """Written beside, then renamed: a reader sees all of a step or nothing of it."""
@@ -80,9 +84,10 @@ class ParquetSink:
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         # Not by a job of Spark: a speculative copy of its task, or one that a dead driver left
-        # behind, may still write into the draft when that is published.
-        draft, parquet = f"_draft-{release.number}", BytesIO()
-        self._folder.remove(draft)
+        # behind, may still write into the draft when that is published. Nor into a draft that
+        # another driver, not quite dead, may be writing too.
+        name, parquet = f"_{release.number}-{secrets.token_hex(8)}", BytesIO()
+        draft = f"{_DRAFTS}/{name}"
         columns = {**_facts(release), **_statuses(release)}
         kinds = {"at_most": pa.int64()}  # even where none is told
         pq.write_table(
@@ -93,6 +98,15 @@ class ParquetSink:
         public = {"step": release.number, **_chain(release)}
         self._folder.write_text(f"{draft}/{_CHAIN}", json.dumps(public))
         self._folder.rename(draft, _name(release.number))
+        # Whoever comes second has moved a draft into the published folder, where none looks.
+        self._folder.remove(f"{_name(release.number)}/{name}")
+        held = self.at(release.number)
+        if held is None:
+            raise _foreign(release)
+        _refuse_other(held, release)
+        for left in self._folder.names(_DRAFTS):
+            if int(left[1:].partition("-")[0]) < release.number:
+                self._folder.remove(f"{_DRAFTS}/{left}")
 
 
 _metadata = sa.MetaData()
@@ -126,6 +140,7 @@ class PostgresSink:
             poolclass=sa.NullPool,
             execution_options={"schema_translate_map": {None: url.schema}},
         )
+        self._driver: Any = self._engine.dialect.dbapi
         self._name, self._schema = str(url), url.schema.replace('"', '""')
         with self._transaction() as connection:
             _metadata.create_all(connection)
@@ -168,11 +183,22 @@ class PostgresSink:
         try:
             with self._engine.begin() as connection:
                 yield connection
-        except sa.exc.SQLAlchemyError as error:
+        except (sa.exc.SQLAlchemyError, self._driver.Error) as error:  # COPY is the driver's own
             raise OutputError(
                 f"{self._name} could not be read or written: {type(error).__name__}.",
                 hint="The answers are stored and will be published unchanged: start again.",
             ) from None
+
+
+def _step(text: str, path: str) -> PublishedStep:
+    try:
+        return PublishedStep(**json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise LedgerFormatError(
+            f"A step in {path!r} is none that a monitor published.",
+            hint="Restore the folder, or publish this monitor to a folder of its own.",
+            path=path,
+        ) from error
 
 
 def _name(number: int) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
-from urllib.parse import unquote
 
 import sqlalchemy
 from pyspark.sql import DataFrame, SparkSession
@@ -18,11 +17,17 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from onesided.errors import DataError, LedgerUnavailableError, ParameterError, UnknownColumnError
 from onesided.monitor.kit import Scale, time_in_name
-from onesided.spark._files import located, readable
+from onesided.spark._files import WHOLE, literal, located, readable
+from onesided.spark._pairs import column_named
 from onesided.store import DatabaseUrl
 
 _LISTING: Final = "path string, modificationTime timestamp, length bigint, content binary"
 _MANIFEST: Final = ("batch", "time")
+_TYPED: Final = frozenset(["parquet", "orc", "avro"])
+# Left to itself, Spark takes in no file that is a week older than the newest one, in silence.
+_OLDEST: Final = "36500d"
+# What Spark's readers of text make of bytes that are no UTF-8: persons would become one person.
+_LOST: Final = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,13 @@ class Announced:
     id: str
     time: object
     path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told(Announced):
+    """With the row of the stream that announced it."""
+
+    row: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,8 @@ def files(
     pattern: of names. format, schema: as Spark reads one file; CSV and JSON need a schema. A file
     has to appear whole (write it elsewhere and rename it). A date and hour in the name stands for
     the end of that hour; a date for the end of that day; with whole-number times, the last number.
+    However old a file is, it is taken in. In formats that are text, a value that is no UTF-8 (or
+    has U+FFFD in it, as Spark tells it) is unknown, so its batch is refused.
 
     Errors: DataError for a folder that Spark cannot read; as batches come, for a name without a
     time, and for a file that is none of ``format``.
@@ -85,12 +99,14 @@ def files(
         return [_named(path, scale) for path in paths]
 
     def read(one: Announced) -> DataFrame:
-        reader = spark.read.format(format)
-        return (reader if schema is None else reader.schema(schema)).load(one.path)
+        reader = spark.read.format(format).options(**WHOLE)
+        table = (reader if schema is None else reader.schema(schema)).load(literal(one.path))
+        return table if format in _TYPED else _known(table)
 
     listed = spark.readStream.format("binaryFile").schema(_LISTING)
+    listed = listed.options(pathGlobFilter=pattern, maxFileAge=_OLDEST, **WHOLE)
     with readable(folder):
-        stream = listed.option("pathGlobFilter", pattern).load(located(folder)).select("path")
+        stream = listed.load(literal(located(folder))).select("path")
     return Source(stream, announced, read)
 
 
@@ -98,7 +114,8 @@ def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) 
     """A stream of announcements: columns ``batch``, ``time`` and, without ``read``, ``path``.
 
     read: makes the table of rows from an announcement (its row of the stream); by default the
-    Parquet files at ``path``. A watermark on the stream changes nothing.
+    Parquet files at ``path``, which is a name and no pattern. A watermark on the stream changes
+    nothing. A stream of files needs ``maxFileAge`` where announcements may come a week late.
 
     Errors: UnknownColumnError for a stream that does not say which batch and time there is;
     DataError for a time that would depend on the machine's zone.
@@ -130,16 +147,17 @@ def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) 
             column="time",
         )
     spark = stream.sparkSession
-    rows: dict[str, Any] = {}
 
     def announced(piece: DataFrame | None, _: Scale) -> list[Announced]:
-        found = [] if piece is None else piece.collect()
-        rows.clear()  # of the pieces before, which are answered: a stream has no end
-        rows.update({row["batch"]: row for row in found})
-        return [Announced(row["batch"], row["time"], row.asDict().get("path", "")) for row in found]
+        rows = [] if piece is None else piece.collect()
+        return [
+            _Told(row["batch"], row["time"], row.asDict().get("path") or "", row) for row in rows
+        ]
 
     def load(one: Announced) -> DataFrame:
-        return spark.read.parquet(one.path) if read is None else read(rows[one.id])
+        if read is not None and isinstance(one, _Told):
+            return read(one.row)
+        return spark.read.options(**WHOLE).parquet(literal(one.path))
 
     return Source(stream, announced, load)
 
@@ -205,8 +223,15 @@ def source_of(given: object, read: Callable[[Any], DataFrame] | None) -> Source:
     )
 
 
+def _known(table: DataFrame) -> DataFrame:
+    """The table, in which text with a letter that was lost is unknown."""
+    texts = [name for name, kind in table.dtypes if kind == "string"]
+    lost = {name: F.contains(column_named(name), F.lit(_LOST)) for name in texts}
+    return table.withColumns({n: F.when(~lost[n], column_named(n)) for n in texts})
+
+
 def _named(path: str, scale: Scale) -> Announced:
-    name = PurePosixPath(unquote(path)).name
+    name = PurePosixPath(path).name
     ticks = time_in_name(PurePosixPath(name).stem, scale)
     if ticks is None:
         raise DataError(
