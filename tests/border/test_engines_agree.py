@@ -127,7 +127,8 @@ def on_postgres(postgres_table):
 
     def start(frame):
         data = postgres_table(frame.with_row_index("place").to_arrow())
-        warehouse = Table(data).engine.warehouse
+        engine = Table(data).engine
+        data, warehouse = engine.native, engine.warehouse
         translator = Translator(warehouse.terms(data))
 
         def run(bound):

@@ -63,7 +63,8 @@ def test_parts_that_ibis_shares_are_written_for_themselves(postgres_table):
     made = data.select(
         one=data.a // data.b, two=(data.a / data.b) * 2, three=data.a % data.b, four=data.a
     )
-    rows = Table(data).engine.warehouse.rows(made)
+    warehouse = Table(data).engine.warehouse
+    rows = warehouse.rows(warehouse.settled(made))
     assert [row[0] for row in rows] == [3, -4, 2**62 + 1]
     assert [row[1] for row in rows][:2] == [7, -7]
     assert [row[3] for row in rows] == [7, -7, 2**62 + 1]
@@ -276,3 +277,76 @@ def test_a_charge_whose_rows_cannot_be_read_stands_and_is_answered_later_once(lo
     assert second.told_again
     assert first.estimate.tolist() == second.estimate.tolist()
     assert [float(spent) for spent in again.spent.values()] == [0.25]
+
+
+def test_nobody_else_means_the_servers_own_functions(warehouse):
+    """Whoever makes operators or functions on the caller's path, and tables before the table."""
+    connection = warehouse.con
+    (schema,) = connection.execute("SELECT current_schema()").fetchone()
+    connection.execute("CREATE TABLE named (person varchar(9), place varchar(9), n numeric)")
+    connection.execute("INSERT INTO named SELECT i, 'a', i FROM generate_series(1, 5) AS i")
+    connection.execute(
+        "CREATE FUNCTION no(varchar, varchar) RETURNS bool LANGUAGE sql AS 'SELECT false';"
+        "CREATE OPERATOR = (leftarg = varchar, rightarg = varchar, function = no);"
+        "CREATE FUNCTION translate(text, text, text) RETURNS text LANGUAGE sql AS 'SELECT ''b''';"
+    )
+    asked = session(warehouse.table("named"))
+    connection.execute("CREATE TEMP TABLE named (person int)")
+    try:
+        for path in (schema, f"{schema}, pg_catalog"):
+            connection.execute(f"SET search_path TO {path}")
+            for where in ("place = 'a'", "LOWER(place) = 'a'"):
+                assert asked.count(epsilon=EXACT, where=where).estimate.tolist() == [5]
+        with connection.transaction():  # the caller's own goes on as it was
+            assert asked.count(epsilon=EXACT).estimate.tolist() == [5]
+            assert connection.execute("SHOW search_path").fetchone() == (f"{schema}, pg_catalog",)
+            connection.execute("CREATE TABLE written (x int)")
+    finally:
+        connection.execute(f"SET search_path TO {schema}")
+        connection.execute(
+            "DROP TABLE pg_temp.named; DROP OPERATOR = (varchar, varchar);"
+            f"DROP FUNCTION {schema}.translate(text, text, text)"
+        )
+
+
+def test_a_decimal_that_is_no_number_is_unknown(warehouse):
+    warehouse.con.execute("CREATE TABLE odd_decimals (person int, n numeric)")
+    warehouse.con.execute("INSERT INTO odd_decimals VALUES (1, 'NaN'), (2, 2), (3, 'Infinity')")
+    asked = session(warehouse.table("odd_decimals"))
+    with pytest.raises(errors.DataError, match="1 row has no value"):
+        asked.sum("n", bounds=(0, 5), epsilon=1)
+    assert asked.sum("n", bounds=(0, 5), epsilon=EXACT, missing="drop").value == 7
+
+
+def test_tables_that_show_other_rows_than_they_hold_are_refused(warehouse, visits):
+    connection, name = warehouse.con, visits.get_name()
+    (schema,) = connection.execute("SELECT current_schema()").fetchone()
+    connection.execute(
+        f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY;"
+        f"CREATE POLICY half ON {name} USING (random() < 0.5);"
+        f"CREATE ROLE {schema} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {schema};"
+        f"GRANT SELECT ON {name} TO {schema}"
+    )
+    try:
+        connection.execute(f"SET ROLE {schema}")
+        with pytest.raises(errors.DataError, match="row security policy"):
+            session(visits)
+    finally:
+        connection.execute("RESET ROLE")
+        connection.execute(f"DROP OWNED BY {schema}; DROP ROLE {schema}")
+    assert session(visits).count(epsilon=EXACT).estimate.tolist() == [3]  # whoever sees them all
+    connection.execute(
+        "CREATE EXTENSION IF NOT EXISTS postgres_fdw;"
+        f"CREATE SERVER {schema} FOREIGN DATA WRAPPER postgres_fdw;"
+        "CREATE TABLE parted (person int, place text) PARTITION BY LIST (place);"
+        "CREATE TABLE part_here PARTITION OF parted FOR VALUES IN ('a');"
+    )
+    try:
+        assert session(warehouse.table("parted")).count(epsilon=EXACT).estimate.tolist() == [0]
+        connection.execute(
+            f"CREATE FOREIGN TABLE there PARTITION OF parted FOR VALUES IN ('b') SERVER {schema}"
+        )
+        with pytest.raises(errors.DataError, match="no stored table"):
+            session(warehouse.table("parted"))
+    finally:
+        connection.execute(f"DROP TABLE parted; DROP SERVER {schema}")

@@ -32,8 +32,8 @@ class WarehouseEngine(Engine):
     packs = False
 
     def __init__(self, native: Any, warehouse: Warehouse) -> None:
-        self.native, self.warehouse = native, warehouse
-        self.frame = nw.from_native(native)
+        self.native, self.warehouse = warehouse.settled(native), warehouse
+        self.frame = nw.from_native(self.native)
         self.refused = warehouse.refused
 
     def read_as(self, kinds: Mapping[str, str]) -> None:

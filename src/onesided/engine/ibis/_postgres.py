@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+import ibis
 import ibis.expr.datatypes as idt
+import ibis.expr.operations as ops
 import numpy as np
 import psycopg
 import sqlglot as sg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
 
 from onesided.engine._protocol import Column
 from onesided.engine.ibis._exact_sql import Exact
@@ -23,6 +27,30 @@ from onesided.errors import DataError, first_line
 _TYPES: Final = frozenset([16, 20, 21, 23, 25, 700, 701, 1043, 1082, 1083, 1114, 1184, 1700])
 
 
+# Whoever may make functions in a schema of the caller's path could make one that is taken for the
+# server's own, such as = for two varchar. So they are looked up there alone, and tables by their
+# full names.
+_OWN: Final = "SET TRANSACTION READ ONLY; SET LOCAL search_path TO pg_catalog"
+_PATH: Final = "SELECT pg_catalog.set_config('search_path', %s, true)"
+_OWN_PATH: Final = "SELECT pg_catalog.current_setting('search_path')"
+# The schema of a table by its name, what it is, and whether it shows other rows than it holds.
+_RELATION: Final = """
+WITH RECURSIVE found AS (
+    SELECT c.oid, c.relkind, n.nspname
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.oid = pg_catalog.to_regclass(CASE WHEN %(space)s::text IS NULL
+        THEN pg_catalog.format('%%I', %(name)s::text)
+        ELSE pg_catalog.format('%%I.%%I', %(space)s::text, %(name)s::text) END)
+), parts AS (
+    SELECT oid FROM found
+    UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN parts AS p ON i.inhparent = p.oid
+)
+SELECT nspname, relkind::text, pg_catalog.row_security_active(oid), EXISTS (
+    SELECT FROM parts AS p JOIN pg_catalog.pg_class AS c ON c.oid = p.oid
+    WHERE c.relkind NOT IN ('r', 'p', 'm')
+) FROM found
+"""
+
 _COMPILER: Final = Exact()
 _bytes_of = server("decode", (idt.string, idt.string), idt.binary)
 _of_bytes = server("convert_from", (idt.binary, idt.string), idt.string)
@@ -34,11 +62,16 @@ class Postgres(Warehouse):
     def __init__(self, backend: Any, native: Any) -> None:
         self._backend = backend
         backend._run_pre_execute_hooks(native)  # noqa: SLF001 - tables in memory are handed over
-        for relation in refuse_unrepeatable(native):
-            self._refuse_computed(relation)
+        self._named = {one: self._in_full(one) for one in refuse_unrepeatable(native)}
         self._refuse_settings()
         self._refuse_misread()
-        self.refused = self._refused(native)
+        self.refused = self._refused(self.settled(native))
+
+    def settled(self, native: Any) -> Any:
+        table = native.op().replace(self._named).to_expr()
+        decimals = [name for name, kind in table.schema().items() if kind.is_decimal()]
+        odd = ibis.literal("NaN").cast("decimal")
+        return table.mutate(**{name: table[name].nullif(odd) for name in decimals})
 
     def written(self, table: Any) -> str:
         return written(table)
@@ -76,16 +109,33 @@ class Postgres(Warehouse):
 
     def _asked(self, text: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of one statement, in a transaction that may only read."""
-        connection = self._backend.con
-        with _answering(), connection.transaction(), connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION READ ONLY")
+        with self._reading() as cursor:
             return list(cursor.execute(text, values).fetchall())
+
+    @contextmanager
+    def _reading(self, *, named: bool = False) -> Iterator[Any]:
+        """A transaction that may only read; named: which also finds tables on the caller's path."""
+        connection = self._backend.con
+        inside = connection.info.transaction_status == TransactionStatus.INTRANS
+        with (
+            _answering(),
+            connection.cursor(row_factory=tuple_row) as cursor,
+            connection.transaction(),
+        ):
+            path = ""
+            if inside or named:
+                ((path,),) = cursor.execute(_OWN_PATH).fetchall()
+            cursor.execute(_OWN)
+            if named and path:
+                cursor.execute(_PATH, [f"pg_catalog, {path}"])
+            yield cursor
+            if inside:  # of the caller's own transaction, which goes on with the caller's path
+                cursor.execute(_PATH, [path])
 
     def _refused(self, native: Any) -> Mapping[str, str]:
         """Columns of types that are not of the list, by the server's own word."""
         text = f"SELECT * FROM ({written(native)}) AS onesided_rows LIMIT 0"  # noqa: S608 - Ibis's own
-        connection = self._backend.con
-        with _answering(), connection.transaction(), connection.cursor() as cursor:
+        with self._reading() as cursor:
             described = cursor.execute(text).description or ()
         odd = {column.name: column.type_code for column in described}
         odd = {name: number for name, number in odd.items() if number not in _TYPES}
@@ -121,23 +171,35 @@ class Postgres(Warehouse):
                 hint="pip install --upgrade ibis-framework sqlglot",
             )
 
-    def _refuse_computed(self, relation: Any) -> None:
-        """Refuse a view, or a table elsewhere, which may give other rows each time."""
+    def _in_full(self, relation: Any) -> Any:
+        """A stored table by its full name.
+
+        Errors: DataError for a view, or a table elsewhere, which may give other rows each time;
+        and for one of which a policy of the server's shows some rows alone.
+        """
         space = relation.namespace.database
-        ((kind,),) = self._asked(
-            "SELECT (SELECT c.relkind FROM pg_catalog.pg_class AS c WHERE c.oid = to_regclass("
-            "CASE WHEN %s::text IS NULL THEN format('%%I', %s::text) ELSE format('%%I.%%I', "
-            "%s::text, %s::text) END))",
-            [space, relation.name, space, relation.name],
-        )
-        if kind not in ("r", "p", "m"):
+        given = {"space": space, "name": relation.name}
+        with self._reading(named=True) as cursor:
+            found = cursor.execute(_RELATION, given).fetchall()
+        (held, kind, hidden, elsewhere) = found[0] if found else (None, None, False, False)
+        if kind not in ("r", "p", "m") or elsewhere:
             raise DataError(
-                f"{relation.name} is no stored table of this database, so it may give other rows "
-                "each time.",
+                f"{relation.name} is no stored table of this database, or a part of it is none, so "
+                "it may give other rows each time.",
                 hint="A question reads the table more than once. Name the tables that a view is "
                 "made of, or make it a materialized view.",
                 table=relation.name,
             )
+        if hidden:
+            raise DataError(
+                f"A row security policy decides which rows of {relation.name} this role sees, and "
+                "it may decide otherwise the next time.",
+                hint="A question reads the table more than once. Read it as a role that sees all "
+                "rows, or copy the rows into a table of their own.",
+                table=relation.name,
+            )
+        whole = ops.Namespace(catalog=relation.namespace.catalog, database=held)
+        return relation.copy(namespace=whole)
 
 
 def written(table: Any) -> str:

@@ -14,6 +14,10 @@ class Warehouse(ABC):
 
     refused: Mapping[str, str]
 
+    def settled(self, native: Any) -> Any:
+        """The table as questions read it, whatever is set later: names in full, NaN unknown."""
+        return native
+
     @abstractmethod
     def written(self, table: Any) -> str:
         """The SQL that a table of Ibis stands for."""
