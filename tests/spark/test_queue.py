@@ -27,9 +27,10 @@ def database(tmp_path):
         connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
         for command in (
             "CREATE TABLE batches (id text PRIMARY KEY, time bigint, closed boolean)",
+            'CREATE TABLE "Visits" (batch text, person text, place text)',
             "CREATE TABLE visits (batch text, person text, place text)",
             "INSERT INTO batches VALUES ('two', 2, true), ('it''s one', 1, true), ('3', 3, false)",
-            "INSERT INTO visits VALUES ('it''s one', 'Ann', 'gym'), ('two', 'Bob', 'gym')",
+            "INSERT INTO \"Visits\" VALUES ('it''s one', 'Ann', 'gym'), ('two', 'Bob', 'gym')",
         ):
             connection.exec_driver_sql(f"SET search_path TO {schema}")
             connection.exec_driver_sql(command)
@@ -49,9 +50,9 @@ def test_a_queue_is_answered_in_order_once_and_published_in_postgres(database, s
     spark.sql(f"ADD JAR '{jar}'")
     parts = sqlalchemy.make_url(url)
     jdbc = f"jdbc:postgresql://{parts.host or 'localhost'}:{parts.port or 5432}/{parts.database}"
-    options = {"user": parts.username or "postgres", "currentSchema": schema}
+    options = {"user": parts.username or "postgres"}
     options |= {"password": parts.password} if parts.password else {}
-    source = od.spark.queue(spark, url, jdbc=jdbc, options=options)
+    source = od.spark.queue(spark, url, jdbc=jdbc, options=options, visits="Visits")
     rules = RULES | {"policy": od.policy.presence(max_groups=1), "spark": spark}
     rules |= {"state": url, "rows": tmp_path / "rows", "sink": url}
     for _ in range(2):

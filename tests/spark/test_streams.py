@@ -406,6 +406,17 @@ def test_drivers_that_publish_at_once_publish_each_step_once(follow, spark, tmp_
     assert spark.read.parquet(str(tmp_path / "out")).count() == 2 * len(PLACES)
 
 
+def test_what_spark_cannot_follow_is_said_in_our_words(follow, tmp_path):
+    drop(tmp_path / "in", 1)
+    with follow() as monitor:
+        assert monitor.run(tmp_path / "check") == 1
+        (tmp_path / "check" / "offsets" / "0").write_text("damaged")
+        (tmp_path / "check" / "offsets" / ".0.crc").unlink()
+        with pytest.raises(DataError, match="could not follow"):
+            monitor.run(tmp_path / "check")
+        assert monitor.run(tmp_path / "new") == 1
+
+
 def test_a_folder_of_rows_is_for_one_monitor_alone(follow, tmp_path):
     with follow():
         pass

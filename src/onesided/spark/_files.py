@@ -27,7 +27,7 @@ def readable(batch: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise DataError(
-            f"Spark could not read {batch!r}: {type(error).__name__}, {_said(error)}",
+            f"Spark could not read {batch!r}: {type(error).__name__}, {said(error)}",
             hint="Mend the batch or Spark, and send it again. Nothing was drawn or stored.",
             batch=batch,
         ) from error
@@ -56,14 +56,14 @@ def _working(path: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise OutputError(
-            f"{path!r} could not be read or written: {_said(error)}.",
+            f"{path!r} could not be read or written: {said(error)}.",
             hint="What is stored stays, and will be published unchanged: mend the folder and "
             "start again.",
             path=path,
         ) from error
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
     """The first line of what Spark or Java says."""
     java = getattr(error, "java_exception", None)
     return first_line(error if java is None else RuntimeError(java.toString()))[:200]

@@ -6,12 +6,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from onesided.errors import LedgerFormatError, OnesidedError, ParameterError, PolicyMismatchError
+from onesided.errors import (
+    DataError,
+    LedgerFormatError,
+    OnesidedError,
+    ParameterError,
+    PolicyMismatchError,
+)
 from onesided.monitor.kit import PublishedStep
-from onesided.spark._files import Folder, located, readable
+from onesided.spark._files import Folder, located, readable, said
 from onesided.spark._monitor import SparkMonitor
 from onesided.spark._sinks import sink_of
 from onesided.spark._sources import Announced, Source, source_of
@@ -112,10 +120,8 @@ class Following:
             query = self.start(checkpoint, trigger={"availableNow": True})
             try:
                 query.awaitTermination()
-            except Exception:
-                if self._error is not None:
-                    raise self._error from None
-                raise
+            except (PySparkException, Py4JError) as error:
+                raise (self._error or _stopped(error)) from error
         last = self.monitor.last
         return 0 if last is None else last.number
 
@@ -125,7 +131,8 @@ class Following:
         """Follow the stream; Spark's query. trigger: as ``DataStreamWriter.trigger`` takes it.
 
         Errors: ParameterError for a queue, which is asked by :meth:`run`; PolicyMismatchError for
-        the checkpoint of another monitor; LedgerFormatError for one that is ahead of the state.
+        the checkpoint of another monitor; LedgerFormatError for one that is ahead of the state;
+        DataError for a stream that Spark cannot follow.
         """
         if self._source.stream is None or checkpoint is None:
             raise ParameterError(
@@ -148,7 +155,10 @@ class Following:
 
         writer = self._source.stream.writeStream.foreachBatch(take)
         writer = writer.option("checkpointLocation", located(checkpoint))
-        return (writer.trigger(**trigger) if trigger else writer).start()
+        try:
+            return (writer.trigger(**trigger) if trigger else writer).start()
+        except (PySparkException, Py4JError) as error:
+            raise _stopped(error) from error
 
     def close(self) -> None:
         """Let go of the state and the ledger. Stop the query first."""
@@ -214,6 +224,13 @@ class Following:
                 "from an old copy.",
                 hint="Start with a new checkpoint: the same batches get the answers they had.",
             )
+
+
+def _stopped(error: Exception) -> DataError:
+    return DataError(
+        f"Spark could not follow the stream: {said(error)}",
+        hint="Batches that were taken in are answered and stay. Mend the stream, and start again.",
+    )
 
 
 def _without_gap(published: Sequence[PublishedStep]) -> int:

@@ -175,8 +175,8 @@ def queue(
 
     A row of ``visits`` names its batch in the column ``batch``. A batch is taken once its
     ``closed`` is true; nothing may be added to it afterwards. url: of the database, for the
-    driver; jdbc, options: the same for Spark's executors, whose class path needs PostgreSQL's
-    JDBC driver.
+    driver, with the schema of both tables; jdbc, options: the same for Spark's executors, whose
+    class path needs PostgreSQL's JDBC driver. Names are taken letter by letter.
 
     Errors: LedgerUnavailableError, when it is asked, for a database that does not answer.
 
@@ -189,6 +189,7 @@ def queue(
     engine = sqlalchemy.create_engine(address.for_driver(), poolclass=sqlalchemy.NullPool)
     names = ("id", "time", "closed")
     columns: list[Any] = [sqlalchemy.column(name) for name in names]
+    held = address.schema, visits
     closed = sqlalchemy.table(batches, *columns, schema=address.schema)
 
     def announced(_: DataFrame | None, __: Scale) -> list[Announced]:
@@ -203,7 +204,8 @@ def queue(
             ) from None
 
     def read(one: Announced) -> DataFrame:
-        reader = spark.read.format("jdbc").option("url", jdbc).option("dbtable", visits)
+        table = ".".join(f'"{name.replace(chr(34), 2 * chr(34))}"' for name in held)
+        reader = spark.read.format("jdbc").option("url", jdbc).option("dbtable", table)
         reader = reader.option("driver", "org.postgresql.Driver").options(**(options or {}))
         return reader.load().where(F.col("batch") == F.lit(one.id)).drop("batch")
 
