@@ -312,3 +312,41 @@ def test_columns_are_the_same_with_arrow_and_without(tmp_path, monkeypatch, batc
         assert isinstance(told[0], str) == (at in {2, 6, 7})
         if not isinstance(told[0], str):
             assert told[0][2] == ["5", "5"]
+
+
+@pytest.mark.parametrize(
+    ("person", "place", "named"),
+    [
+        ("1.0::DOUBLE", "'place 0'", "person"),
+        ("'p1'", "7.0::DOUBLE", "place"),
+        ("1::DECIMAL(3, 1)", "'place 0'", "person"),
+        ("'p1'::BLOB", "'place 0'", "person"),
+    ],
+)
+def test_people_and_places_of_which_one_has_several_texts(stream, person, place, named):
+    """Left out as an unknown place, or told for two people, they would be certified away."""
+    path = stream.folder / "in" / "v-2026-01-01T01.parquet"
+    with duckdb.connect() as connection:
+        connection.sql(f"SELECT {person} AS person, {place} AS place").write_parquet(str(path))
+    done = stream.once("--unknown-places", "ignore")
+    assert done.returncode == 2
+    assert f"Column '{named}' of v-2026-01-01T01.parquet holds" in done.stderr
+    keys = stream.folder / "places.parquet"
+    with duckdb.connect() as connection:
+        connection.sql("SELECT 7.5::DOUBLE AS place").write_parquet(str(keys))
+    done = stream.once("--state", "new.db")
+    assert done.returncode == 2
+    assert "Column 'place' of places.parquet holds DOUBLE" in done.stderr
+
+
+def test_whole_numbers_as_times_are_not_rounded(stream):
+    stream.put("a-3.csv", [("p1", "place 0", "2.5")])
+    stream.put("b-3.parquet", [("p1", "place 0", "x")])
+    stream.put("c-3.csv", [("p1", "place 0", "-2")])
+    with duckdb.connect() as connection:
+        path = str(stream.folder / "in" / "d-3.parquet")
+        rows = connection.sql("SELECT 'p1' AS person, 'place 0' AS place, 2.5::DOUBLE AS time")
+        rows.write_parquet(path)
+    done = stream.once("--window", "9", "--batch-time", "name")
+    assert done.returncode == 2
+    assert [name for name in "abcd" if f"Not taken in: {name}-3" in done.stderr] == ["a", "b", "d"]

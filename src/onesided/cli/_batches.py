@@ -24,6 +24,11 @@ from onesided.errors import DataError, ParameterError, UnknownColumnError, first
 from onesided.monitor.kit import Scale, time_in_name, times_of
 from onesided.schema import Schema
 
+_WHOLE: Final = frozenset(
+    f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "", "BIG", "HUGE")
+) | {"INTEGER", "UINTEGER"}
+# Of other types one value has several texts: 7 and 7.0 would be two people, or two places.
+_NAMES: Final = _WHOLE | {"VARCHAR", "UUID"}
 _TIMES: Final = "a date and time in the file's name, such as visits-2026-11-21T07-30.parquet"
 
 
@@ -124,8 +129,10 @@ class Layout:
                     column=name,
                 )
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        for name in wanted[:2]:
+            _refuse_ambiguous(types[name], file.name, name)
         picked = [f"CAST({quoted(name)} AS VARCHAR)" for name in wanted[:2]]
-        picked += [self._moment(name, types[name]) for name in wanted[2:]]
+        picked += [self._moment(name, types[name], file) for name in wanted[2:]]
         named = zip(picked, ("person", "place", "time"), strict=False)
         try:
             return _columns_of(
@@ -134,9 +141,19 @@ class Layout:
         except duckdb.Error as error:
             raise _damaged(file.path, error) from error
 
-    def _moment(self, name: str, kind: str) -> str:
+    def _moment(self, name: str, kind: str, file: BatchFile) -> str:
         """SQL that gives a time the monitor can read."""
         column = quoted(name)
+        if not self.scale.dated and kind == "VARCHAR":  # what is no whole number is missing
+            whole = f"regexp_full_match({column}, '[+-]?[0-9]+')"
+            return f"CASE WHEN {whole} THEN CAST({column} AS BIGINT) END"
+        if not self.scale.dated and kind not in _WHOLE:
+            raise DataError(
+                f"Column {name!r} of {file.name} holds {kind}, and times are whole numbers here, "
+                "as the window is.",
+                hint="Cast the column: rounded, a visit would be at another time.",
+                column=name,
+            )
         if not self.scale.dated:
             return f"CAST({column} AS BIGINT)"
         if kind == "TIMESTAMP WITH TIME ZONE":
@@ -191,6 +208,16 @@ def _has_nulls(column: Column) -> bool:
     return isinstance(column, list) and None in column
 
 
+def _refuse_ambiguous(kind: str, file: str, column: str) -> None:
+    if kind not in _NAMES and not kind.startswith("ENUM"):
+        raise DataError(
+            f"Column {column!r} of {file} holds {kind}; people and places are told apart by text "
+            "or whole numbers.",
+            hint="Cast the column, in every file alike: 7 and 7.0 would be two of them.",
+            column=column,
+        )
+
+
 def _no_time(file: BatchFile, why: str) -> DataError:
     return DataError(
         f"{file.name} has no public time: {why}.",
@@ -236,6 +263,8 @@ def _places(relation: duckdb.DuckDBPyRelation, path: Path, column: str) -> Place
             hint=f"Its columns are {', '.join(relation.columns)}; name one with --place.",
             column=column,
         )
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    _refuse_ambiguous(types[column], path.name, column)
     picked = [f"CAST({quoted(column)} AS VARCHAR)"]
     sides = position_columns(relation.columns)
     relation = with_degrees(relation, [column])
