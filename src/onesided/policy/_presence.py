@@ -10,16 +10,17 @@ from typing import Final, Literal
 
 from onesided._english import many
 from onesided._frozen import settle
-from onesided._numbers import round_up, whole
+from onesided._numbers import whole
 from onesided.policy._base import Policy, Widened
 from onesided.policy._family import NUMBER, Family, Field, Option
 from onesided.policy._implications import Addition, Chains
 from onesided.policy._shift import Edge, GroupCount, Record, Shift
-from onesided.policy._words import COMMON, odds
+from onesided.policy._words import COMMON, likely
 
 UNIT: Final = "unit"
 _EDGE: Final = Edge("present", "not present")
 _MOST_SETS: Final = 20_000
+_ABSENT: Final = "if they had not been there"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -133,8 +134,7 @@ class Presence(Policy):
         each = "group by group" if bound == 1 else f"for any {bound} of them"
         return [
             f"Protected (present -> not present): that someone was in any given {groups} "
-            "(for instance, visited those places). Whatever is published is at most "
-            f"{odds(round_up(epsilon))} times as likely as if they had not been there.",
+            f"(for instance, visited those places). {likely(epsilon, other=_ABSENT)}",
             f"Someone in more than {bound} is protected {each}; to hide m groups at once the odds "
             f"are raised to the power m/{bound}, rounded up.",
             "Not protected: that someone was NOT in a group. An observer may learn for certain "
