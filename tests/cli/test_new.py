@@ -93,8 +93,32 @@ def test_consequences_are_said_and_wrong_answers_asked_again(town):
     assert "There is no column 'who'" in done.output
     assert "No value is named" in done.output
     assert "A person's rows are protected together" in done.output
-    assert "A truly empty group is certified in 86% of all publications" in done.output
+    assert "A truly empty group is certified in 86.5% of all publications" in done.output
     assert "The budget is 2" in done.output
+    assert "At ε = 2, whatever is published is at most 7.39 times as likely" in done.output
+
+
+def test_no_share_is_rounded_up_to_always(town):
+    done = answered("made", epsilon="6", at_most="4")
+    assert "certified in over 99.9% of all publications" in done.output
+
+
+def test_the_script_publishes_what_stands_beside_the_keys_and_says_the_epsilon_of_its_odds(town):
+    beside = "gym,North <b>,48.2,16.3\nbar,South,48.3,16.4\n"
+    (town / "places.csv").write_text(f"place,name,lat,lon\n{beside}")
+    done = answered("made", keys="places.csv", at_most="", epsilon="1/2")
+    assert "from the same file: name, lat, lon." in done.output
+    told = run(town / "made", "publish.py")
+    assert "North <b>" in told
+    assert "At ε = 1/2, whatever is published is at most 1.65 times as likely" in told
+    (page,) = (town / "made").glob("python-*/release.html")
+    assert '"type":"scatter"' in page.read_text() or "longitude" in page.read_text()
+
+
+def test_the_script_takes_the_first_line_of_a_csv_as_its_heading(town):
+    (town / "texts.csv").write_text("person,place\nann,gym\nbob,bar\n")
+    assert answered("made", data="texts.csv").exit_code == 0
+    assert "gym" in run(town / "made", "publish.py")
 
 
 def test_values_that_are_no_text_come_from_a_file(town):

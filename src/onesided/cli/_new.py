@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +13,7 @@ import duckdb
 import typer
 
 from onesided._numbers import positive, readable, text, whole
-from onesided.cli._plan import made_up
+from onesided.cli._plan import made_up, percent
 from onesided.cli._policies import read_policy
 from onesided.cli._starter import Choices, written
 from onesided.cli._tables import reading
@@ -102,6 +102,10 @@ def _asked(talk: _Talk, *, base: Path) -> Choices:
         talk.say(sentence)
     most = _threshold(talk) if kind in _CERTIFYING else None
     epsilon, times = _spent(talk, _Plans(policy, groups, most))
+    talk.say("What all of them together promise:" if times > 1 else "What it promises:")
+    for sentence in policy.explain(epsilon=epsilon * times).splitlines():
+        if sentence.startswith("Protected"):
+            talk.say(sentence)
     return Choices(
         data=rows.data,
         unit=rows.unit,
@@ -146,6 +150,8 @@ def _rows(talk: _Talk, base: Path) -> _Rows:
     )
     talk.say("They must come from public knowledge: a value that is there because somebody went")
     talk.say("there gives that somebody away.")
+    if isinstance(keys, Path) and (told := _beside(keys, {by, *columns})):
+        talk.say(f"Published beside them, from the same file: {', '.join(told)}.")
 
     def named(path: Path) -> str:
         return os.path.relpath(path, base / "folder")
@@ -226,6 +232,12 @@ def _keys(given: str, by: str, *, holds: str) -> list[str] | Path:
     return values
 
 
+def _beside(path: Path, known: Collection[str]) -> list[str]:
+    """What else a file of keys tells of them."""
+    with reading([path]) as (table,):
+        return [name for name in table.columns if name not in known]
+
+
 def _menu() -> str:
     lines = [f"     {number}: {words}" for number, (_, words) in _POLICIES.items()]
     return "\n".join(["What must stay hidden?", *lines, "   Number"])
@@ -268,7 +280,7 @@ class _Plans:
         plan = self._plan(epsilon)
         if self.at_most is not None and plan.certifies:
             share = dict(plan.certifies).get(0, 0)
-            return f"A truly empty group is certified in {share:.0%} of all publications."
+            return f"A truly empty group is certified in {percent(share)} of all publications."
         error = plan.options[0].error or 0
         return f"A count is off by {error:.1f} (root mean square), whatever it is."
 

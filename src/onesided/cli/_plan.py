@@ -123,6 +123,16 @@ def made_up(policy: Policy, most: int | None) -> list[int]:
     return list(range(min(2 * (policy.covers or most or 1), _MANY)))
 
 
+def percent(share: float) -> str:
+    """A share of all publications; never rounded up to all of them.
+
+    >>> percent(0.826), percent(0.9998), percent(1)
+    ('82.6%', 'over 99.9%', '100.0%')
+    """
+    told = f"{share:.1%}"
+    return "over 99.9%" if share < 1 and told == "100.0%" else told
+
+
 def _session(wanted: Wanted) -> tuple[Session, int | None]:
     """A session over no rows, and the bound that a question under this policy takes."""
     policy = read_policy(wanted.policy, max_groups=wanted.max_groups, sensitive=None)
@@ -182,7 +192,7 @@ def _print(
     table = Table("", f"at ε = {wanted.epsilon}", f"{wanted.times} sharing ε = {wanted.epsilon}")
     table.add_row("error of a count (r.m.s.)", *(f"{each.error:.3g}" for each in bought))
     for count in () if wanted.at_most is None else _counts(wanted.at_most):
-        shares = [f"{each.certifies.get(count, 0):.1%}" for each in bought]
+        shares = [percent(each.certifies.get(count, 0)) for each in bought]
         told = f"certified at most {wanted.at_most}, if truly {count}"
         table.add_row(told, *shares)
     console.print(table)

@@ -96,11 +96,11 @@ def _cells(choices: Choices) -> list[tuple[str, str]]:
             "The table and the public groups.",
             "import datetime as dt\n\nimport duckdb\n\nimport onesided as od\n\n"
             f"table = {_read(choices.data)}\n"
-            f"keys = {_read(_keys_file(choices))}.select(duckdb.ColumnExpression({choices.by!r}))",
+            f"keys = {_read_keys(_keys_file(choices), choices.by)}",
         ),
         (
             "What must stay hidden, and in which direction.",
-            f"policy = {_policy(choices)}\nprint(policy.explain())",
+            f"policy = {_policy(choices)}\nprint(policy.explain(epsilon={choices.epsilon!r}))",
         ),
         (
             "The budget is what all answers together may lose; the ledger records every charge.",
@@ -125,7 +125,14 @@ def _cells(choices: Choices) -> list[tuple[str, str]]:
 
 def _read(name: str) -> str:
     if name.lower().endswith(".csv"):
-        return f"duckdb.read_csv({name!r}, all_varchar=True)"
+        return f"duckdb.read_csv({name!r}, header=True, all_varchar=True)"
+    return f"duckdb.read_parquet({name!r})"
+
+
+def _read_keys(name: str, by: str) -> str:
+    """All columns: names and positions are published beside the keys, and only these are text."""
+    if name.lower().endswith(".csv"):
+        return f"duckdb.read_csv({name!r}, header=True, dtype={{{by!r}: 'VARCHAR'}})"
     return f"duckdb.read_parquet({name!r})"
 
 
