@@ -57,6 +57,17 @@ def test_too_little_noise_does_not_pass(mechanism):
     record = Case(mechanism, ADDED, 1, universe=ONE).run()
     assert not record.passed
     assert "did NOT pass" in str(record)
+    assert "WRONG" in str(record)
+
+
+def test_what_was_not_enumerated_is_no_mistake_of_the_mechanism_and_no_pass():
+    """A right mechanism read WRONG where the paths that were cut could hide too much."""
+    right = Case(Doubled(Fraction(1, 2)), ADDED, 1, universe=ONE, tail=1e-4).run()
+    assert not right.passed
+    assert "NOT SHOWN: nothing seen is surely above the claim" in right.said
+    assert "WRONG" not in right.said
+    wrong = Case(Doubled(Fraction(1)), ADDED, 1, universe=ONE, tail=1e-4).run()
+    assert "WRONG" in wrong.said
 
 
 def test_a_loss_that_understates_does_not_pass():

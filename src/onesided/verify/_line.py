@@ -200,10 +200,22 @@ class Verdict:
         if self.report.untested:
             return f"NOT TESTED: {', '.join(edge.name for edge in self.report.untested)}"
         if not self.right:
-            return f"WRONG: {self._mistake}"
+            return self._unshown or f"WRONG: {self._mistake}"
         if not self.accepted:
             return "rejected, as it must be"
         return "kept, tight" if self.tight else f"kept ({self.case.loose})"
+
+    @property
+    def _unshown(self) -> str:
+        """Why a sound one is neither kept nor caught: nothing seen is above its claim."""
+        case = self.case
+        caught = case.delta > 0 or case.overdrawn or not self.report.keeps_losses(case.promises)
+        if not case.sound or caught or self.accepted:
+            return ""
+        return (
+            f"NOT SHOWN: nothing seen is surely above the claim, but paths left out may hide "
+            f"δ = {self.proven:.0e}; take a smaller tail, a smaller universe or a larger rate"
+        )
 
     @property
     def _mistake(self) -> str:
