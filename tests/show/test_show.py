@@ -149,6 +149,41 @@ def test_a_spreadsheet_holds_text_as_text(tmp_path):
         assert "<f>" not in book.read("xl/worksheets/sheet1.xml").decode()
 
 
+def test_names_and_colour_bars_are_not_covered():
+    """Marks at 0 lay on the names of groups, and buttons on the numbers of a colour bar."""
+    dots = ask("count").plot()
+    assert dots.layout.yaxis.ticklen > max(9, *dots.data[0].marker.size) / 2
+    assert not any(trace.cliponaxis for trace in dots.data)
+    keys = pl.DataFrame({"place": PLACES, "lat": [48.2] * len(PLACES), "lon": [16.3] * len(PLACES)})
+    places = session().count(by="place", keys=keys, epsilon=1).plot()
+    assert places.layout.margin.r > dots.layout.margin.r + 80
+
+
+def test_a_workbook_says_what_it_is_and_opens_at_what_must_be_read_first(tmp_path):
+    plainly = ask("count").write(tmp_path / "plain", formats=["xlsx"])
+    cut = session(od.policy.addition_only()).count(
+        by="place", keys=PLACES, epsilon=9, max_groups=1, on_excess="truncate"
+    )
+    warned = cut.write(tmp_path / "cut", formats=["xlsx"])
+    for folder, active in ((plainly, None), (warned, b'activeTab="1"')):
+        with zipfile.ZipFile(folder / "release.xlsx") as book:
+            words = book.read("xl/sharedStrings.xml").decode()
+            assert "ε = " in words
+            assert ("may have been cut" in words) == (active is not None)
+            assert b"activeTab" not in book.read("xl/workbook.xml") or active
+            assert (active or b"about") in book.read("xl/workbook.xml")
+
+
+def test_a_sample_says_that_it_shows_only_its_first_rows():
+    rows = pl.DataFrame({"person": range(90), "open": [True] * 90})
+    made = od.Session(rows, unit="person", policy=od.policy.sensitive("not open"), budget=99)
+    told = made.sample(epsilon=9)
+    assert "These are the first rows; .frame has all." in str(told)
+    assert "These are the first rows; .frame has all." in told._repr_html_()
+    few = od.Session(rows.head(5), unit="person", policy=od.policy.sensitive("not open"), budget=9)
+    assert "first rows" not in str(few.sample(epsilon=9))
+
+
 def test_sessions_policies_plans_and_ledgers_show_themselves():
     made = session()
     made.count(by="place", keys=PLACES, epsilon="1/2", id="monday")

@@ -217,7 +217,8 @@ class Release:
         chosen, told = require_formats(formats), self.columns()
         page = self._page(outline) if "html" in chosen else ""
         written = json.dumps(self._document(), indent=2, ensure_ascii=False) + "\n"
-        write_tables(told, place / "release", chosen)
+        about = (self.title, str(self.guarantee), self._entry_words())
+        write_tables(told, place / "release", chosen, first=self.warnings, about=about)
         (place / "guarantee.json").write_text(written, encoding="utf-8")
         if page:
             (place / "release.html").write_text(page, encoding="utf-8")
@@ -257,12 +258,16 @@ class Release:
             first=self.warnings,
             columns=self._shown(),
             confidence=self.bound_words,
-            lines=(str(self.guarantee), self._entry_words()),
+            lines=(*self._left_out(), str(self.guarantee), self._entry_words()),
         ).html()
 
     def _shown(self) -> dict[str, list[Any]]:
         """The columns that a notebook shows some rows of."""
         return self.columns()
+
+    def _left_out(self) -> tuple[str, ...]:
+        """What to say of rows that were not read to be shown."""
+        return ()
 
     def __str__(self) -> str:
         return "\n".join(

@@ -265,7 +265,12 @@ class SampleRelease(Release):
 
     def _table(self, rows: int) -> list[str]:
         empty = [] if any(self.units.values()) else [_EMPTY]
-        return [*table(_read(self.rows, rows), rows=rows), *empty]
+        return [*table(_read(self.rows, rows), rows=rows), *self._left_out(rows), *empty]
+
+    def _left_out(self, rows: int = _FEW) -> tuple[str, ...]:
+        """That these are not all rows, where they are not: how many there are need not be known."""
+        more = any(len(column) > rows for column in _read(self.rows, rows + 1).values())
+        return ("These are the first rows; .frame has all.",) if more else ()
 
 
 def _read(rows: object, most: int | None = None) -> dict[str, list[Any]]:

@@ -17,8 +17,18 @@ Columns = Mapping[str, Sequence[Any]]
 _SHEET_ROWS: Final = 1_048_575  # that many fit below the heading of a sheet
 
 
-def write_tables(columns: Columns, stem: Path, formats: Sequence[str]) -> None:
+def write_tables(
+    columns: Columns,
+    stem: Path,
+    formats: Sequence[str],
+    *,
+    first: Sequence[str] = (),
+    about: Sequence[str] = (),
+) -> None:
     """Write ``stem.csv`` and so on, one file for each format that is a table.
+
+    about: sentences on the table, for a second sheet; ``first``, those that must be read before
+    any number, stand above them, and the workbook then opens there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -27,8 +37,11 @@ def write_tables(columns: Columns, stem: Path, formats: Sequence[str]) -> None:
     ['place,estimate', 'gym,3']
     """
     for name in formats:
-        if name in _WRITERS:
-            _WRITERS[name](columns, stem.with_suffix(f".{name}"))
+        path = stem.with_suffix(f".{name}")
+        if name == "xlsx":
+            _xlsx(columns, path, first, about)
+        elif name in _WRITERS:
+            _WRITERS[name](columns, path)
 
 
 def require_formats(formats: Sequence[str]) -> tuple[str, ...]:
@@ -104,8 +117,8 @@ def _by_duckdb(columns: dict[str, list[Any]], path: Path) -> None:
         connection.table("release").write_parquet(os.fspath(path))
 
 
-def _xlsx(columns: Columns, path: Path) -> None:
-    """One sheet; text is text, never a formula or a link. Errors: MissingDependencyError."""
+def _xlsx(columns: Columns, path: Path, first: Sequence[str], about: Sequence[str]) -> None:
+    """Text is text, never a formula or a link. Errors: MissingDependencyError."""
     try:
         import xlsxwriter  # noqa: PLC0415 - optional
     except ImportError:
@@ -127,6 +140,20 @@ def _xlsx(columns: Columns, path: Path) -> None:
                 _put(sheet, row, column, _finite(value))
         sheet.freeze_panes(1, 0)
         sheet.autofit()
+        if first or about:
+            _put_sentences(book, first, about)
+
+
+def _put_sentences(book: Any, first: Sequence[str], about: Sequence[str]) -> None:
+    """A second sheet, so that a workbook that is passed on says what it is."""
+    sheet = book.add_worksheet("about")
+    sheet.set_column(0, 0, 100)
+    for formats, lines, start in (({"bold": True}, first, 0), ({}, about, len(first))):
+        wrapped = book.add_format({**formats, "text_wrap": True})
+        for row, line in enumerate(lines, start=start):
+            sheet.write_string(row, 0, line, wrapped)
+    if first:
+        sheet.activate()
 
 
 def _put(sheet: Any, row: int, column: int, value: Any) -> None:
@@ -145,6 +172,5 @@ _WRITERS: Final[Mapping[str, Callable[[Columns, Path], None]]] = {
     "csv": _csv,
     "json": _json,
     "parquet": _parquet,
-    "xlsx": _xlsx,
 }
-FORMATS: Final = (*_WRITERS, "html")
+FORMATS: Final = (*_WRITERS, "xlsx", "html")

@@ -31,6 +31,8 @@ UNSURE: Final = "#D55E00"
 SERIES: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _DASHES: Final = ("solid", "dash", "dot", "dashdot")
 _CHARACTERS: Final = 96
+_NARROW: Final = 40  # room for the buttons on the right
+_WIDE: Final = 130  # and for a colour bar beside them
 
 Drawn: TypeAlias = tuple[list[dict[str, Any]], dict[str, Any]]
 
@@ -47,10 +49,11 @@ def plotly_figure(chart: Chart) -> Any:
     words = textwrap.wrap(chart.below, _CHARACTERS)
     below = "".join(f"<br><sup>{html.escape(line)}</sup>" for line in words)
     figure = go.Figure(data=traces, layout=layout)
+    side = _WIDE if isinstance(chart.shape, Heat | Places) else _NARROW
     figure.update_layout(
         template="plotly_white",
         title={"text": f"{html.escape(chart.title)}{below}", "x": 0, "xref": "container"},
-        margin={"t": 70 + 16 * len(words), "l": 60, "r": 40, "b": 90},
+        margin={"t": 70 + 16 * len(words), "l": 60, "r": side, "b": 90},
         title_pad={"l": 16, "t": 12},
         title_yanchor="top",
         title_y=1,
@@ -81,6 +84,7 @@ def _(shape: Dots, value_name: str) -> Drawn:
             "type": "scatter",
             "mode": "markers",
             "name": "estimate",
+            "cliponaxis": False,
             "x": _plain(shape.estimate),
             "y": rows.tolist(),
             "hovertext": names,
@@ -95,6 +99,9 @@ def _(shape: Dots, value_name: str) -> Drawn:
             "ticktext": [_short(name) for name in names],
             "range": [len(names) - 0.4, -0.6],
             "automargin": True,
+            "ticks": "outside",  # room for a mark at 0, which else covers the name
+            "ticklen": 9,
+            "tickcolor": "rgba(0,0,0,0)",
         },
         "height": max(280, 210 + 22 * len(names)),
     }
@@ -137,7 +144,7 @@ def _(shape: Heat, value_name: str) -> Drawn:
         "y": list(range(len(down))),
         "z": [_plain(row) for row in shape.values],
         "colorscale": "Cividis",
-        "colorbar": {"title": escaped(value_name)},
+        "colorbar": {"title": escaped(value_name), "lenmode": "pixels", "len": 220},
         "customdata": [[[a, d] for a in across] for d in down],
         "hovertemplate": "%{customdata[1]}, %{customdata[0]}: %{z:,}<extra></extra>",
     }
@@ -255,6 +262,7 @@ def _sides(
                 "type": "scatter",
                 "mode": "lines+markers",
                 "name": name,
+                "cliponaxis": False,
                 "x": _plain(x),
                 "y": _plain(y),
                 "line": {"color": color, "width": 2, "dash": "solid" if sure else "dot"},
