@@ -439,3 +439,62 @@ def test_places_that_spark_cannot_hold_cost_nothing(spark, tmp_path, places):
             told(spark, []), places, spark=spark, rows=tmp_path, ledger=ledger, **RULES
         )
     assert not ledger.exists()
+
+
+def test_a_file_without_a_byte_is_a_batch_without_rows(follow, spark, tmp_path):
+    """Spark tells of no such file; a schedule without it would tell that nobody was there."""
+    import onesided as od
+
+    folder = tmp_path / "in"
+    rows = {"visits-1.csv": "1,1\n", "visits-2.csv": "", "visits-4.csv": "", ".visits-3.csv": ""}
+    for name, text in rows.items():
+        (folder / name).write_text(text)
+    options = {"pattern": "*.csv", "schema": "person int, place int"}
+    source = od.spark.files(spark, str(folder), format="csv", **options)
+    with follow(source) as monitor:
+        assert monitor.run(tmp_path / "check") == 3
+        (folder / "visits-5.csv").write_text("")
+        assert monitor.run(tmp_path / "check") == 4
+        assert monitor.run(tmp_path / "new") == 4
+        times = [release.time for release in monitor.monitor.history()]
+        assert times == ["1", "2", "4", "5"]
+    drop(folder, 6)
+    (folder / "visits-6.parquet").write_bytes(b"")
+    with follow() as monitor, pytest.raises(DataError, match="could not read"):
+        monitor.run(tmp_path / "other")
+
+
+def test_moments_without_a_zone_are_of_utc_in_text_too(follow, spark, tmp_path):
+    """The session of the tests is in Tokyo: all would have expired nine hours ago."""
+    import onesided as od
+
+    lines = [f"{person},1,2026-01-05T07:0{person}:00\n" for person in range(6)]
+    (tmp_path / "in" / "visits-2026-01-05T07.csv").write_text("".join(lines))
+    schema = "person int, place int, time timestamp"
+    folder = str(tmp_path / "in")
+    source = od.spark.files(spark, folder, format="csv", pattern="*.csv", schema=schema)
+    with follow(source, window="2h", epsilon=200) as monitor:
+        monitor.run(tmp_path / "check")
+        assert monitor.monitor.last.values[1] == 6
+
+
+def test_a_restored_state_takes_late_batches_in_the_order_they_were_published(follow, tmp_path):
+    folder = tmp_path / "in"
+    drop(folder, 1)
+    with follow() as monitor:
+        monitor.run(tmp_path / "check")
+    for name in ("state.db", "state.ledger.db"):
+        shutil.copy(tmp_path / name, tmp_path / f"old-{name}")
+    shutil.copytree(tmp_path / "state.rows", tmp_path / "old.rows")
+    for number in (3, 2, 4):  # 2 comes late
+        drop(folder, number)
+        with follow() as monitor:
+            monitor.run(tmp_path / "check")
+            before = [facts(release) for release in monitor.monitor.history()]
+    for name in ("state.db", "state.ledger.db"):
+        shutil.copy(tmp_path / f"old-{name}", tmp_path / name)
+    shutil.rmtree(tmp_path / "state.rows")
+    shutil.copytree(tmp_path / "old.rows", tmp_path / "state.rows")
+    with follow() as monitor:
+        assert monitor.run(tmp_path / "new") == 4
+        assert [facts(release) for release in monitor.monitor.history()] == before

@@ -102,6 +102,24 @@ class Folder:
                 return []
             return [one.getPath().getName() for one in self._system.listStatus(path)]
 
+    def files(self, pattern: str) -> list[str]:
+        """The paths of files whose names are of a pattern, as Spark looks for them.
+
+        In folders inside, too; names that begin with ``_`` or ``.`` are nobody's.
+        """
+        found = []
+        with _working(self.path):
+            named = self._kit.GlobFilter(pattern)
+            root = self._root.toUri().getPath().rstrip("/")
+            files = self._system.listFiles(self._root, True)  # noqa: FBT003
+            while files.hasNext():
+                path = files.next().getPath()
+                below = path.toUri().getPath().removeprefix(root).split("/")
+                hidden = any(part.startswith(("_", ".")) for part in below)
+                if not hidden and named.accept(path):
+                    found.append(path.toString())
+        return found
+
     def inside(self, name: str) -> str:
         """The path of something in it."""
         return f"{self.path.rstrip('/')}/{name}"

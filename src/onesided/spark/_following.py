@@ -175,9 +175,13 @@ class Following:
         self._publish()  # what a sink refused the last time
         with readable("the stream of announcements"):
             announced = self._source.announced(piece, self.monitor.rules.scale)
-        for one in sorted(announced, key=self._place):
-            if piece is None and self.monitor.accepted(one.id) is not None:
-                continue  # a queue names all that it ever closed
+        # A state that was restored first takes what was published, in that order.
+        awaited = {batch: number for number, batch in enumerate(self.monitor.awaited)}
+        announced = sorted(announced, key=self._place)
+        for one in sorted(announced, key=lambda one: awaited.get(one.id, len(awaited))):
+            standing = piece is None or one.standing  # a queue names all that it ever closed
+            if standing and self.monitor.accepted(one.id) is not None:
+                continue
             with readable(one.id):
                 table = self._source.read(one)
             self.monitor.step(table, id=one.id, time=one.time)

@@ -94,12 +94,16 @@ class ParquetSink:
             pa.table({name: pa.array(column, kinds.get(name)) for name, column in columns.items()}),
             parquet,
         )
-        self._folder.write(f"{draft}/part-0.parquet", parquet.getvalue())
         public = {"step": release.number, **_chain(release)}
-        self._folder.write_text(f"{draft}/{_CHAIN}", json.dumps(public))
-        self._folder.rename(draft, _name(release.number))
-        # Whoever comes second has moved a draft into the published folder, where none looks.
-        self._folder.remove(f"{_name(release.number)}/{name}")
+        try:
+            self._folder.write(f"{draft}/part-0.parquet", parquet.getvalue())
+            self._folder.write_text(f"{draft}/{_CHAIN}", json.dumps(public))
+            self._folder.rename(draft, _name(release.number))
+            # Whoever comes second has moved a draft into the published folder, where none looks.
+            self._folder.remove(f"{_name(release.number)}/{name}")
+        except OutputError:
+            if self.at(release.number) is None:
+                raise  # or another driver was faster, and has tidied up
         held = self.at(release.number)
         if held is None:
             raise _foreign(release)

@@ -7,7 +7,7 @@ is announced like any other, and neither ids nor times can follow rows, as a wat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from onesided.errors import DataError, LedgerUnavailableError, ParameterError, UnknownColumnError
 from onesided.monitor.kit import Scale, time_in_name
-from onesided.spark._files import WHOLE, literal, located, readable
+from onesided.spark._files import WHOLE, Folder, literal, located, readable
 from onesided.spark._pairs import column_named
 from onesided.store import DatabaseUrl
 
@@ -34,6 +34,8 @@ _LOST: Final = "\ufffd"
 class Announced:
     """A public batch: its id, its time, and where its rows are. All three are public.
 
+    standing: announced whenever batches are asked for, so that an answered one is passed over.
+
     >>> od.spark.Announced("visits-7.parquet", 7, "in/visits-7.parquet").time
     7
     """
@@ -41,6 +43,7 @@ class Announced:
     id: str
     time: object
     path: str = ""
+    standing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,9 @@ def files(
     pattern: of names. format, schema: as Spark reads one file; CSV and JSON need a schema. A file
     has to appear whole (write it elsewhere and rename it). A date and hour in the name stands for
     the end of that hour; a date for the end of that day; with whole-number times, the last number.
-    However old a file is, it is taken in. In formats that are text, a value that is no UTF-8 (or
-    has U+FFFD in it, as Spark tells it) is unknown, so its batch is refused.
+    However old a file is, it is taken in, and so is one without a byte: a batch without rows. In
+    formats that are text, a value that is no UTF-8 (or has U+FFFD in it, as Spark tells it) is
+    unknown, so its batch is refused; moments without a zone are UTC.
 
     Errors: DataError for a folder that Spark cannot read; as batches come, for a name without a
     time, and for a file that is none of ``format``.
@@ -96,10 +100,16 @@ def files(
 
     def announced(piece: DataFrame | None, scale: Scale) -> list[Announced]:
         paths = [] if piece is None else [row["path"] for row in piece.select("path").collect()]
-        return [_named(path, scale) for path in paths]
+        found = [_named(path, scale) for path in paths]
+        # Spark tells of no file that is empty, so its stream says when to look, and not at what:
+        # that somebody was in a batch must not decide whether, or when, it is taken in.
+        others = sorted(set(Folder(spark, folder).files(pattern)) - set(paths))
+        return found + [replace(_named(path, scale), standing=True) for path in others]
 
     def read(one: Announced) -> DataFrame:
         reader = spark.read.format(format).options(**WHOLE)
+        if format not in _TYPED:
+            reader = reader.option("timeZone", "UTC")
         table = (reader if schema is None else reader.schema(schema)).load(literal(one.path))
         return table if format in _TYPED else _known(table)
 
@@ -150,9 +160,7 @@ def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) 
 
     def announced(piece: DataFrame | None, _: Scale) -> list[Announced]:
         rows = [] if piece is None else piece.collect()
-        return [
-            _Told(row["batch"], row["time"], row.asDict().get("path") or "", row) for row in rows
-        ]
+        return [_told(row) for row in rows]
 
     def load(one: Announced) -> DataFrame:
         if read is not None and isinstance(one, _Told):
@@ -196,7 +204,8 @@ def queue(
         wanted = sqlalchemy.select(closed.c.id, closed.c.time).where(closed.c.closed)
         try:
             with engine.connect() as connection:
-                return [Announced(row.id, row.time) for row in connection.execute(wanted)]
+                found = connection.execute(wanted)
+                return [Announced(row.id, row.time, standing=True) for row in found]
         except sqlalchemy.exc.SQLAlchemyError as error:
             raise LedgerUnavailableError(
                 f"the queue {batches!r} could not be read: {type(error).__name__}.",
@@ -210,6 +219,10 @@ def queue(
         return reader.load().where(F.col("batch") == F.lit(one.id)).drop("batch")
 
     return Source(None, announced, read)
+
+
+def _told(row: Any) -> _Told:
+    return _Told(row["batch"], row["time"], row.asDict().get("path") or "", row=row)
 
 
 def source_of(given: object, read: Callable[[Any], DataFrame] | None) -> Source:
