@@ -111,8 +111,9 @@ def test_the_script_publishes_what_stands_beside_the_keys_and_says_the_epsilon_o
     told = run(town / "made", "publish.py")
     assert "North <b>" in told
     assert "At ε = 1/2, whatever is published is at most 1.65 times as likely" in told
+    assert list((town / "made").glob("python-*/release.xlsx"))
     (page,) = (town / "made").glob("python-*/release.html")
-    assert '"type":"scatter"' in page.read_text() or "longitude" in page.read_text()
+    assert 'scaleanchor":"x' in page.read_text(), "no map"
 
 
 def test_the_script_takes_the_first_line_of_a_csv_as_its_heading(town):

@@ -118,7 +118,7 @@ def _cells(choices: Choices) -> list[tuple[str, str]]:
             "Charged, then drawn.",
             "release = session.ask(question)\nprint(release)\n"
             "if not release.told_again:\n"
-            '    release.write(f"python-{today}", formats=["csv", "html"])',
+            '    release.write(f"python-{today}", formats=["csv", "xlsx", "html"])',
         ),
     ]
 
