@@ -60,6 +60,35 @@ def test_too_little_noise_does_not_pass(mechanism):
     assert "WRONG" in str(record)
 
 
+def test_a_control_must_be_rejected_and_its_record_never_passes(tmp_path):
+    broken = Case(Silent(Fraction(1)), ADDED, 1, universe=ONE, flaw="half the noise")
+    assert broken.verdict().right
+    assert "rejected, as it must be" in broken.run().said
+    fine = Case(Silent(Fraction(1, 2)), ADDED, 1, universe=ONE, flaw="none, in truth")
+    assert not fine.verdict().right
+    assert not fine.run().passed
+    unseen = Case(Silent(Fraction(1, 2)), ADDED, 1, universe=ONE, flaw="unseen", tail=1e-4)
+    assert not unseen.verdict().right, "rejected for the paths left out alone"
+    assert "NOT SHOWN" in unseen.run().said
+
+
+def test_a_file_may_hold_its_own_controls(tmp_path):
+    (tmp_path / "with_control.py").write_text(
+        "import onesided as od\n"
+        "policy = od.policy.addition_only()\n"
+        "world = od.verify.Universe(groups=('a',), units=2)\n"
+        "def count(data): return sum(record.kind == 'record' for record in data)\n"
+        "def loud(data, noise): return count(data) + int(noise.geometric(1, 1)[0])\n"
+        "def quiet(data, noise): return count(data) + int(noise.geometric(2, 1)[0])\n"
+        "cases = [od.verify.Case(loud, policy, 1, universe=world), "
+        "od.verify.Case(quiet, policy, 1, universe=world, flaw='half the noise')]\n"
+    )
+    done = CliRunner().invoke(app, ["verify", str(tmp_path / "with_control.py")])
+    assert done.exit_code == 0, done.output
+    assert "half the noise" in done.output
+    assert "2 of 2 verdicts are right" in done.output
+
+
 def test_what_was_not_enumerated_is_no_mistake_of_the_mechanism_and_no_pass():
     """A right mechanism read WRONG where the paths that were cut could hide too much."""
     right = Case(Doubled(Fraction(1, 2)), ADDED, 1, universe=ONE, tail=1e-4).run()

@@ -186,10 +186,11 @@ class Verdict:
         """Whether the check told sound from broken, tested every edge, and reached the claim.
 
         A sound line that loses less than it claims has more noise than is due, or says why not.
+        A broken one must be seen to break its claim: that paths were left out shows nothing.
         """
         told = self.accepted == self.case.sound and not self.report.untested
         if not self.case.sound:
-            return told
+            return told and not self._unshown
         return told and not self.case.underspent and bool(self.tight or self.case.loose)
 
     @property
@@ -207,10 +208,10 @@ class Verdict:
 
     @property
     def _unshown(self) -> str:
-        """Why a sound one is neither kept nor caught: nothing seen is above its claim."""
+        """Why a claim is neither kept nor broken: nothing seen is above it; paths are missing."""
         case = self.case
-        caught = case.delta > 0 or case.overdrawn or not self.report.keeps_losses(case.promises)
-        if not case.sound or caught or self.accepted:
+        decided = self.refused or self.accepted or case.overdrawn or case.delta > 0
+        if decided or not self.report.keeps_losses(case.promises):
             return ""
         return (
             f"NOT SHOWN: nothing seen is surely above the claim, but paths left out may hide "

@@ -35,6 +35,8 @@ class Case:
     query: which counts ``release`` is given; of sums, the universe says it.
     delta: the probability with which ε may fail. tail: paths less likely are left out; unseen:
         how much they may hide. name: in the table.
+    flaw: what is wrong with one that must be rejected, a control of the check itself. Its record
+        never passes.
     Promise: ``run()`` passes only if no noise, on any pair of data sets of the universe, shows
     more loss, and every edge was tried. Says nothing about larger data: that needs a proof.
     Errors: ParameterError, PolicyError.
@@ -57,6 +59,7 @@ class Case:
     name: str = ""
     tail: float = CASE_TAIL
     unseen: float = UNSEEN
+    flaw: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):
@@ -100,6 +103,7 @@ class Case:
             unseen=self.unseen,
             epsilon=self.epsilon,
             spends=False,
+            flaw=self.flaw,
         )
 
     def verdict(self) -> Verdict:
@@ -120,7 +124,7 @@ class Case:
             epsilon=Fraction(exact_number(self.epsilon, name="epsilon")),
             query=self.query,
             universe=str(self.universe),
-            passed=verdict.accepted,
+            passed=verdict.accepted and not self.flaw,
             said=f"{verdict.word}; {found}",
             sums=None if self._sums is None else named_shifts(self._sums),
         )
