@@ -40,18 +40,37 @@ def database(tmp_path):
     engine.dispose()
 
 
-def test_a_queue_is_answered_in_order_once_and_published_in_postgres(database, spark, tmp_path):
+def by_jdbc(url, spark):
+    """How Spark's executors reach the server."""
     import sqlalchemy
 
-    import onesided as od
-
-    url, schema, engine = database
     (jar,) = jars()
     spark.sql(f"ADD JAR '{jar}'")
     parts = sqlalchemy.make_url(url)
     jdbc = f"jdbc:postgresql://{parts.host or 'localhost'}:{parts.port or 5432}/{parts.database}"
     options = {"user": parts.username or "postgres"}
-    options |= {"password": parts.password} if parts.password else {}
+    return jdbc, options | ({"password": parts.password} if parts.password else {})
+
+
+def test_moments_without_a_zone_are_of_utc(database, spark):
+    import onesided as od
+
+    url, schema, engine = database
+    jdbc, options = by_jdbc(url, spark)
+    columns = "batch text, plain timestamp, zoned timestamptz"
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE TABLE {schema}.moments ({columns})")
+    moments = od.spark.queue(spark, url, jdbc=jdbc, options=options, visits="moments")
+    kinds = dict(moments.read(od.spark.Announced("two", 2)).dtypes)
+    assert kinds == {"plain": "timestamp_ntz", "zoned": "timestamp"}  # the first is taken for UTC
+
+
+def test_a_queue_is_answered_in_order_once_and_published_in_postgres(database, spark, tmp_path):
+
+    import onesided as od
+
+    url, schema, engine = database
+    jdbc, options = by_jdbc(url, spark)
     source = od.spark.queue(spark, url, jdbc=jdbc, options=options, visits="Visits")
     rules = RULES | {"policy": od.policy.presence(max_groups=1), "spark": spark}
     rules |= {"state": url, "rows": tmp_path / "rows", "sink": url}

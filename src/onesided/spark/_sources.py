@@ -216,6 +216,8 @@ def queue(
         table = ".".join(f'"{name.replace(chr(34), 2 * chr(34))}"' for name in held)
         reader = spark.read.format("jdbc").option("url", jdbc).option("dbtable", table)
         reader = reader.option("driver", "org.postgresql.Driver").options(**(options or {}))
+        # Else a moment without a zone is in the zone of whatever machine reads it, not in UTC.
+        reader = reader.option("preferTimestampNTZ", "true")
         return reader.load().where(F.col("batch") == F.lit(one.id)).drop("batch")
 
     return Source(None, announced, read)
