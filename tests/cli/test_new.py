@@ -54,6 +54,13 @@ def run(folder, *words):
     return done.stdout
 
 
+def test_no_answer_does_not_choose_the_weakest_protection(town):
+    done = answered("made", unit="\nnone", policy="2", groups=None, at_most="")
+    assert "Nothing was answered." in done.output
+    assert "ten times less" in done.output
+    assert done.exit_code == 0, done.output
+
+
 SENSITIVE = {"policy": "4\nage < 18", "groups": "1", "at_most": None}
 
 
@@ -63,7 +70,7 @@ SENSITIVE = {"policy": "4\nage < 18", "groups": "1", "at_most": None}
     [
         {},
         {"data": "visits.csv"},
-        {"unit": "", "policy": "2", "groups": None, "at_most": ""},
+        {"unit": "\nnone", "policy": "2", "groups": None, "at_most": ""},
         {"by": "zone", "keys": "zones.parquet", "policy": "3", "groups": "1", "at_most": None},
         SENSITIVE,
     ],

@@ -28,6 +28,7 @@ Answer = TypeVar("Answer")
 _ROOM: Final = 2**20
 _EMPTY: Final = "SELECT {} WHERE false"
 _ENDLESS: Final = 10**9  # what is planned here is not spent
+_NOBODY: Final = "none"
 _TRIES: Final = 5  # then whoever answers is no person
 _POLICIES: Final = {
     "1": ("presence", "that somebody was in a group, such as at a place"),
@@ -135,8 +136,8 @@ def _rows(talk: _Talk, base: Path) -> _Rows:
     data, columns = talk.ask("Which file has the rows (.parquet or .csv)?", _columns)
     talk.say(f"Its columns: {', '.join(columns)}.")
     unit = talk.ask(
-        "Which column says whose row it is? (empty: protect each row on its own)",
-        lambda name: _column(name, columns) if name else None,
+        f"Which column says whose row it is? ({_NOBODY}: protect each row on its own)",
+        lambda name: _unit(name, columns),
     )
     together, alone = "A person's rows are protected together.", "Each row is protected on its own"
     talk.say(together if unit else f"{alone}: somebody with ten rows is protected ten times less.")
@@ -211,6 +212,17 @@ def _column(name: str, columns: Iterable[str]) -> str:
             f"There is no column {name!r}.", hint=f"Name one of {', '.join(columns)}."
         )
     return name
+
+
+def _unit(name: str, columns: Iterable[str]) -> str | None:
+    """No answer is none: the weakest protection must be chosen in so many words."""
+    if not name:
+        raise ParameterError(
+            "Nothing was answered.",
+            hint=f"Name a column, or write {_NOBODY!r}: somebody with ten rows is then protected "
+            "ten times less.",
+        )
+    return None if name == _NOBODY and name not in columns else _column(name, columns)
 
 
 def _keys(given: str, by: str, *, holds: str) -> list[str] | Path:
