@@ -150,7 +150,7 @@ def walk(
     """One person on a Markov path, who may want to hide that they were in ``place`` at ``time``.
 
     start: a weight for each place at time 0; steps: for each place, those of the next. A place of
-    None is no group; a speed limit is a table of steps that lists near places alone. Groups are
+    None is no group; a speed limit is a table of steps that lists only nearby places. Groups are
     called "place@time". Errors: ParameterError, also for more than 4,096 ways.
 
     >>> from onesided.policy import presence

@@ -54,7 +54,7 @@ def correlation_from_toml(text: str) -> Correlation:
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(f"The correlation is not valid TOML: {error}.", hint=_SEE) from None
     except ValueError as error:
-        raise ParameterError(f"The correlation is none of ours: {error}.", hint=_SEE) from None
+        raise ParameterError(f"The correlation could not be read: {error}.", hint=_SEE) from None
     _only(document, _FIELDS, "the correlation")
     version, kind = document.get("onesided_correlation"), document.get("kind")
     if type(version) is not int or version != VERSION:
@@ -135,7 +135,7 @@ def _record(given: object, name: str) -> Record:
     _only(row, _RECORD, name)
     kind, groups, value = _text(_needed(row, "kind"), "kind"), row.get("groups"), row.get("value")
     if groups is not None and value is not None:
-        raise ParameterError(f"{name} has groups and a value: {row!r}.", hint="Give one of both.")
+        raise ParameterError(f"{name} has groups and a value: {row!r}.", hint="Give one of them.")
     if groups is not None:
         if not isinstance(groups, list):
             raise ParameterError(f"groups must be a list, got {groups!r}.", hint=_SEE)
