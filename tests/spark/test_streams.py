@@ -464,6 +464,22 @@ def test_a_file_without_a_byte_is_a_batch_without_rows(follow, spark, tmp_path):
         monitor.run(tmp_path / "other")
 
 
+def test_half_a_letter_in_json_is_refused_and_a_whole_one_is_read(follow, spark, tmp_path):
+    """Spark reads both halves as "?": two people would be one."""
+    import onesided as od
+
+    folder = tmp_path / "in"
+    (folder / "visits-1.json").write_text(r'{"person": "\ud83d\ude00", "place": 1}')
+    options = {"pattern": "*.json", "schema": "person string, place int"}
+    source = od.spark.files(spark, str(folder), format="json", **options)
+    with follow(source) as monitor:
+        assert monitor.run(tmp_path / "check") == 1
+        for half in (r"\ud800", r"\uDC01", r"\ud800 \udc00"):
+            (folder / "visits-2.json").write_text(f'{{"person": "{half}", "place": 1}}')
+            with pytest.raises(DataError, match="half a letter"):
+                monitor.run(tmp_path / "check")
+
+
 def test_moments_without_a_zone_are_of_utc_in_text_too(follow, spark, tmp_path):
     """The session of the tests is in Tokyo: all would have expired nine hours ago."""
     import onesided as od

@@ -28,6 +28,11 @@ _TYPED: Final = frozenset(["parquet", "orc", "avro"])
 _OLDEST: Final = "36500d"
 # What Spark's readers of text make of bytes that are no UTF-8: persons would become one person.
 _LOST: Final = "\ufffd"
+# Half a letter that JSON escapes by itself: Spark reads each as "?", whichever it was.
+_HALF: Final = (
+    r"\\u[dD][89aAbB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89aAbB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,8 @@ def files(
         reader = spark.read.format(format).options(**WHOLE)
         if format not in _TYPED:
             reader = reader.option("timeZone", "UTC")
+        if format == "json":
+            _refuse_halves(spark, one)
         table = (reader if schema is None else reader.schema(schema)).load(literal(one.path))
         return table if format in _TYPED else _known(table)
 
@@ -238,6 +245,18 @@ def source_of(given: object, read: Callable[[Any], DataFrame] | None) -> Source:
         hint="Give onesided.spark.files(...), queue(...), or a streaming DataFrame that announces "
         "batches.",
     )
+
+
+def _refuse_halves(spark: SparkSession, one: Announced) -> None:
+    """Errors: DataError for JSON in which Spark would make one text of two."""
+    lines = spark.read.options(**WHOLE).text(literal(one.path))
+    if lines.where(F.col("value").rlike(_HALF)).limit(1).count():
+        raise DataError(
+            f"{one.id!r} has half a letter in it (such as \\ud800 alone). Spark reads each as '?': "
+            "two people could become one.",
+            hint="Mend the file and send it again. Nothing was drawn or stored.",
+            batch=one.id,
+        )
 
 
 def _known(table: DataFrame) -> DataFrame:
