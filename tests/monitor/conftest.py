@@ -18,6 +18,10 @@ def make(tmp_path):
             "policy": policy.presence(max_groups=1),
             "state": tmp_path / "state.db",
         } | given
-        return Monitor(options.pop("keys"), **options)
+        made.append(Monitor(options.pop("keys"), **options))
+        return made[-1]
 
-    return opened
+    made = []
+    yield opened
+    for monitor in made:
+        monitor.close()

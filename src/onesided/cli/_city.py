@@ -69,6 +69,7 @@ _KM_PER_DEGREE = 111.2
 _BANK = 0.17  # half the river's width, km
 
 _MONDAY = np.datetime64("2026-03-02T00:00:00", "s")
+_SECOND = np.timedelta64(1, "s")
 # How many different places a person visits in a day (0, 1, 2, ...): 1.2 on average, and more than
 # three so rarely that a bound of three per day costs the statistics nothing one can see.
 _PER_DAY = np.array([0.225, 0.450, 0.240, 0.077, 0.006, 0.002])
@@ -121,12 +122,12 @@ def city(*, seed: int = 1, people: int = 6000, places: int = 2500, days: int = 7
     random = np.random.default_rng(seed)
     town = _build_town(random, count=places)
     person, day, place, kind = _outings(random, town=town, people=people, days=days)
-    time = _MONDAY + _seconds(random, day=day, kind=kind)
+    time = _MONDAY + _SECOND * _seconds(random, day=day, kind=kind)
     again = np.flatnonzero(random.random(person.size) < _TWICE)
-    later = time[again] + random.integers(3600, 4 * 3600, again.size)
+    later = time[again] + _SECOND * random.integers(3600, 4 * 3600, again.size)
     person, place = np.append(person, person[again]), np.append(place, place[again])
     time = np.append(time, later)
-    keep = time < _MONDAY + days * 86400
+    keep = time < _MONDAY + _SECOND * (days * 86_400)
     order = np.flatnonzero(keep)[np.lexsort((person[keep], time[keep]))]
     return City(
         visits=Visits(person=person[order], place=town.names[place[order]], time=time[order]),
