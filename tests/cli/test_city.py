@@ -56,7 +56,7 @@ def test_every_visit_is_at_a_listed_place_and_names_are_unique(standard):
 
 def test_visits_are_in_order_of_time(standard):
     assert standard.visits.time.dtype == np.dtype("datetime64[s]")
-    assert (np.diff(standard.visits.time) >= np.timedelta64(0)).all()
+    assert (np.diff(standard.visits.time) >= np.timedelta64(0, "s")).all()
 
 
 def test_a_person_is_seldom_in_more_than_three_places_a_day(standard):

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_an_empty_file_may_be_an_emptied_ledger(path):
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
 def test_another_sqlite_database_is_left_alone(path, mode):
-    with sqlite3.connect(path) as other:
+    with closing(sqlite3.connect(path)) as other, other:
         other.execute(f"PRAGMA journal_mode = {mode}")
         other.execute("CREATE TABLE people (name TEXT)")
     other.close()
@@ -101,7 +102,7 @@ def test_a_file_with_a_page_of_garbage(filled, open_account):
 
 
 def test_a_newer_ledger_is_refused_unchanged(filled):
-    with sqlite3.connect(filled) as connection:
+    with closing(sqlite3.connect(filled)) as connection, connection:
         connection.execute("INSERT INTO onesided_schema VALUES (2, 'later')")
     connection.close()
     before = filled.read_bytes()

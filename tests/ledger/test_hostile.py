@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -59,7 +60,7 @@ HOSTILE = {
 
 def forged(path, column, text, *, number):
     """Rewrite one row and hash it and all after it as their writer would."""
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
             connection.execute(f"DROP TRIGGER {name}")
         previous = None
@@ -152,7 +153,7 @@ def test_a_column_of_a_hundred_megabytes(path, column):
     ids=["deep", "digits", "names", "repeated", "tables"],
 )
 def test_hostile_policies_inside_a_ledger(path, toml):
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         (text,) = connection.execute("SELECT detail FROM onesided_entries LIMIT 1").fetchone()
     connection.close()
     forged(path, "detail", json.dumps(json.loads(text) | {"policy_toml": toml}), number=1)

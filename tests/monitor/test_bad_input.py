@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -184,7 +185,7 @@ def test_a_window_of_other_rules_is_told_as_a_length_of_time(make):
 
 def test_a_state_of_another_version_is_refused(make, tmp_path):
     make().close()
-    with sqlite3.connect(tmp_path / "state.db") as raw:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as raw, raw:
         raw.execute("update onesided_monitor set version = 99")
     with pytest.raises(LedgerFormatError, match="version 99"):
         make()
@@ -192,7 +193,7 @@ def test_a_state_of_another_version_is_refused(make, tmp_path):
 
 def test_a_file_that_is_no_state_is_refused_and_left_alone(make, tmp_path):
     path = tmp_path / "other.db"
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path)) as raw, raw:
         raw.execute("create table mine (x)")
     before = path.read_bytes()
     with pytest.raises(LedgerFormatError):
@@ -226,7 +227,7 @@ def test_an_edited_history_is_found(make, tmp_path):
     monitor = make(epsilon=1000)
     for time in range(3):
         monitor.step(ONE, id=str(time), time=time)
-    with sqlite3.connect(tmp_path / "state.db") as raw:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as raw, raw:
         raw.execute(
             "update onesided_monitor_steps set answer = (select answer from "
             "onesided_monitor_steps where number = 1), clock = 7 where number = 2"
@@ -239,7 +240,7 @@ def test_an_edited_history_is_found(make, tmp_path):
 def test_a_damaged_answer_is_no_answer(make, tmp_path):
     monitor = make()
     monitor.step(ONE, id="1", time=1)
-    with sqlite3.connect(tmp_path / "state.db") as raw:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as raw, raw:
         raw.execute("update onesided_monitor_steps set answer = x'00'")
     with pytest.raises(LedgerFormatError):
         make().step(ONE, id="2", time=2)

@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -167,7 +168,7 @@ def test_heads_follow_from_public_facts_alone(make, tmp_path):
 def test_nothing_in_the_state_outlives_the_rows(make, tmp_path):
     monitor = make(window=2)
     monitor.step(batch(1) | {"place": ["a"] * 7}, id="1", time=1)
-    with sqlite3.connect(tmp_path / "state.db") as raw:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as raw, raw:
         secret, proof, key = raw.execute(
             "select secret, proof, (select key from onesided_monitor_key) "
             "from onesided_monitor_contents"
@@ -202,7 +203,7 @@ def test_a_changed_or_deleted_row_is_found_on_load(make, tmp_path, damage):
             {"person": list(range(number)), "place": ["a"] * number}, id=str(number), time=number
         )
     monitor.close()
-    with sqlite3.connect(tmp_path / "state.db") as raw:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as raw, raw:
         raw.execute(damage)
     with pytest.raises(OnesidedError):
         make(at_most=0, epsilon=100).step(None, id="3", time=3)

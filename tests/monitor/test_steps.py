@@ -1,6 +1,7 @@
 """What a monitor says, step by step; without noise above the truth where rates are huge."""
 
 import datetime as dt
+from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
@@ -216,7 +217,7 @@ def test_expired_rows_leave_the_store(make, tmp_path):
     monitor.step(None, id="2", time=5)
     import sqlite3
 
-    with sqlite3.connect(tmp_path / "state.db") as raw:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as raw, raw:
         kept = raw.execute("select batch from onesided_monitor_contents").fetchall()
     assert kept == [("2",)]
 
