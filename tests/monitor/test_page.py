@@ -232,13 +232,16 @@ def test_many_places_are_written_quickly_and_the_page_stays_small(make, tmp_path
     size = 20_000
     monitor = make(keys=list(range(size)), state=None)
     folder = folder_of(monitor, tmp_path / "public", size)
-    folder.add([monitor.step(None, id=str(step), time=step) for step in range(20)])
+    steps = [monitor.step(None, id=str(step), time=step) for step in range(20)]
+    began = time.process_time()
+    folder.add(steps)
     folder.write(monitor.last, since=monitor.history())
+    whole = time.process_time() - began
     release = monitor.step(None, id="next", time=20)
     began = time.process_time()
     folder.add([release])
     folder.write(release, since=[release])
-    assert time.process_time() - began < 1.5
+    assert time.process_time() - began < whole
     shapes = json.loads((tmp_path / "public" / "status.geojson").read_text())
     assert len(shapes["features"]) == size
     assert (tmp_path / "public" / "index.html").stat().st_size < 100_000
