@@ -73,7 +73,10 @@ def test_keys_may_be_listed_in_the_schema(town):
         ("a", "not valid TOML"),
         ('[columns.person]\ntype = "float"', "Line 2"),
         (SCHEMA.replace("k.csv", "nowhere.csv"), "nowhere.csv"),
-        (SCHEMA.replace("columns.hour", "columns.minute"), "'minute', which the table has not"),
+        (
+            SCHEMA.replace("columns.hour", "columns.minute"),
+            "'minute', which the table does not have",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_and_leaves_nothing(town, text, says):

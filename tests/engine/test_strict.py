@@ -175,7 +175,7 @@ def test_a_typed_column_must_be_of_its_type(engine, held):
 
 def test_every_declared_column_is_there():
     schema = od.Schema(columns={"y": od.column("text")})
-    with pytest.raises(UnknownColumnError, match="'y', which the table has not"):
+    with pytest.raises(UnknownColumnError, match="'y', which the table does not have"):
         Table(pl.DataFrame({"x": [1]}), declared=schema)
 
 

@@ -187,7 +187,7 @@ def test_what_is_no_schema_is_refused():
         session(3)
     with pytest.raises(SchemaError, match="Cannot read the schema"):
         session("nowhere.toml")
-    with pytest.raises(UnknownColumnError, match="which the table has not"):
+    with pytest.raises(UnknownColumnError, match="which the table does not have"):
         session(rows=ROWS.drop("age"))
 
 

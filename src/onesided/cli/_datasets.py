@@ -38,7 +38,10 @@ def check(
     unknown = [name for name in chosen if name not in read.datasets]
     if unknown:
         raise ParameterError(
-            f"There is no dataset {unknown[0]!r}.", hint=f"Known: {', '.join(read.datasets)}."
+            f"The configuration {str(config)!r} has no dataset {unknown[0]!r}.",
+            hint=f"Choose from: {', '.join(read.datasets)}."
+            if read.datasets
+            else "Add one under [datasets].",
         )
     state, found = State.open(read.place(read.state)), {}
     try:
@@ -55,8 +58,9 @@ def check(
         return
     for name, facts in found.items():
         unread = sum(facts["unreadable"].values())
-        more = f"; {unread:,} texts are not as declared, and unknown" if unread else ""
+        words = many(unread, "value", one="is", more="are")
+        more = f" {words} not of the declared type, and will be unknown." if unread else ""
         Terminal().print(
-            f"{name}: {many(facts['rows'], 'row', one='fits', more='fit')} the schema{more}. It "
-            "is open."
+            f"{name}: {many(facts['rows'], 'row', one='was', more='were')} checked against the "
+            f"schema.{more} The dataset is open for questions."
         )

@@ -42,7 +42,7 @@ def demo(
     """
     if os.path.lexists(out):
         raise OutputError(
-            f"The output folder {str(out)!r} exists already.", hint="Choose a new name."
+            f"The output folder {str(out)!r} exists already.", hint="Choose another name."
         )
     console = Terminal(quiet=quiet or as_json)
     with scratch() as folder:

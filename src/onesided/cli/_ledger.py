@@ -137,7 +137,7 @@ def create(
         opened.make()
         _tell(
             {"ledger": opened.name},
-            f"{clean(opened.name)} is there. It has no account and no budget yet.",
+            f"{clean(opened.name)} is ready. It has no account and no budget yet.",
             as_json=as_json,
             quiet=quiet,
         )

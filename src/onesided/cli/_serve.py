@@ -42,8 +42,13 @@ def serve(
     read = read_config(config)
     from onesided.serve.kit import run  # noqa: PLC0415 - an extra, loaded on use
 
-    if workers is not None and not 1 <= workers <= 8 * (os.cpu_count() or 1):
-        raise ParameterError(f"--workers {workers} is no number of processes.", value=workers)
+    most = 8 * (os.cpu_count() or 1)
+    if workers is not None and not 1 <= workers <= most:
+        raise ParameterError(
+            f"--workers is {workers}; this machine can run 1 to {most} processes.",
+            hint="Choose a number in this range.",
+            value=workers,
+        )
     run(
         replace(
             read,

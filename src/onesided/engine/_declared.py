@@ -28,7 +28,7 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
         if dtype is None and refused is None:
             if complete:
                 raise UnknownColumnError(
-                    f"The schema declares a column {name!r}, which the table has not.",
+                    f"The schema declares a column {name!r}, which the table does not have.",
                     hint=f"Its columns are {', '.join(list(held)[:50])}.",
                     column=name,
                 )
