@@ -310,6 +310,16 @@ def readable(number: Loss) -> str:
     return f"about {near.normalize()} (exactly {exact_text})"
 
 
+def percent(share: float) -> str:
+    """A share of all publications; never rounded up to all of them.
+
+    >>> percent(0.826), percent(0.9998), percent(1)
+    ('82.6%', 'over 99.9%', '100.0%')
+    """
+    told = f"{share:.1%}"
+    return "over 99.9%" if share < 1 and told == "100.0%" else told
+
+
 def outward(bound: float, *, up: bool) -> str:
     """A bound in at most six digits if more are long to read, rounded away from what it bounds.
 

@@ -1,5 +1,7 @@
 import json
+import math
 import shutil
+import zipfile
 
 import duckdb
 import pytest
@@ -307,3 +309,34 @@ def test_a_plan_costs_nothing_and_writes_nothing(world):
     assert world.publish().returncode == 0
     again = world.publish("--plan")
     assert "present -> not present: 1 of 0 left. More than is left." in again.stdout
+
+
+def test_a_plan_says_how_often_groups_will_be_certified(world):
+    told = json.loads(world.publish("--plan", "--json").stdout)
+    shares = dict(map(tuple, told["certified"]))
+    assert sorted(shares) == [0, 1, 2, 3, 4, 5]
+    assert shares[0] == pytest.approx(1 - math.exp(-6 / 3))
+    assert told["charge"] == {"present -> not present": "1"}
+    assert "86.5%" in world.publish("--plan").stdout
+    never = world.run(*world.words, "--policy", "bounded", "--plan")
+    assert "Certified at most 5: none: this policy allows no certain upper bound" in never.stdout
+
+
+def test_a_workbook_is_written_where_it_is_asked_for(world):
+    done = world.publish("--excel")
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(world.folder / "out" / "release.xlsx") as book:
+        words = book.read("xl/sharedStrings.xml").decode()
+    assert "at_most_5" in words
+    assert "Under the policy 'presence'" in words
+
+
+def test_a_workbook_that_is_too_long_is_refused_before_the_charge(world, monkeypatch):
+    monkeypatch.setattr("onesided.show._formats._SHEET_ROWS", 22)
+    done = world.publish("--excel")
+    assert done.returncode == 2
+    assert "The 23 rows do not fit in a sheet, which holds 22." in done.stderr
+    assert not (world.folder / "out").exists()
+    assert not (world.folder / "onesided.ledger.db").exists() or not json.loads(
+        world.run("ledger", "show", "onesided.ledger.db", "--json").stdout
+    )

@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 from typer.testing import CliRunner
 
-from onesided import verify
+from onesided import policy, verify
 from onesided.cli._app import app
 from onesided.mechanism import Counts
 
@@ -65,3 +65,10 @@ def test_a_wrong_verdict_is_shown_and_fails(monkeypatch):
     done = run()
     assert done.exit_code == 1
     assert "WRONG" in done.output
+
+
+def test_a_case_tells_how_far_it_is():
+    case = verify.Case(Counts(1, 1), policy.presence(max_groups=1), 1)
+    seen = []
+    assert case.verdict(progress=lambda done, total: seen.append((done, total))).right
+    assert seen[-1] == (9, 9)

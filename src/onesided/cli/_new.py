@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, TypeVar
 import duckdb
 import typer
 
-from onesided._numbers import positive, readable, text, whole
-from onesided.cli._plan import made_up, percent
+from onesided._numbers import percent, positive, readable, text, whole
+from onesided.cli._plan import made_up
 from onesided.cli._policies import read_policy
 from onesided.cli._starter import Choices, written
 from onesided.cli._tables import reading

@@ -12,7 +12,7 @@ import duckdb
 import typer
 from rich.table import Table
 
-from onesided._numbers import positive, readable, text, whole
+from onesided._numbers import percent, positive, readable, text, whole
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._policies import read_policy
 from onesided.cli._terminal import Terminal, print_json
@@ -121,16 +121,6 @@ def made_up(policy: Policy, most: int | None) -> list[int]:
     may promise before the groups are known.
     """
     return list(range(min(2 * (policy.covers or most or 1), _MANY)))
-
-
-def percent(share: float) -> str:
-    """A share of all publications; never rounded up to all of them.
-
-    >>> percent(0.826), percent(0.9998), percent(1)
-    ('82.6%', 'over 99.9%', '100.0%')
-    """
-    told = f"{share:.1%}"
-    return "over 99.9%" if share < 1 and told == "100.0%" else told
 
 
 def _session(wanted: Wanted) -> tuple[Session, int | None]:

@@ -17,17 +17,17 @@ from onesided._numbers import positive, whole
 from onesided.cli._key_table import with_degrees
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._policies import read_policy
-from onesided.cli._result import CuratorNotes, Result, say, say_to_curator
+from onesided.cli._result import NEVER, CuratorNotes, Result, say, say_to_curator
 from onesided.cli._schema import as_declared, file_of_keys, read_schema
 from onesided.cli._tables import expanded, reading
-from onesided.cli._terminal import Terminal
+from onesided.cli._terminal import Terminal, print_json
 from onesided.errors import LedgerUnavailableError, ParameterError, ReleaseExistsError
 from onesided.ledger import Ledger
 from onesided.policy import Policy
 from onesided.report import Publication, write_folder
 from onesided.schema import Schema
 from onesided.session import Count, CountRelease, Session
-from onesided.show import NewFolder, new_folder, read_outline
+from onesided.show import NewFolder, new_folder, read_outline, require_sheet
 
 _LEDGER = "onesided.ledger.db"
 _ROOM = 2**24  # the page's scripts are five megabytes; the rest grows with the keys
@@ -95,6 +95,9 @@ class Publish:
         Path | None,
         typer.Option(help="GeoJSON to draw under the map; by default coasts, if the map is wide."),
     ] = None
+    excel: Annotated[bool, typer.Option("--excel", help="Write a workbook, too: release.xlsx.")] = (
+        False
+    )
     plan: Annotated[
         bool, typer.Option("--plan", help="Show the cost and the expected error, and stop.")
     ] = False
@@ -163,7 +166,7 @@ def publish(asked: Publish) -> None:
     --at-most 5 --out out/
     """
     if asked.plan:
-        Terminal(quiet=asked.quiet).print(_planned(asked))
+        _say_plan(asked)
     else:
         say(perform(asked), as_json=asked.as_json, quiet=asked.quiet)
 
@@ -211,7 +214,7 @@ def _published(
         # What is told again is about the data of then, and those of today are not read.
         looks = told_again is None and session.plan(question).affordable
         facts = session.inspect(question) if looks else None
-        folder.reserve(_room(keys))
+        folder.reserve(_room(_rows(keys), excel=asked.excel))
         step(2)
         release = session.ask(question)
         step(3)
@@ -283,10 +286,18 @@ def _session(
     )
 
 
-def _planned(asked: Publish) -> str:
+def _say_plan(asked: Publish) -> None:
     """What the publication would cost and give. Looks at no row; writes and records nothing."""
     with session_of(asked) as (session, keys):
-        return str(session.plan(asked.question(keys)))
+        plan = session.plan(asked.question(keys))
+        told = plan if asked.at_most is None else plan.certifying(asked.at_most)
+        if asked.as_json:
+            print_json(told.as_dict())
+            return
+        terminal = Terminal(quiet=asked.quiet)
+        terminal.print(str(told))
+        if asked.at_most is not None and not told.certifies:
+            terminal.print(f"Certified at most {asked.at_most}: {NEVER}")
 
 
 @contextmanager
@@ -318,6 +329,7 @@ def _publication(
         threshold=asked.at_most,
         outline=outline,
         told_again=told_again,
+        excel=asked.excel,
     )
 
 
@@ -338,10 +350,16 @@ def _stated_budget(ledger: Ledger, policy: Policy) -> Fraction | None:
     return None
 
 
-def _room(keys: duckdb.DuckDBPyRelation | None) -> int:
-    """How much of the disk the results may take."""
-    ((count,),) = [(0,)] if keys is None else keys.aggregate("count(*)").fetchall()
-    return _ROOM + _BYTES_PER_KEY * int(count)
+def _rows(keys: duckdb.DuckDBPyRelation | None) -> int:
+    ((count,),) = [(1,)] if keys is None else keys.aggregate("count(*)").fetchall()
+    return int(count)
+
+
+def _room(rows: int, *, excel: bool) -> int:
+    """How much of the disk the results may take. Errors: as :func:`onesided.show.require_sheet`."""
+    if excel:
+        require_sheet(rows)
+    return _ROOM + _BYTES_PER_KEY * rows
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from onesided.report import Publication, stated
 from onesided.session import Diagnostics
 
 _MOST_FILES = 20
+NEVER = "none: this policy allows no certain upper bound"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ def _table(result: Result) -> Table:
         table.add_row(f"certified at most {publication.threshold}", f"{int(certified.sum()):,}")
         table.add_row("unknown", f"{int((~certified).sum()):,}")
     elif publication.threshold is not None:
-        table.add_row("certified", "none: this policy allows no certain upper bound")
+        table.add_row("certified", NEVER)
     cut = bool(release.guarantee.scope)
     table.add_row("upper bound", _side(certain=release.interval.upper_certain, cut=cut))
     table.add_row("lower bound", _side(certain=release.interval.lower_certain, cut=cut))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
@@ -107,11 +107,14 @@ def _own_cases(cases: list[Case]) -> tuple[list[Verdict], list[CheckResult]]:
     """The cases of a file, one after the other: what they hold need not be sendable."""
     found = []
     with Progress(console=Terminal(stderr=True), transient=True) as bar:
-        task = bar.add_task("Checking every path", total=len(cases))
-        for case in cases:
-            bar.update(task, description=case.line.name)
-            found.append(case.verdict())
-            bar.update(task, advance=1)
+        for number, case in enumerate(cases, start=1):
+            task = bar.add_task(f"{number}/{len(cases)} {case.line.name}: data sets", total=None)
+
+            def show(done: int, total: int, task: TaskID = task) -> None:
+                bar.update(task, completed=done, total=total)
+
+            found.append(case.verdict(progress=show))
+            bar.remove_task(task)
     return found, []
 
 

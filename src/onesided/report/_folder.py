@@ -32,6 +32,7 @@ class Publication:
     threshold: T of "at most T", or None. outline: of the map, as in ``release.plot``.
     entries: the ledger extract. noun: what a group is, in the singular.
     told_again: when the answer was drawn, if it was told from the ledger and no data were read.
+    excel: whether there is a workbook, too.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 2], "place": ["gym", "bar"]})
@@ -54,6 +55,7 @@ class Publication:
     threshold: int | None = None
     outline: object = None
     told_again: str | None = None
+    excel: bool = False
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -77,7 +79,7 @@ class Publication:
 
 
 def write_folder(publication: Publication, folder: NewFolder) -> Path:
-    """Write release.parquet, release.csv, guarantee.json, policy.toml and report.html.
+    """Write release.parquet, release.csv, guarantee.json, policy.toml, report.html; release.xlsx.
 
     The folder appears under its name only once everything is in it. Errors: OutputError.
 
@@ -107,12 +109,14 @@ def write_folder(publication: Publication, folder: NewFolder) -> Path:
 
 
 def _write_tables(publication: Publication, folder: Path) -> None:
-    """The release as Parquet, exactly, and as CSV, in which no text is a formula."""
+    """The release as Parquet, exactly; as CSV and Excel, in which no text is a formula."""
     columns = publication.release.columns()
     if publication.certified is not None:
         status = np.where(publication.certified, "certified", "unknown")
         columns[f"at_most_{publication.threshold}"] = status.tolist()
-    write_tables(columns, folder / "release", ("parquet", "csv"))
+    formats = ("parquet", "csv", "xlsx") if publication.excel else ("parquet", "csv")
+    about = (publication.title, *_kept_in_mind(publication), str(publication.release.guarantee))
+    write_tables(columns, folder / "release", formats, first=publication.first, about=about)
 
 
 def stated(publication: Publication) -> dict[str, Any]:

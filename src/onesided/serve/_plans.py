@@ -17,19 +17,9 @@ from onesided.session import Plan, Several, question_to_json
 
 def plan_document(plan: Plan, question: Any, dataset: Dataset, clock: Clock) -> dict[str, Any]:
     """The plan, and the same question as Python, JSON and a command."""
-    promise = plan.guarantee
     return {
-        "charge": {edge: text(loss) for edge, loss in plan.charge.items()},
-        "delta": {edge: text(loss) for edge, loss in promise.delta.items()},
-        "affordable": plan.affordable,
-        "promise": str(promise),
-        "remarks": list(plan.remarks),
-        "certain": list(plan.certain),
-        "options": [_option(one) for one in plan.options],
-        "error": plan.options[0].error,
-        "certified": [[count, share] for count, share in plan.certifies],
+        **plan.as_dict(),
         "due_seconds": text(clock.takes(question, dataset.config) + dataset.config.grace),
-        "words": str(plan),
         "question": json.loads(question_to_json(question)),
         "python": f"session.ask({python_of(question)})",
         "shell": shell_of(question, dataset.name),
@@ -75,12 +65,3 @@ def _python(value: Any) -> str:
         return f"[{inner}]"
     written = getattr(value, "text", None)  # a condition
     return repr(written if isinstance(written, str) else value)
-
-
-def _option(option: Any) -> dict[str, Any]:
-    return {
-        "name": option.name,
-        "error": option.error,
-        "certain": list(option.certain),
-        "note": option.note,
-    }

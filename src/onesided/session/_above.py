@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import many
-from onesided._numbers import Infinite, whole
+from onesided._numbers import whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import (
@@ -24,6 +23,7 @@ from onesided.mechanism import (
 )
 from onesided.noise import IntArray, Noise
 from onesided.session._at_once import TOGETHER, drawn_at_once, moves_of
+from onesided.session._certified import certified_shares
 from onesided.session._compounds import ABOUT, NamedCompounds, compounds_of
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups, names_of
@@ -248,29 +248,8 @@ def _plan(
     )
     told = (ABOUT * (compounds is not None), drawn_at_once(answers) * together)
     about = " ".join(filter(None, (plan.guarantee.about, *told)))
-    certifies = certified_shares(mechanism, keys=answers)
+    certifies = certified_shares(mechanism, mechanism.thresholds, keys=answers)
     return replace(plan, certifies=certifies, guarantee=replace(plan.guarantee, about=about))
-
-
-def certified_shares(mechanism: object, *, keys: int) -> tuple[tuple[int, float], ...]:
-    """By true count, how often a group is certified, where one threshold is for all groups.
-
-    A count f <= t is certified with probability 1 - exp(-a (t + 1 - f)): its noise is at most
-    t - f. Told of the last thousand counts up to the threshold.
-    """
-    if not isinstance(mechanism, SparseVector | CubeThresholds):
-        return ()
-    limit = mechanism.thresholds
-    if not isinstance(limit, int):
-        return ()
-    counts = range(max(0, limit - 999), limit + 1)
-    if isinstance(mechanism, CubeThresholds):
-        return tuple((count, mechanism.power(limit - count, keys=keys)) for count in counts)
-    if mechanism.max_answers is not None:
-        return ()
-    rate = mechanism.upper_rate
-    slope = math.inf if isinstance(rate, Infinite) else float(rate)
-    return tuple((count, -math.expm1(-slope * (limit + 1 - count))) for count in counts)
 
 
 def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:

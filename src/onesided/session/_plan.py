@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
-from onesided._numbers import Loss, Number, positive, readable, shown, whole
+from onesided._numbers import Loss, Number, percent, positive, readable, shown, text, whole
 from onesided.accounting import noise_note
 from onesided.errors import ParameterError
 from onesided.ledger import Account
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
+from onesided.session._certified import Shares, certified_shares
 from onesided.session._context import QueryContext
 from onesided.show import Card, Chart, Lines, figure
 
@@ -62,6 +63,11 @@ class PlanOption:
         error = "depends on the data" if self.error is None else f"{self.error:.3g}"
         return self.name, error, " and ".join(self.certain) or "neither", self.note
 
+    def as_dict(self) -> dict[str, Any]:
+        """The same for programs."""
+        certain = list(self.certain)
+        return {"name": self.name, "error": self.error, "certain": certain, "note": self.note}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -93,7 +99,7 @@ class Plan:
     bias: float = 0.0
     why: str = ""
     noise: Mapping[str, object] = field(default_factory=dict)
-    certifies: tuple[tuple[int, float], ...] = ()
+    certifies: Shares = ()
     account: Account = field(repr=False)
     seen: tuple[Mapping[str, Fraction], Mapping[str, Fraction]] | None = field(
         default=None, repr=False
@@ -117,6 +123,20 @@ class Plan:
                 hint="Ask session.plan(question) for each ε.",
             )
         return self.planned(epsilon)
+
+    def certifying(self, threshold: int) -> Plan:
+        """The same plan of counts, saying how often one is certified to be at most ``threshold``.
+
+        It says so where the upper bound is certain. Errors: ParameterError.
+
+        >>> import polars as pl, onesided as od
+        >>> policy, visits = od.policy.presence(max_groups=2), pl.DataFrame({"p": [1], "at": ["a"]})
+        >>> session = od.Session(visits, unit="p", policy=policy, budget=10)
+        >>> plan = session.plan(od.Count(by="at", keys=["a", "b", "c"], epsilon=4))
+        >>> [(count, round(share, 3)) for count, share in plan.certifying(1).certifies]
+        [(0, 0.982), (1, 0.865)]
+        """
+        return replace(self, certifies=certified_shares(self.mechanism, threshold))
 
     def plot(
         self, epsilons: Sequence[Number] = EPSILONS, *, times: int = 1, backend: str = "plotly"
@@ -218,13 +238,28 @@ class Plan:
             return []
         step = max(1, -(-len(self.certifies) // _SHOWN_COUNTS))
         some = self.certifies[::-1][::step][::-1]
-        return [_table([("true count", "certified"), *((f"{n:,}", f"{p:.1%}") for n, p in some)])]
+        return [_table([("true count", "certified"), *((f"{n:,}", percent(p)) for n, p in some)])]
 
     @property
     def ranked(self) -> tuple[PlanOption, ...]:
         """All options, the least predicted error first; last those that depend on the data."""
         known = math.inf
         return tuple(sorted(self.options, key=lambda o: known if o.error is None else o.error))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for programs, as JSON takes it; ε and δ are exact, as text."""
+        return {
+            "charge": {edge: text(loss) for edge, loss in self.charge.items()},
+            "delta": {edge: text(loss) for edge, loss in self.guarantee.delta.items()},
+            "affordable": self.affordable,
+            "promise": str(self.guarantee),
+            "remarks": list(self.remarks),
+            "certain": list(self.certain),
+            "options": [option.as_dict() for option in self.options],
+            "error": self.options[0].error,
+            "certified": [[count, share] for count, share in self.certifies],
+            "words": str(self),
+        }
 
     def _repr_html_(self) -> str:
         """The ways to answer as a table, and what this one costs of what is left."""

@@ -19,7 +19,7 @@ from onesided.show._chart import (
 )
 from onesided.show._figure import figure
 from onesided.show._folder import NewFolder, new_folder, unwritable
-from onesided.show._formats import FORMATS, require_formats, write_tables
+from onesided.show._formats import FORMATS, require_formats, require_sheet, write_tables
 from onesided.show._outline import outline_around, read_outline
 from onesided.show._page import html_page
 from onesided.show._plotly import line_trace
@@ -49,6 +49,7 @@ __all__ = [
     "outline_around",
     "read_outline",
     "require_formats",
+    "require_sheet",
     "svg_text",
     "unwritable",
     "write_tables",

@@ -24,9 +24,9 @@ def figure(chart: Chart, backend: str = "plotly") -> Any:
     >>> import numpy as np
     >>> from onesided.show import Dots
     >>> dots = Dots(labels=["gym", "bar"], estimate=np.array([3.0, 1.0]))
-    >>> chart = Chart(title="Counts", shape=dots, value_name="people", caption="ε = 1")
+    >>> chart = Chart(title="Counts", shape=dots, value_name="people", caption="at no cost")
     >>> figure(chart).layout.title.text
-    'Counts<br><sup>ε = 1</sup>'
+    'Counts<br><sup>at no cost</sup>'
     """
     if backend not in _BACKENDS:
         raise ParameterError(

@@ -63,6 +63,27 @@ def require_formats(formats: Sequence[str]) -> tuple[str, ...]:
     return given
 
 
+def require_sheet(rows: int) -> Any:
+    """The library that writes Excel. Errors: MissingDependencyError; ParameterError if too long.
+
+    >>> require_sheet(23).__name__
+    'xlsxwriter'
+    """
+    try:
+        import xlsxwriter  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError(
+            "Writing Excel files needs XlsxWriter.", hint="pip install 'onesided[cli]'"
+        ) from None
+    if rows > _SHEET_ROWS:
+        raise ParameterError(
+            f"The {rows:,} rows do not fit in a sheet, which holds {_SHEET_ROWS:,}.",
+            hint="Write csv or parquet.",
+            rows=rows,
+        )
+    return xlsxwriter
+
+
 def _csv(columns: Columns, path: Path) -> None:
     text = csv_text(tuple(columns), zip(*columns.values(), strict=True))
     path.write_text(text, encoding="utf-8")
@@ -118,19 +139,8 @@ def _by_duckdb(columns: dict[str, list[Any]], path: Path) -> None:
 
 
 def _xlsx(columns: Columns, path: Path, first: Sequence[str], about: Sequence[str]) -> None:
-    """Text is text, never a formula or a link. Errors: MissingDependencyError."""
-    try:
-        import xlsxwriter  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError(
-            "Writing Excel files needs XlsxWriter.", hint="pip install 'onesided[cli]'"
-        ) from None
-    size = len(next(iter(columns.values()), ()))
-    if size > _SHEET_ROWS:
-        raise ParameterError(
-            f"The {size:,} rows do not fit in a sheet, which holds {_SHEET_ROWS:,}.",
-            hint="Write csv or parquet.",
-        )
+    """Text is text, never a formula or a link. Errors: as :func:`require_sheet`."""
+    xlsxwriter = require_sheet(len(next(iter(columns.values()), ())))
     plainly = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with xlsxwriter.Workbook(os.fspath(path), {**plainly, "in_memory": True}) as book:
         sheet, bold = book.add_worksheet("release"), book.add_format({"bold": True})

@@ -30,7 +30,7 @@ CERTAIN: Final = "#009E73"
 UNSURE: Final = "#D55E00"
 SERIES: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _DASHES: Final = ("solid", "dash", "dot", "dashdot")
-_CHARACTERS: Final = 96
+_CHARACTERS: Final = 56  # what fits across a phone
 _NARROW: Final = 40  # room for the buttons on the right
 _WIDE: Final = 130  # and for a colour bar beside them
 
@@ -46,7 +46,8 @@ def plotly_figure(chart: Chart) -> Any:
             "Drawing needs Plotly.", hint="pip install 'onesided[cli]'"
         ) from None
     traces, layout = _drawn(chart.shape, chart.value_name)
-    words = textwrap.wrap(chart.below, _CHARACTERS)
+    # "ε = 1" stays on one line
+    words = textwrap.wrap(chart.below.replace(" = ", "\u00a0=\u00a0"), _CHARACTERS)
     below = "".join(f"<br><sup>{html.escape(line)}</sup>" for line in words)
     figure = go.Figure(data=traces, layout=layout)
     side = _WIDE if isinstance(chart.shape, Heat | Places) else _NARROW

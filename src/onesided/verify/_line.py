@@ -14,6 +14,7 @@ from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._exact import exact
 from onesided.verify._households import Households
+from onesided.verify._progress import Progress
 from onesided.verify._report import ROUNDING, ExactReport
 from onesided.verify._sum_universe import SumUniverse
 from onesided.verify._universe import Data, Universe
@@ -104,8 +105,11 @@ class Line:
             return INFINITE
         return exact_number(self.epsilon, name="epsilon") * edge.weight
 
-    def run(self) -> Verdict:
-        """Check this case exactly. A program that cannot be checked has the verdict *refused*."""
+    def run(self, *, progress: Progress = False) -> Verdict:
+        """Check this case exactly. A program that cannot be checked has the verdict *refused*.
+
+        progress: as :func:`exact` takes it.
+        """
         try:
             report = exact(
                 self.program,
@@ -114,6 +118,7 @@ class Line:
                 query=self.query,
                 tail=self.tail,
                 sealed=self.sealed,
+                progress=progress,
             )
         except OnesidedError as error:
             return Verdict(self, ExactReport({}, 1.0, 0, 0), 1.0, error.reason)

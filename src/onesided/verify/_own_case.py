@@ -16,6 +16,7 @@ from onesided.mechanism.kit import named_shifts, source_of
 from onesided.policy import Edge, GroupCount, Policy, Shift
 from onesided.verify._households import Households
 from onesided.verify._line import CASE_TAIL, UNSEEN, Line, Verdict
+from onesided.verify._progress import Progress
 from onesided.verify._sum_universe import SumUniverse
 from onesided.verify._universe import Universe
 
@@ -106,9 +107,12 @@ class Case:
             flaw=self.flaw,
         )
 
-    def verdict(self) -> Verdict:
-        """What the exact check says: the worst loss, the move and the output that show it."""
-        return self.line.run()
+    def verdict(self, *, progress: Progress = False) -> Verdict:
+        """What the exact check says: the worst loss, the move and the output that show it.
+
+        progress: True for an estimate and a bar on stderr, or a function ``(done, total)``.
+        """
+        return self.line.run(progress=progress)
 
     def run(self) -> CheckRecord:
         """Check it, and give the record that a session asks for."""
