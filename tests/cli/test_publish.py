@@ -159,6 +159,8 @@ BAD = {
     "bad sql": (change(where="hour >"), 2, "hour >"),
     "negative threshold": (["--at-most=-1"], 2, "threshold"),
     "bad excess": (change(on_excess="hope"), 2, "hope"),
+    "ledger of an empty variable": (["--ledger", ""], 2, "no place for a ledger"),
+    "ledger in memory": (change(ledger=":memory:"), 2, "no place for a ledger"),
     "no folder is possible": (change(out="places.parquet/out"), 5, "could not be written"),
 }
 

@@ -48,6 +48,12 @@ def test_a_file_that_is_no_database(path, content):
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize("where", ["", ":memory:", "sqlite:///", "sqlite:///:memory:"])
+def test_a_ledger_that_would_be_forgotten_is_asked_for_by_none_alone(where):
+    with pytest.raises(errors.ParameterError, match="no place for a ledger"):
+        Ledger.open(where)
+
+
 def test_an_empty_file_may_be_an_emptied_ledger(path):
     path.touch()
     with pytest.raises(errors.LedgerFormatError, match="empty file"):

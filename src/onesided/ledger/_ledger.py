@@ -34,7 +34,8 @@ _SHOWN: Final = 10  # charges that a notebook shows
 # A millisecond is the stores' own unit, and PostgreSQL takes 0 for "wait for ever".
 _LEAST_WAIT: Final = Fraction(1, 1000)
 _MOST_WAIT: Final = Fraction(24 * 60 * 60)
-_MEMORY: Final = frozenset({"", ":memory:"})
+# What SQLite takes for no file: a budget kept there is whole again with each process.
+_NO_FILE: Final = frozenset({"", ":memory:"})
 
 
 class Ledger:
@@ -291,8 +292,13 @@ def _memory() -> Store:
 def _from_path(path: str, *, timeout: float, create: bool) -> Store:
     from onesided.ledger._sqlite import FilePlace  # noqa: PLC0415 - SQLAlchemy loads on use
 
-    if path in _MEMORY:
-        return _memory()
+    if path in _NO_FILE:
+        raise ParameterError(
+            f"{path!r} is no place for a ledger: with the process it would be forgotten.",
+            hint="Name a file, and the same one each time; is a variable empty? In Python None is "
+            "a ledger in memory.",
+            value=path,
+        )
     return _opened(FilePlace(Path(path), timeout=timeout, create=create))
 
 
