@@ -36,6 +36,10 @@ REFUSED = [
     "select distinct on (p) i, p from t",
     "select p, first(i) as i from t group by p",
     "select * from t limit 5",
+    "select i, (select s.i from t s where s.p = t.p limit 1) as p from t",
+    "select i, (select s.i from t s where s.p = t.p offset 8) as p from t",
+    "select t.i, s.i as p from t asof join t s on t.p = s.p and t.d >= s.d",
+    "select t.i, s.i as p from t asof left join t s using (p, d)",
     "select * from t using sample 5",
     "select i, p from t left join (select i, uuid()::varchar as z from t) using (i)",
 ]
@@ -92,6 +96,16 @@ def test_what_may_differ_from_one_reading_to_the_next_is_refused(connection, tex
 @pytest.mark.parametrize("text", TAKEN)
 def test_what_goes_by_the_rows_alone_is_taken(connection, text):
     Table(relation(connection, text))
+
+
+def test_a_subquery_that_takes_any_of_several_rows_is_refused():
+    text = "select i, (select s.i from t s where s.p = t.p) as p from t"
+    with duckdb.connect() as connection:
+        connection.execute("create table t as select range as i, range::varchar as p from range(9)")
+        Table(connection.sql(text))
+        connection.execute("set scalar_subquery_error_on_multiple_rows = false")
+        with pytest.raises(DataError, match="a subquery of several rows"):
+            Table(connection.sql(text))
 
 
 def test_steps_of_python_are_read_like_text(connection):

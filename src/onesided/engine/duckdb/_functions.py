@@ -143,18 +143,26 @@ def _nodes(part: Any) -> Iterator[Node]:
 
 def _odd(node: Node) -> str | None:
     """What in one node goes by the time, or by the order in which rows come."""
-    if node.get("type") == "DISTINCT_MODIFIER" and node.get("distinct_on_targets"):
-        return "DISTINCT ON"
     if node.get("class") == "COLUMN_REF":
         names = node["column_names"]
         return names[0] if len(names) == 1 and names[0].lower() in _CLOCKS else None
     if node.get("class") != "WINDOW":
-        return None
+        return _any_rows(node)
     name = str(node["function_name"]).lower()
     if name in _RANKS:
         return None
     steady_frame = {node["start"], node["end"]} <= _FRAMES
     return None if name in AGGREGATES and steady_frame else f"{name}() over rows in an order"
+
+
+def _any_rows(node: Node) -> str | None:
+    """What in one node takes some of several rows, of which none is first."""
+    kind = node.get("type")
+    if kind == "DISTINCT_MODIFIER" and node.get("distinct_on_targets"):
+        return "DISTINCT ON"
+    if kind in ("LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER"):
+        return "LIMIT"  # of a correlated query the plan shows a window alone
+    return "ASOF JOIN" if node.get("ref_type") == "ASOF" else None
 
 
 def _views(native: Any, tables: set[tuple[str, ...]]) -> list[str]:

@@ -24,7 +24,7 @@ _STEPS: Final = frozenset(
     GENERATE_SERIES PROJECTION FILTER UNNEST UNION ORDER_BY WINDOW CTE CTE_SCAN DELIM_SCAN
     HASH_GROUP_BY PERFECT_HASH_GROUP_BY PARTITIONED_AGGREGATE UNGROUPED_AGGREGATE
     SIMPLE_AGGREGATE HASH_JOIN PIECEWISE_MERGE_JOIN NESTED_LOOP_JOIN BLOCKWISE_NL_JOIN IE_JOIN
-    ASOF_JOIN CROSS_PRODUCT LEFT_DELIM_JOIN RIGHT_DELIM_JOIN
+    CROSS_PRODUCT LEFT_DELIM_JOIN RIGHT_DELIM_JOIN
     """,
     )
 )
@@ -83,7 +83,7 @@ def refuse_unrepeatable(native: Any) -> None:
         ).fetchall()
         steps = list(_steps(json.loads(text)))
         cause = next((found for step in steps if (found := _changing(native, step))), None)
-        cause = cause or unsteady(native)
+        cause = cause or unsteady(native) or _any_of_several(native, steps)
     except Exception as error:
         raise DataError(
             f"The table could not be read: {first_line(error)}",
@@ -120,6 +120,15 @@ def _changing(native: Any, step: dict[str, Any]) -> str | None:
         if unknown and name != "WINDOW":  # of windows the text tells
             return f"{min(unknown)}()"
     return None
+
+
+def _any_of_several(native: Any, steps: list[dict[str, Any]]) -> str | None:
+    """Whether a query in place of a value may give one of several rows, and not an error."""
+    if not any(step["extra_info"].get("Join Type") == "SINGLE" for step in steps):
+        return None
+    asked = "SELECT current_setting('scalar_subquery_error_on_multiple_rows')"
+    ((refused,),) = native.query("onesided_rows", asked).fetchall()
+    return None if refused else "a subquery of several rows"
 
 
 def _calls(text: str) -> set[str]:
