@@ -102,6 +102,20 @@ def test_relaxation_is_known_for_these():
     assert decided(*grid) is None
 
 
+def test_places_of_one_name_must_lie_where_they_lay():
+    """Near under one policy, far apart or unknown under another: radii alone decide nothing."""
+    near = p.neighbourhood(radius=1, places={"a": (0,), "b": (1,)})
+    more = p.neighbourhood(radius=2, places={"a": (0,), "b": (1,), "c": (9,)})
+    far = p.neighbourhood(radius=2, places={"a": (0,), "b": (9,)})
+    fewer = p.neighbourhood(radius=2, places={"a": (0,)})
+    plain = p.neighbourhood(radius=2)
+    assert [decided(near, one) for one in (more, far, fewer, plain)] == [True, None, None, True]
+    assert decided(p.neighbourhood(radius=1), far) is None
+    same = [(one, one) for one in near.records(("a", "b"), max_groups=1)]
+    assert near.relaxes(more, records=same)
+    assert not near.relaxes(far, records=same)
+
+
 def test_what_depends_on_the_records_is_said_and_settled_by_listing():
     minors, youths = p.sensitive("age < 18"), p.sensitive("age < 21")
     assert decided(minors, youths) is None

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import onesided as od
-from onesided import errors, verify
+from onesided import INFINITE, errors, verify
 from onesided.ledger import Unit
 from onesided.policy import Record
 from onesided.session import Count
@@ -117,6 +117,23 @@ def test_a_policy_with_fewer_moves_is_told_its_own_edges(ledger):
     # A minor may pass as an open record that is a patient's, or one of nobody special.
     assert asked.epsilon == {"sensitive -> sensitive": 1, "sensitive -> open": Fraction(3, 2)}
     assert asked.policy == "sensitive"
+
+
+@pytest.mark.parametrize("apart", [1, 9])
+def test_places_of_one_name_are_near_only_where_the_account_has_them(ledger, apart):
+    """Places far apart are counted exactly: nothing is promised where others have them near."""
+    asked = od.policy.neighbourhood(radius=1, places={"a": (0,), "b": (1,)})
+    own = od.policy.neighbourhood(radius=1, places={"a": (0,), "b": (apart,)})
+    counted = session(ledger, own).linear([[1, 0], [0, 1]], by="ward", keys=["a", "b"], epsilon=1)
+    told = total_guarantee(ledger, asked).headline
+    world = Universe(groups=("a", "b"), units=2, max_groups=1)
+    found = verify.exact(counted.mechanism, asked, world, tail=1e-10)
+    if apart == 1:
+        assert told == 1
+        assert found.keeps(told)
+    else:
+        assert told is INFINITE
+        assert found.worst[1].impossible
 
 
 def test_where_an_account_protects_nothing_nothing_is_promised(ledger):
