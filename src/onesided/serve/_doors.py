@@ -85,7 +85,7 @@ async def json_of(request: Request) -> Any:
     if kind != "application/json":
         raise ServiceError(415, "NotJson", "Send JSON.", hint="Content-Type: application/json.")
     try:
-        found = read_json((await body_of(request)).decode())
+        found = read_json((await body_of(request)).decode(), once=True)
         json.dumps(found, ensure_ascii=False, allow_nan=False).encode()  # text and numbers alone
     except (ValueError, RecursionError):
         raise ServiceError(400, "NotJson", "The body is no JSON that is read here.") from None

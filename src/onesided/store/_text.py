@@ -23,9 +23,10 @@ _ENCODER: Final = json.JSONEncoder(
 )
 
 
-def read_json(written: str | bytes) -> object:
+def read_json(written: str | bytes, *, once: bool = False) -> object:
     """The value of JSON text that somebody else may have written.
 
+    once: an object that gives a name twice is refused; readers differ in which value they take.
     Errors: ValueError for what is no JSON, or is too long, too wide or too deep to be ours. A
     reader needs at most about 150 MB and a second for what is let through.
 
@@ -36,9 +37,16 @@ def read_json(written: str | bytes) -> object:
     if len(written) > _MOST_BYTES or sum(map(written.count, parts)) > _MOST_PARTS:  # type: ignore[arg-type]
         raise ValueError("the text is too long")
     try:
-        return json.loads(written)
+        return json.loads(written, object_pairs_hook=_named_once if once else None)
     except RecursionError:
         raise ValueError("the text is too deep") from None
+
+
+def _named_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object gives a name twice")
+    return found
 
 
 def read_toml(written: str, *, number: Callable[[str], object] = float) -> dict[str, object]:

@@ -23,7 +23,7 @@ def opened(text: object, *forms: set[str]) -> dict[str, Any]:
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise ParameterError("This is no text of at most 64 MB.", hint="See docs/json.md.")
     try:
-        found = read_json(text)
+        found = read_json(text, once=True)
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"This is no JSON: {error}.", hint="See docs/json.md.") from error
     if not isinstance(found, dict) or all(set(found) != {"version", *form} for form in forms):

@@ -100,10 +100,26 @@ def _number(given: str) -> Fraction:
     return exact(given, name="a number")
 
 
+def _range(ends: Any) -> range:
+    """Whole numbers from one to another, no more than a list in the text could name."""
+    if any(type(end) is not int for end in _list(ends)):
+        raise TypeError("its ends and its step are whole numbers")
+    if len(made := range(*ends)) > _MOST_VALUES:
+        raise ValueError(f"it has more than {_MOST_VALUES:,} values")
+    return made
+
+
+def _list(given: Any) -> list[Any]:
+    if not isinstance(given, list):
+        raise TypeError("a list is expected")
+    return given
+
+
 def _float(given: str) -> float:
     return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[given]
 
 
+_MOST_VALUES: Final = 10**7
 _MOMENTS: Final[tuple[tuple[Any, str], ...]] = (
     (dt.datetime, "datetime"),
     (dt.date, "date"),
@@ -115,8 +131,10 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "datetime": dt.datetime.fromisoformat,
     "date": dt.date.fromisoformat,
     "time": dt.time.fromisoformat,
-    "duration": lambda parts: dt.timedelta(*parts),
-    "tuple": lambda parts: tuple(map(value_of, parts)),
-    "range": lambda parts: range(*parts),
-    "pairs": lambda pairs: {value_of(key): value_of(part) for key, part in pairs},
+    "duration": lambda parts: dt.timedelta(*_list(parts)),
+    "tuple": lambda parts: tuple(map(value_of, _list(parts))),
+    "range": _range,
+    "pairs": lambda pairs: {
+        value_of(key): value_of(part) for key, part in map(_list, _list(pairs))
+    },
 }
