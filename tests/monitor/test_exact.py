@@ -3,9 +3,14 @@
 import math
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
+from onesided import Ledger, Monitor, Session
 from onesided import policy as policies
+from onesided.errors import PolicyMismatchError
+from onesided.ledger import Unit
+from onesided.monitor._rules import rules_for
 from onesided.verify import Universe, exact, paths
 from onesided.verify._cases_monitor import Stream, _cells, _rules
 
@@ -88,3 +93,51 @@ def test_a_crash_does_not_change_what_is_published():
     for output, weight in plain.items():
         if weight > 1e-6:
             assert crashed[output] == pytest.approx(weight, rel=1e-3)
+
+
+def _at_once(policy, **changed):
+    """Two places at one designated time, ε = 2."""
+    made = rules_for(
+        ["a", "b"],
+        place="place",
+        at_most=0,
+        window=None,
+        epsilon=2,
+        policy=policy,
+        charges=1,
+        max_answers=None,
+    )
+    return Stream(rules=replace(made, **changed), times=(1,))
+
+
+def test_a_move_of_two_policies_takes_as_many_visits_as_presence_takes():
+    """Whole records of the other policy have any number of visits; noise for one loses twice ε."""
+    policy = policies.presence(max_groups=2) & policies.bounded()
+    world = Universe(groups=("a@1", "b@1"), units=1)
+    report = exact(_at_once(policy), policy, world, tail=1e-9)
+    assert report.keeps(2)
+    assert report.loss == pytest.approx(2.0, abs=1e-5)
+    broken = exact(_at_once(policy, rate=2, fall=1), policy, world, tail=1e-9)
+    assert broken.loss == pytest.approx(4.0, abs=1e-5)
+
+
+def test_where_a_record_is_a_visit_the_ledger_is_told_of_rows_and_not_of_persons():
+    """Somebody at two places loses twice ε, so a ledger about persons takes no such charge."""
+    policy = policies.addition_only()
+    asked = {"at_most": 0, "window": None, "epsilon": 2, "policy": policy, "budget": 9}
+    somebody = exact(
+        _at_once(policy),
+        policies.presence(max_groups=2),
+        Universe(groups=("a@1", "b@1"), units=1),
+        tail=1e-9,
+    )
+    assert somebody.loss == pytest.approx(4.0, abs=1e-5)
+    visits = pl.DataFrame({"person": [1, 1], "place": ["a", "b"]})
+    with Ledger.open() as persons, Ledger.open() as rows:
+        Session(visits, unit="person", policy=policy, budget=9, ledger=persons).count(epsilon=1)
+        with pytest.raises(PolicyMismatchError, match="each row"):
+            Monitor(["a", "b"], ledger=persons, **asked)
+        Session(visits, policy=policy, budget=9, ledger=rows).count(epsilon=1)
+        Monitor(["a", "b"], ledger=rows, **asked).close()
+        assert [one.units for one in rows.balances()] == [{Unit(None)}]
+        assert rows.balances()[0].spent["record -> absent"] == 3

@@ -20,7 +20,7 @@ from onesided.errors import (
     LedgerFormatError,
     PolicyMismatchError,
 )
-from onesided.ledger import Account, Ledger, Unit
+from onesided.ledger import Account, Ledger
 from onesided.monitor._answer import MonitorRelease
 from onesided.monitor._batch import Columns, frames_like, read_batch, stored_batch
 from onesided.monitor._columns import OnUnknown
@@ -355,7 +355,7 @@ class Monitor:
             policy_toml=policy.to_toml(),
             policy_name=policy.name,
             budget=granted,
-            unit=Unit(self._columns.person),
+            unit=self._rules.unit(self._columns.person),
         )
 
 

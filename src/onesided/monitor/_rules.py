@@ -16,6 +16,7 @@ from onesided._english import many
 from onesided._numbers import Loss, Number, positive, rate, text, whole
 from onesided.engine import PublicKeys, public_keys
 from onesided.errors import ParameterError, UnprotectableError
+from onesided.ledger import Unit
 from onesided.monitor._time import Scale, read_window
 from onesided.noise import IntArray
 from onesided.policy import GroupCount, Guarantee, Policy
@@ -102,6 +103,14 @@ class Rules:
     def cutoff(self, clock: int) -> int | None:
         """What is not after this has expired; None if nothing ever does."""
         return None if self.window is None else clock - self.window
+
+    def unit(self, person: str) -> Unit:
+        """Whom the charge is about: persons, where the policy bounds what a move takes of them.
+
+        Elsewhere a record that goes is one visit, charged as one: each row on its own. A person
+        who goes with all visits costs as much as these together.
+        """
+        return Unit(person if _bounds(self.policy) else None)
 
     def config(self) -> Mapping[str, str]:
         """What must be the same when a stored state is opened again, as text."""
@@ -199,7 +208,15 @@ def _fall(policy: Policy) -> int:
             "raises that count, so no 'at most' can be certain.",
             hint="Use a policy whose moves only lower counts: presence or addition_only.",
         )
-    return max(shift.fall for shift in shifts)
+    return min(_bounds(policy), default=max(shift.fall for shift in shifts))
+
+
+def _bounds(policy: Policy) -> list[int]:
+    """How many visits of a person a move takes at most, by each part that says so.
+
+    A part about whole records says nothing of how many visits a record has.
+    """
+    return [part.covers for part in policy.parts if part.covers is not None]
 
 
 def _thresholds(given: object, size: int) -> IntArray:
