@@ -134,6 +134,7 @@ def test_text_is_in_the_order_of_its_bytes(warehouse):
 
 ODD = {
     "a limit": lambda t: t.limit(2),
+    "a join with the nearest": lambda t: t.asof_join(t.view(), "person")[["person"]],
     "a sample": lambda t: t.sample(0.5),
     "a random number": lambda t: t.mutate(x=ibis.random()),
     "the time": lambda t: t.mutate(x=ibis.now()),

@@ -32,6 +32,8 @@ _STEPS: Final = frozenset(
     """,
     )
 )
+# Of rows that tie, other joins take any one.
+_JOINS: Final = frozenset(["inner", "left", "right", "outer", "semi", "anti", "cross"])
 
 
 def refuse_unrepeatable(native: Any) -> Sequence[Any]:
@@ -45,12 +47,16 @@ def refuse_unrepeatable(native: Any) -> Sequence[Any]:
         name = type(node).__name__
         if isinstance(node, ops.DatabaseTable):
             found.append(node)
-        elif name not in _STEPS:
-            raise DataError(
-                f"This table of Ibis is computed by {name}, of which it is not known that it gives "
-                "the same rows each time.",
-                hint="A question reads the table more than once. Write it to a table of the "
-                "warehouse first.",
-                step=name,
-            )
+            continue
+        if isinstance(node, ops.JoinLink) and node.how not in _JOINS:
+            name = f"a join of kind {node.how!r}"
+        elif name in _STEPS:
+            continue
+        raise DataError(
+            f"This table of Ibis is computed by {name}, of which it is not known that it gives "
+            "the same rows each time.",
+            hint="A question reads the table more than once. Write it to a table of the "
+            "warehouse first.",
+            step=name,
+        )
     return found
