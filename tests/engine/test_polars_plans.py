@@ -36,6 +36,12 @@ TAKEN = {
     "parts of one value": ROWS.with_columns(
         P.str.slice(0, 1), q=P.str.reverse(), y=L.list.get(0), z=P.str.split("a").list.first()
     ),
+    "texts put together": ROWS.with_columns(
+        q=pl.concat_str("p", "p"), y=pl.format("{}!", P), z=P.str.to_integer(strict=False)
+    ),
+    "lists put together": ROWS.with_columns(y=pl.concat_list("x", "x").list.len()),
+    "whether any, or all": BY_UNIT.agg((X > 1).any().alias("y"), (X > 1).all().alias("z")),
+    "rows as one value": BY_UNIT.agg(pl.struct("p", "x").n_unique().alias("n")),
     "aggregates": BY_UNIT.agg(X.sum(), pl.len(), m=X.median(), n=P.n_unique(), s=(X + 1).max()),
     "whole windows": ROWS.with_columns(z=X - X.mean().over("u"), n=pl.len().over("u", "p")),
     "a quantile of a window": ROWS.with_columns(X.quantile(0.5).over("u")),

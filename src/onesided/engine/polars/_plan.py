@@ -21,26 +21,31 @@ _CALLS: Final = frozenset(
     re.findall(
         r"\w+",
         """
-    abs add alias all all_horizontal any any_horizontal arctan2 by_dtype cast ceil clip coalesce
-    col collect_schema concat_list concat_str contains count cos date datetime day div dt_year
-    eq eq_missing ends_with exp explode fill_nan fill_null floor ge gt hash hour if_else
-    is_between is_duplicated is_finite is_in is_infinite is_leap_year is_nan is_not_nan
-    is_not_null is_null le len len_bytes len_chars literal lit log log1p lower lt max
-    max_horizontal mean median microsecond millisecond min min_horizontal minute mod month mul
-    n_unique nanosecond ne ne_missing neg negate not null_count offset_by or and ordinal_day
-    otherwise over pow quantile quarter replace replace_all replace_strict replace_time_zone
-    convert_time_zone round round_sig_figs second sign sin split sqrt starts_with
-    std strict_cast strip_chars strip_chars_end strip_chars_start strip_prefix strip_suffix
-    strptime struct sub sum sum_horizontal tan then ternary_expr time timestamp to_date
-    to_datetime to_lowercase to_titlecase to_uppercase total_days total_hours total_minutes
-    total_seconds truncate upper var week weekday when xor year zfill
+    abs add alias all all_horizontal all_ignore_nulls any any_horizontal any_ignore_nulls
+    arctan2 as_struct by_dtype cast ceil clip coalesce col collect_schema concat_horizontal
+    concat_list concat_str contains count cos date datetime day div dt_year eq eq_missing
+    ends_with exp explode fill_nan fill_null floor format ge gt hash hour if_else is_between
+    is_duplicated is_finite is_in is_infinite is_leap_year is_nan is_not_nan is_not_null is_null
+    le len len_bytes len_chars literal lit log log1p lower lt max max_horizontal mean median
+    microsecond millisecond min min_horizontal minute mod month mul n_unique nanosecond ne
+    ne_missing neg negate not null_count offset_by or and ordinal_day otherwise over pow
+    quantile quarter replace replace_all replace_strict replace_time_zone convert_time_zone
+    round round_sig_figs second sign sin split sqrt starts_with std strict_cast strip_chars
+    strip_chars_end strip_chars_start strip_prefix strip_suffix strptime struct sub sum
+    sum_horizontal tan then ternary_expr time timestamp to_date to_datetime to_lowercase
+    to_titlecase to_uppercase total_days total_hours total_minutes to_integer total_seconds
+    truncate upper var week weekday when xor year zfill
     """,
     )
 )
 # Of one value's own parts these tell alike each time; of a column they go by where rows stand.
-_OF_ONE_VALUE: Final = frozenset(["get", "reverse", "slice"])
+_OF_ONE_VALUE: Final = frozenset(["concat", "get", "length", "reverse", "slice"])
 _AGGREGATES: Final = frozenset(
-    re.findall(r"\w+", "count len max mean median min n_unique null_count quantile std sum var")
+    re.findall(
+        r"\w+",
+        "all_ignore_nulls any_ignore_nulls count len max mean median min n_unique "
+        "null_count quantile std sum var",
+    )
 )
 _QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _CALL: Final = re.compile(r"(\.(?:str|list|arr|bin)\.)?([A-Za-z_]\w*)\(")
