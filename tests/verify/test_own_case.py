@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -267,3 +268,29 @@ def test_the_zoo_is_public_and_each_says_what_is_wrong():
     assert len(zoo.broken()) > 100
     assert all(line.flaw and line.seen for line in zoo.broken())
     assert not any(line.flaw for line in zoo.sound())
+
+
+class Understated(Doubled):
+    """Plain counts, said to lose no more when more than two of them fall."""
+
+    def release(self, counts, *, noise):
+        return counts + noise.geometric(self.rate, counts.size)
+
+    def loss(self, shift):
+        return self.rate * min(shift.fall, 2) + od.INFINITE * shift.rise
+
+
+def test_a_record_says_where_the_policy_goes_further_than_the_world():
+    """Two groups cannot show what three lose: the record says so, and so does the guarantee."""
+    mechanism, three = Understated(Fraction(1)), policy.presence(max_groups=3)
+    rows = pl.DataFrame({"person": [1, 1, 1], "place": ["a", "b", "c"]})
+    session = od.Session(rows, unit="person", policy=three, budget=9)
+    short = Case(mechanism, three, 2, universe=Universe(units=1)).run()
+    assert short.passed
+    asked = {"by": "place", "keys": ["a", "b", "c"], "statistic": "count", "check": short}
+    told = session.release(mechanism, epsilon=2, **asked)
+    assert "lower counts by 2 in all, the policy's by up to 3" in told.guarantee.about
+    whole = Case(mechanism, three, 2, universe=Universe(groups=("a", "b", "c"), units=1)).run()
+    assert not whole.passed
+    assert "up to" not in whole.universe
+    assert "up to" not in Case(mechanism, policy.presence(max_groups=2), 2).run().universe

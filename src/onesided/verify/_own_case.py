@@ -39,7 +39,8 @@ class Case:
     flaw: what is wrong with one that must be rejected, a control of the check itself. Its record
         never passes.
     Promise: ``run()`` passes only if no noise, on any pair of data sets of the universe, shows
-    more loss, and every edge was tried. Says nothing about larger data: that needs a proof.
+    more loss, and every edge was tried. Says nothing about larger data: that needs a proof. Where
+    the policy's moves go further than any here, the record says so, and the guarantee with it.
     Errors: ParameterError, PolicyError.
 
     >>> from onesided import INFINITE, mechanism, policy, verify
@@ -127,7 +128,7 @@ class Case:
             policy=self.policy.to_toml(),
             epsilon=Fraction(exact_number(self.epsilon, name="epsilon")),
             query=self.query,
-            universe=str(self.universe),
+            universe=f"{self.universe}{'' if verdict.refused else self._short}",
             passed=verdict.accepted and not self.flaw,
             said=f"{verdict.word}; {found}",
             sums=None if self._sums is None else named_shifts(self._sums),
@@ -138,6 +139,33 @@ class Case:
         """How far sums move along each edge; None for a mechanism that is given counts."""
         world = self.universe
         return world.shifts(self.policy) if isinstance(world, SumUniverse) else None
+
+    @property
+    def _short(self) -> str:
+        """Where no move of the universe goes as far as some of the policy, in words; else empty.
+
+        What a mechanism loses along longer moves is then what it says of itself: no run shows it.
+        """
+        if self._sums is not None or not hasattr(self.mechanism, "release"):
+            return ""
+        tried = self._tried()
+        for edge, many in self.policy.shifts(self.query).items():
+            wanted = max(s.fall for s in many), max(s.rise for s in many)
+            for word, seen, most in zip(("lower", "raise"), tried[edge], wanted, strict=True):
+                if seen < most:
+                    far = f"{seen} in all, the policy's by up to {most}"
+                    return f"; its moves {word} counts by {far}"
+        return ""
+
+    def _tried(self) -> dict[Edge, tuple[int, int]]:
+        """By how much the universe's moves along each edge lower and raise counts in all."""
+        tried = dict.fromkeys(self.policy.edges, (0, 0))
+        world: Any = self.universe
+        for real, other, edge in world.moves(self.policy):
+            change = world.count(real, self.query) - world.count(other, self.query)
+            fallen, risen = int(change[change > 0].sum()), -int(change[change < 0].sum())
+            tried[edge] = max(tried[edge][0], fallen), max(tried[edge][1], risen)
+        return tried
 
     def _claims(self) -> dict[Edge, Loss]:
         epsilon = exact_number(self.epsilon, name="epsilon")
