@@ -12,6 +12,7 @@ from onesided import policy as p
 from onesided._numbers import INFINITE
 from onesided.mechanism import Counts
 from onesided.policy import ABSENT, GroupCount, Record
+from onesided.verify import Universe, exact
 
 GROUPS = ("a", "b")
 WEIGHTS = ("1/2", 1, 2)
@@ -253,3 +254,22 @@ def test_units_get_the_kinds_of_both_policies():
 def test_a_policy_only_combines_with_policies():
     with pytest.raises(TypeError):
         p.bounded() & 3
+
+
+def test_presence_and_whole_records_together_move_as_many_groups_as_presence():
+    """Unless a number is named, a record has all its groups; and none bounds what a kind takes."""
+    covers, others = p.presence(max_groups=2), p.bounded()
+    joint = covers & others
+    (shift,) = joint.shifts(GroupCount())[joint.edges[0]]
+    assert (shift.rise, shift.fall) == (0, 2)
+    (cut,) = joint.shifts(GroupCount(max_groups=1))[joint.edges[0]]
+    assert (cut.rise, cut.fall) == (0, 1)
+    made = Counts.for_policy(joint, epsilon=1)
+    world = Universe(groups=GROUPS, units=1)
+    assert exact(made, joint, world).keeps(1)
+    assert not exact(Counts(1, INFINITE), joint, world).keeps(1)
+    kinds = covers & p.sensitive("minor")
+    opened = frozenset({kind for kind in kinds.kinds if "open" in kind})
+    with pytest.raises(errors.PolicyError, match="any number of groups"):
+        kinds.shifts(GroupCount(counted=opened))
+    assert kinds.shifts(GroupCount(max_groups=2, counted=opened))

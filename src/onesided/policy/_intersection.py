@@ -133,8 +133,7 @@ class Intersection(Policy):
         the parts' shifts describe the difference of two counted records and say nothing of that.
         """
         self.check_counted(query)
-        whole = GroupCount(max_groups=query.max_groups, truncated=query.truncated)
-        parts = [part.shifts(whole) for part in self.parts]
+        parts = [part.shifts(self._asked_of(part, query)) for part in self.parts]
         result = {}
         for edge, joint in self.joins.items():
             limits = [shifts[one] for shifts, one in zip(parts, joint, strict=True)]
@@ -145,10 +144,36 @@ class Intersection(Policy):
                     for chosen in product(*limits)
                 }
             else:
-                most = query.max_groups or 1
+                most = self._all_of_one(query)
                 many = {Shift(rise=most if target else 0, fall=most if source else 0)}
             result[edge] = tuple(sorted(many, key=lambda s: (s.rise, s.fall)))
         return result
+
+    def _asked_of(self, part: Policy, query: GroupCount) -> GroupCount:
+        """The count as a part is asked about it, with every kind counted.
+
+        Where no number of groups is named, but a part such as presence covers some, those that
+        replace whole records are asked about as many; they would take one group for granted.
+        """
+        most = query.max_groups
+        if most is None and part.covers is None and not part.single_valued:
+            most = self._covered
+        return GroupCount(max_groups=most, truncated=query.truncated)
+
+    def _all_of_one(self, query: GroupCount) -> int:
+        """In how many groups one unit is counted. Errors: PolicyError where nothing bounds that."""
+        if query.max_groups is None and self._covered is not None and not self.single_valued:
+            raise PolicyError(
+                "A unit may be in any number of groups, all of which are counted, or no longer "
+                "counted, when its kind changes.",
+                hint="Name max_groups, the most groups that one unit can be counted in.",
+            )
+        return query.max_groups or 1
+
+    @property
+    def _covered(self) -> int | None:
+        """How many groups of one unit a move takes at most, where a part says so."""
+        return min((part.covers for part in self.parts if part.covers is not None), default=None)
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
         """Every combination of the parts' records that hold the same groups."""

@@ -80,7 +80,8 @@ class GroupCount:
 
     max_groups: the most groups that one unit can be counted in. None is what the policy itself
         assumes: presence counts every group and covers ``max_groups`` of them by its noise; any
-        other policy takes one group per unit, as in a histogram.
+        other policy takes one group per unit, as in a histogram. Of an intersection it is what
+        presence assumes, if presence is among its parts.
     counted: the kinds that are counted; None counts every kind.
     truncated: units in more groups are cut down to ``max_groups`` of them. What is kept may
         then change when something is dropped, and the policy has to price that.

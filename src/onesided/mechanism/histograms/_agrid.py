@@ -15,10 +15,10 @@ from onesided._frozen import settle
 from onesided._numbers import Loss, Number, whole
 from onesided.errors import DataError
 from onesided.mechanism._counts import Counts
-from onesided.mechanism.histograms._ahp import phases, plain, unbiased
+from onesided.mechanism.histograms._ahp import asked_of, phases, plain, unbiased
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 from onesided.noise import IntArray, Noise
-from onesided.policy import Policy, Shift
+from onesided.policy import GroupCount, Policy, Shift
 
 # The paper's constants: one cell for each C / ε records, half that on the second level.
 _C: Final = 10.0
@@ -89,6 +89,7 @@ class AGrid(TwoPhase):
         epsilon: Number,
         records: int,
         counted: Iterable[str] | None = None,
+        query: GroupCount | None = None,
         share: Number = "1/2",
         columns: int | None = None,
         clip: bool = True,
@@ -98,7 +99,7 @@ class AGrid(TwoPhase):
         records: a *public* guess of how many there are, from which the coarse grid follows:
         ``max(10, sqrt(records ε / 10) / 4)`` along each axis. A bad guess costs accuracy alone.
         """
-        first, second = phases(policy, epsilon, counted, share)
+        first, second = phases(policy, epsilon, asked_of(query, counted), share)
         side = max(10, math.ceil(_side(policy, epsilon, counted, records) / 4))
         return cls(min(side, _MOST), first, second, columns=columns, clip=clip)
 

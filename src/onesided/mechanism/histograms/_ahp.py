@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -66,11 +66,15 @@ class Ahp(TwoPhase):
         *,
         epsilon: Number,
         counted: Iterable[str] | None = None,
+        query: GroupCount | None = None,
         share: Number = SHARE,
         clip: bool = True,
     ) -> Ahp:
-        """The least noise that keeps ``(epsilon, policy)``; ``share`` of ε goes to phase 1."""
-        return cls(*phases(policy, epsilon, counted, share), clip=clip)
+        """The least noise that keeps ``(epsilon, policy)``; ``share`` of ε goes to phase 1.
+
+        query: how units are counted; None is one group per unit, or presence's own bound.
+        """
+        return cls(*phases(policy, epsilon, asked_of(query, counted), share), clip=clip)
 
     @property
     def by_cells(self) -> bool:
@@ -107,13 +111,18 @@ class Ahp(TwoPhase):
 
 
 def phases(
-    policy: Policy, epsilon: Number, counted: Iterable[str] | None, share: Number
+    policy: Policy, epsilon: Number, query: GroupCount, share: Number
 ) -> tuple[Counts, Counts]:
     """The least noise of both phases: ``share`` of ε for the first, the rest for the second."""
     budget, part = positive(epsilon, name="epsilon"), strict_share(share, name="share")
-    query = GroupCount(counted=None if counted is None else frozenset(counted))
     first = Counts(*rates_for(policy, query, budget * part))
     return first, Counts(*rates_for(policy, query, budget * (1 - part)))
+
+
+def asked_of(query: GroupCount | None, counted: Iterable[str] | None) -> GroupCount:
+    """How units are counted, by default in one group each, or as presence says; of some kinds."""
+    count = GroupCount() if query is None else query
+    return count if counted is None else replace(count, counted=frozenset(counted))
 
 
 def plain(noise: object, *, name: str) -> None:

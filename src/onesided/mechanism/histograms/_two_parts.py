@@ -50,9 +50,9 @@ class Parts:
         return cls(hidden, free)
 
     def shifts(self, policy: Policy) -> dict[Edge, tuple[tuple[Shift, Shift], ...]]:
-        """Per edge, how far the sensitive and the open histogram can move together."""
-        hidden = policy.shifts(GroupCount(counted=self.sensitive))
-        free = policy.shifts(GroupCount(counted=self.open))
+        """Per edge, how far the two histograms can move together, each unit in one cell."""
+        hidden = policy.shifts(GroupCount(max_groups=1, counted=self.sensitive))
+        free = policy.shifts(GroupCount(max_groups=1, counted=self.open))
         return {edge: tuple(product(hidden[edge], free[edge])) for edge in policy.edges}
 
 

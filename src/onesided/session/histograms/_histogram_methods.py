@@ -23,7 +23,7 @@ from onesided.mechanism.histograms import (
 )
 from onesided.mechanism.histograms.kit import Parts, histogram_of
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
-from onesided.policy import Policy
+from onesided.policy import GroupCount, Policy
 from onesided.session._groups import Groups, kinds_of
 from onesided.session._plan import Plan, PlanOption, promised
 from onesided.session._question import Answer, PreparedQuery
@@ -46,6 +46,8 @@ _TWO_PARTS: Final[Mapping[str, Any]] = {"split": SplitHistogram, "open_shape": O
 
 Histograms = tuple[IntArray, ...]
 _TRIES: Final = 5
+# What these methods ask of units, except where a policy covers several groups of them.
+_ONE_CELL: Final = GroupCount(max_groups=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,8 @@ class HistogramMethod:
                     "alone.",
                 )
             options["records"] = self.records
+        if "keep" not in policy.excess_modes:
+            options["query"] = _ONE_CELL
         maker: Any = zeros(_TWO_PHASE[name]) if self.method != name else _TWO_PHASE[name]
         if self.method != name:
             options["open_kinds"] = sorted(Parts.of(policy).open)
@@ -215,7 +219,8 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
     elif method in _TWO_PARTS:
         losses = mechanism.losses(policy)
     else:
-        losses = mechanism.losses(policy, open_kinds=sorted(Parts.of(policy).open))
+        kinds = sorted(Parts.of(policy).open)
+        losses = mechanism.losses(policy, open_kinds=kinds, query=_ONE_CELL)
     charge = {edge.name: loss for edge, loss in losses.items()}
     option = _option(mechanism, method, tried)
     return Plan(
