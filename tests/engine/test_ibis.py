@@ -166,6 +166,7 @@ def test_a_table_of_another_warehouse_is_refused_by_name():
     backend.con.execute("CREATE TABLE t (person INTEGER)")
     with pytest.raises(errors.DataError, match="sqlite"):
         session(backend.table("t"))
+    backend.disconnect()
 
 
 def test_rows_are_not_sampled_where_they_would_have_to_leave(visits):
