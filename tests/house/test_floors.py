@@ -530,6 +530,7 @@ PUBLIC = {
         "outline_around",
         "read_outline",
         "require_formats",
+        "require_sheet",
         "svg_text",
         "unwritable",
         "write_tables",
