@@ -1,5 +1,6 @@
 """What is told never says when another answer was drawn, or how long one took."""
 
+import asyncio
 import copy
 import threading
 import time
@@ -90,3 +91,71 @@ def test_what_is_long_may_take_longer(service):
         told = service.post("/api/v1/datasets/visits/plan", body)
         took[name] = int(told.json()["due_seconds"])
     assert took == {"short": 1, "where": 1 + len(long) // 2_000, "keys": 6}
+
+
+def test_nothing_says_before_the_tick_that_an_answer_was_drawn(service, monkeypatch):
+    """Whoever looks again and again would else see when rows were done with."""
+    dataset, asking = service.inner.datasets["visits"], service.inner.asking
+    go, tick = threading.Event(), threading.Event()
+    real = dataset.answer
+
+    async def until(_, __, work):
+        await asyncio.to_thread(tick.wait, 60)
+        return work.done()
+
+    monkeypatch.setattr(type(dataset), "answer", lambda _, asked: go.wait(60) and real(asked))
+    monkeypatch.setattr(type(asking.clock), "until", until)
+    monkeypatch.setattr(type(asking.clock), "takes", lambda *_: 10_000)
+    named = copy.deepcopy(COUNT)
+    named["fields"]["id"] = "monday"
+    ask = service.ask(named, headers={"Prefer": "respond-async"}).json()["ask"]
+    before = looked(service, named, ask)
+    go.set()
+    for _ in range(6_000):
+        if asking.found(ask).answer:
+            break
+        time.sleep(0.01)
+    drawn, after = asking.found(ask).answer, looked(service, named, ask)
+    tick.set()
+    assert drawn
+    assert after == before
+
+
+def looked(service, question, ask):
+    """All that its asker can see of an ask that is under way."""
+    later = {"Prefer": "respond-async"}
+    told = [
+        service.ask(question, headers=later),
+        service.get(f"/api/v1/asks/{ask}"),
+        service.get("/api/v1/datasets/visits/asks"),
+        service.get("/api/v1/datasets/visits"),
+    ]
+    return [(one.status_code, one.text) for one in told]
+
+
+def test_an_id_is_of_one_question_while_its_answer_is_on_its_way(service, monkeypatch):
+    dataset, go = service.inner.datasets["visits"], threading.Event()
+    real = dataset.answer
+    monkeypatch.setattr(type(dataset), "answer", lambda _, asked: go.wait(60) and real(asked))
+    named, other = copy.deepcopy(COUNT), copy.deepcopy(COUNT)
+    named["fields"]["id"] = other["fields"]["id"] = "monday"
+    other["fields"]["epsilon"] = 2
+    first = service.ask(named, headers={"Prefer": "respond-async"})
+    assert first.status_code == 202
+    second = service.ask(other, headers={"Prefer": "respond-async"})
+    go.set()
+    assert second.status_code == 409, second.text
+    spent = service.get("/api/v1/datasets/visits").json()["spent"]
+    assert spent == {"present -> not present": "1"}
+
+
+def test_an_id_of_a_question_that_was_refused_is_free(service):
+    dear, fair = copy.deepcopy(COUNT), copy.deepcopy(COUNT)
+    dear["fields"] |= {"id": "monday", "epsilon": 41}
+    fair["fields"] |= {"id": "monday"}
+    assert [service.ask(one).status_code for one in (dear, dear, fair, dear)] == [
+        403,
+        403,
+        200,
+        409,
+    ]

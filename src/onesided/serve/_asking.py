@@ -31,6 +31,8 @@ from onesided.store import canonical, now
 
 MOST_SHOWN: Final = 200
 _PATIENCE: Final = 3
+# Whether an ask was charged. Of one that is unsure, the ledger knows.
+_UNSURE, _CHARGED, _REFUSED = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class Ask:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Ask:
         """An ask that is on record."""
-        own = {"due": Fraction(row["due"]), "charged": bool(row["charged"])}
+        own = {"due": Fraction(row["due"]), "charged": row["charged"] == _CHARGED}
         return cls(**{**row, **own})
 
 
@@ -74,7 +76,8 @@ class Asking:
         takes, now = self.clock.takes(question, dataset.config), Fraction(self.clock.now())
         dataset.turns.require(person.name, takes, now=now)
         ask, fresh = self._recorded(person, dataset, question, name)
-        if ask.answer and not tells_again(body):
+        # Before its tick, that there is an answer would say when it was drawn.
+        if ask.answer and now >= ask.due and not tells_again(body):
             raise _stored(ask)
         if not ask.charged:
             self._charge(ask, session, self.allowance(person, dataset))
@@ -87,18 +90,26 @@ class Asking:
             if error.values.get("state") != "charged":
                 raise
         except BudgetExceededError:
-            if not ask.name:  # nobody else knows of it, and nothing was charged
-                self._state.run(delete(asks).where(asks.c.id == ask.id))
+            self._refused(ask)
             raise
+
+    def _refused(self, ask: Ask) -> None:
+        """Note that nothing was charged: the asker may give the name to another question."""
+        if ask.name:
+            unsure = asks.c.id == ask.id, asks.c.charged == _UNSURE
+            self._state.run(update(asks).where(*unsure).values(charged=_REFUSED))
+        else:  # nobody else knows of it
+            self._state.run(delete(asks).where(asks.c.id == ask.id))
 
     def _in_turn(self, ask: Ask, dataset: Dataset) -> Ask:
         """The ask with its turn, taken once it is charged: a ledger's lock is no slow row.
 
-        What is on record gives it more time than that as a rule, and is set right by its answer.
+        It is written down before rows are read: were it set right by the answer, whoever looks
+        again and again would see when that was drawn.
         """
         due = self._due(ask, dataset)
-        if due > ask.due:
-            self._state.run(update(asks).where(asks.c.id == ask.id).values(due=str(due)))
+        row = update(asks).where(asks.c.id == ask.id, asks.c.answer == "")
+        self._state.run(row.values(due=str(due), charged=_CHARGED))
         return replace(ask, due=due)
 
     def draw(self, ask: Ask, dataset: Dataset, late: Event | None = None) -> Ask:
@@ -116,7 +127,7 @@ class Asking:
         self._state.run(
             update(asks)
             .where(asks.c.id == ask.id, asks.c.answer == "")
-            .values(answer=written, charged=1, due=str(ask.due))
+            .values(answer=written, charged=_CHARGED)
         )
         return self.found(ask.id)
 
@@ -190,8 +201,12 @@ class Asking:
         with self._state.write() as connection:
             if name:
                 _refuse_other(connection, ask)
-            row = {**{key: getattr(ask, key) for key in _COLUMNS}, "due": str(due), "charged": 0}
+            own = {"due": str(due), "charged": _UNSURE}
+            row = {**{key: getattr(ask, key) for key in _COLUMNS}, **own}
             if put_if_absent(connection, asks, row):
+                return ask, True
+            refused = asks.c.id == ask.id, asks.c.charged == _REFUSED
+            if connection.execute(update(asks).where(*refused).values(**own)).rowcount:
                 return ask, True
         return self.found(ask.id), False
 
@@ -226,13 +241,13 @@ def _id(*parts: str) -> str:
 
 
 def _refuse_other(connection: Any, ask: Ask) -> None:
-    """Refuse a name that the asker gave to another question that was charged."""
+    """Refuse a name that the asker gave to another question, unless that one was refused."""
     query = select(asks.c.id).where(
         asks.c.dataset == ask.dataset,
         asks.c.person == ask.person,
         asks.c.name == ask.name,
         asks.c.id != ask.id,
-        asks.c.charged == 1,
+        asks.c.charged != _REFUSED,
     )
     if connection.execute(query).first() is not None:
         raise ServiceError(
