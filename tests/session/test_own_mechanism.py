@@ -76,6 +76,30 @@ def test_it_is_refused_without_a_record_and_nothing_is_charged(session, record):
     assert all(left == 3 for left in session.remaining.values())
 
 
+class SometimesOpen:
+    """The counts as they are, once in four times."""
+
+    def release(self, counts, *, noise):
+        return counts * noise.bernoulli(Fraction(1, 4), counts.size)
+
+    def loss(self, shift):
+        return shift.rise + shift.fall
+
+
+@pytest.mark.parametrize("allowed", [{"delta": "1/2"}, {"unseen": 0.5, "tail": 0.5}])
+def test_a_check_that_lets_epsilon_fail_speaks_for_no_session(session, allowed):
+    """A session charges no delta: it must not take what was checked with one."""
+    query = GroupCount(max_groups=None)
+    made = {"universe": Universe(units=1), "query": query, **allowed}
+    record = Case(SometimesOpen(), POLICY, 1, **made).run()
+    assert record.delta == Fraction(1, 2)
+    passed = replace(record, passed=True)
+    assert CheckRecord.from_json(passed.to_json()) == passed
+    with pytest.raises(errors.ParameterError, match=r"fail with probability 0\.5"):
+        ask(session, SometimesOpen(), check=passed)
+    assert session.remaining == {"present -> not present": 3}
+
+
 def test_unverified_goes_without_and_says_so(session):
     assert "Not checked" in str(ask(session, unverified=True))
     with pytest.raises(errors.ParameterError):

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from onesided._english import many
-from onesided._numbers import Infinite
+from onesided._numbers import Infinite, shown
 from onesided.errors import ParameterError
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
@@ -34,9 +34,10 @@ class CheckRecord:
 
     It is no proof: it says nothing of larger data. source: the hash of the mechanism's module,
     class and parameters (what the module imports is not part of it). policy: its TOML text.
-    epsilon: the loss per unit of edge weight that was checked. universe: in words. said: the
-    verdict in words. sums: for a mechanism that is given sums, how far they move along each edge,
-    as (rise, fall); None if it is given counts. Units: nats.
+    epsilon: the loss per unit of edge weight that was checked. delta: with what probability the
+    check let it lose more; above 0 it speaks for no session, which charges none. universe: in
+    words. said: the verdict in words. sums: for a mechanism that is given sums, how far they move
+    along each edge, as (rise, fall); None if it is given counts. Units: nats.
 
     >>> from onesided import policy
     >>> from onesided.mechanism import Counts
@@ -57,10 +58,12 @@ class CheckRecord:
     passed: bool
     said: str
     sums: NamedShifts | None = None
+    delta: Fraction = Fraction(0)
 
     def __str__(self) -> str:
         how = "passed" if self.passed else "did NOT pass"
-        return f"{self.name} {how} at ε = {self.epsilon} on {self.universe}: {self.said}"
+        loss = f"ε = {self.epsilon}" + (f", δ = {shown(self.delta, up=True)}" if self.delta else "")
+        return f"{self.name} {how} at {loss} on {self.universe}: {self.said}"
 
     def misfit(
         self,
@@ -87,6 +90,9 @@ class CheckRecord:
             return "it is about another policy"
         if self.epsilon != epsilon:
             return f"it was made at ε = {self.epsilon}, not {epsilon}"
+        if self.delta:
+            allowed = shown(self.delta, up=True)
+            return f"it lets ε fail with probability {allowed}, and a session charges no δ for it"
         return ""
 
     def _elsewhere(self, query: GroupCount, sums: Mapping[Edge, Iterable[Shift]] | None) -> str:
@@ -107,6 +113,7 @@ class CheckRecord:
                 "source": self.source,
                 "policy": self.policy,
                 "epsilon": str(self.epsilon),
+                "delta": str(self.delta),
                 "max_groups": query.max_groups,
                 "counted": None if query.counted is None else sorted(query.counted),
                 "truncated": query.truncated,
@@ -131,7 +138,7 @@ class CheckRecord:
                 counted=None if counted is None else frozenset(map(str, counted)),
                 truncated=read.pop("truncated") is True,
             )
-            read["epsilon"] = Fraction(read["epsilon"])
+            read["epsilon"], read["delta"] = Fraction(read["epsilon"]), Fraction(read["delta"])
             read["sums"] = _read_sums(read.get("sums"))
             return cls(query=query, **read)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

@@ -35,7 +35,8 @@ class Case:
         :class:`Households` under a view.
     query: which counts ``release`` is given; of sums, the universe says it.
     delta: the probability with which ε may fail. tail: paths less likely are left out; unseen:
-        how much they may hide. name: in the table.
+        how much they may hide. Sessions charge no δ: they take no record made with a ``delta``, or
+        with an ``unseen`` above the default. name: in the table.
     flaw: what is wrong with one that must be rejected, a control of the check itself. Its record
         never passes.
     Promise: ``run()`` passes only if no noise, on any pair of data sets of the universe, shows
@@ -132,7 +133,14 @@ class Case:
             passed=verdict.accepted and not self.flaw,
             said=f"{verdict.word}; {found}",
             sums=None if self._sums is None else named_shifts(self._sums),
+            delta=self._allowed,
         )
+
+    @property
+    def _allowed(self) -> Fraction:
+        """With what probability the check lets ε fail; what it hides by default is not counted."""
+        hidden = exact_number(self.unseen, name="unseen")
+        return exact_number(self.delta, name="delta") + (hidden if self.unseen > UNSEEN else 0)
 
     @property
     def _sums(self) -> Mapping[Edge, tuple[Shift, ...]] | None:
