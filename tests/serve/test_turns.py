@@ -12,7 +12,7 @@ pytest.importorskip("fastapi")
 from onesided.serve._clock import Clock
 from onesided.serve._config import DatasetConfig
 from onesided.serve._errors import ServiceError
-from onesided.serve._size import asked_of, cells_of
+from onesided.serve._size import asked_of, cells_of, groups_of, refuse_large
 from onesided.serve._turns import LONGEST, Places, Turns
 
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
@@ -123,6 +123,51 @@ def test_maps_have_the_time_that_they_need():
         od.session.RangeQuery(["x", "y"], "cells", bins=[n, n], epsilon=1) for n in (2, 32)
     )
     assert clock.takes(many, config) == 13 * clock.takes(few, config)
+
+
+def test_several_questions_are_as_large_as_all_of_them(service):
+    """Else 256 histograms of 1,000 bins keep a core busy for minutes, at no charge."""
+    bins = {"question": "Histogram", "fields": {"epsilon": 1, "column": "age", "bins": 100}}
+    several = {"version": 1, "question": "Several", "fields": {"questions": [bins] * 11}}
+    refused = service.post(f"{VISITS}/plan", {"question": several})
+    assert refused.status_code == 422, refused.text
+    assert refused.json()["error"]["values"]["cells"] == 1100
+
+
+def _grid(size):
+    column = od.column("integer", keys=list(range(size)))
+    return od.Schema(columns={"x": column, "y": column, "z": column})
+
+
+def test_groups_that_the_schema_declares_have_the_time_that_they_need():
+    """A few words stand for all pairs of keys: whoever asked for many closed the dataset."""
+    clock, schema = Clock(Fraction(1)), _grid(300)
+    config = DatasetConfig(name="v", data="", schema="", policy="", budget=Fraction(1))
+    one = od.Count(by="x", epsilon=1)
+    pairs = od.Count(by=["x", "y"], epsilon=1)
+    medians = od.session.Quantile(by=["x", "y"], column="z", q="1/2", epsilon=1)
+    took = [clock.takes(question, config, schema) for question in (one, pairs, medians)]
+    assert took == [1, 1 + 90_000 // 20_000, 3 * (1 + 90_000 // 2_000)]
+
+
+def test_keys_in_a_file_are_counted(tmp_path):
+    column = od.column("integer", keys="x.csv")
+    schema = od.Schema(columns={"x": column, "y": column}, folder=tmp_path)
+    (tmp_path / "x.csv").write_text("x,y\n" + "\n".join(f"{n},{n}" for n in range(70)))
+    assert groups_of(od.Count(by=["x", "y"], epsilon=1), schema) == 4_900
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        od.Count(by=["x", "y", "z"], epsilon=1),
+        od.session.Histogram("x", by=["x", "y"], bins=1000, epsilon=1),
+        od.session.Several([od.Count(by=["x", "y"], epsilon=1)] * 120),
+    ],
+)
+def test_too_many_groups_are_refused(question):
+    with pytest.raises(od.errors.ParameterError, match="groups"):
+        refuse_large(question, _grid(102), most=1024)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ class Asking:
         refuse_explain(body, session)
         # No row is there: what fails here would fail on any rows, after the charge.
         rehearse(session, question)
-        takes, now = self.clock.takes(question, dataset.config), Fraction(self.clock.now())
+        takes = self._takes(question, dataset)
+        now = Fraction(self.clock.now())
         dataset.turns.require(person.name, takes, now=now)
         ask, fresh = self._recorded(person, dataset, question, name)
         # Before its tick, that there is an answer would say when it was drawn.
@@ -165,9 +166,12 @@ class Asking:
 
     def _due(self, ask: Ask, dataset: Dataset) -> Fraction:
         """When it is answered: by the question, those before it, and the declared rows."""
-        takes = self.clock.takes(self.question_of(ask), dataset.config)
+        takes = self._takes(self.question_of(ask), dataset)
         through = dataset.turns.take(ask.person, takes, now=Fraction(self.clock.now()))
         return self.clock.next_tick(through + dataset.config.grace)
+
+    def _takes(self, question: Any, dataset: Dataset) -> Fraction:
+        return self.clock.takes(question, dataset.config, dataset.schema)
 
     def allowance(self, person: Person, dataset: Dataset) -> Any:
         """What the person may spend now."""
@@ -184,7 +188,7 @@ class Asking:
         self, person: Person, dataset: Dataset, question: Any, name: str
     ) -> tuple[Ask, bool]:
         written = text_of(question)
-        takes = self.clock.takes(question, dataset.config)
+        takes = self._takes(question, dataset)
         free = dataset.turns.free_from(Fraction(self.clock.now()))
         due = self.clock.next_tick(free + _PATIENCE * takes + dataset.config.grace)
         ask = Ask(

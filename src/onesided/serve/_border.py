@@ -53,7 +53,7 @@ def asked_in(body: object, session: Session, *, cells: int) -> tuple[Any, str]:
         raise ParameterError("An id is a text of 1 to 200 characters.", hint="Shorten it.")
     plain_text(name or "", name="id")
     asked = offered(replace(question, id=None, again=False))
-    refuse_large(asked, most=cells)
+    refuse_large(asked, session.schema, most=cells)
     refuse_assertions(asked, session)
     return asked, name or ""
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Final
 
+from onesided.schema import Schema
 from onesided.serve._config import DatasetConfig
-from onesided.serve._size import times_of
+from onesided.serve._size import times_by_groups, times_of
 from onesided.session import Several
 
 # How much longer than a count a question may take; what is not named counts once.
@@ -40,10 +41,12 @@ class Clock:
     tick: Fraction
     now: Callable[[], float] = time.time
 
-    def takes(self, question: Any, dataset: DatasetConfig) -> Fraction:
-        """Seconds that the question may take, by its class and the declared rows."""
+    def takes(
+        self, question: Any, dataset: DatasetConfig, schema: Schema | None = None
+    ) -> Fraction:
+        """Seconds that the question may take, by its class, its groups and the declared rows."""
         size = max(Fraction(1), Fraction(dataset.declared_rows, _MILLION))
-        return dataset.seconds * _cost(question) * size
+        return dataset.seconds * _cost(question, schema) * size
 
     def next_tick(self, after: Fraction) -> Fraction:
         """The first tick that is not before ``after``."""
@@ -71,18 +74,19 @@ class Clock:
         return first.isoformat(timespec="microseconds")
 
 
-def _cost(question: Any) -> int:
+def _cost(question: Any, schema: Schema | None) -> int:
     if isinstance(question, Several):
-        return sum(map(_cost, question.questions))
-    return _COSTS.get(type(question).__name__, 1) * _times(question)
+        return sum(_cost(one, schema) for one in question.questions)
+    return _COSTS.get(type(question).__name__, 1) * _times(question, schema)
 
 
-def _times(question: Any) -> int:
-    """How much longer it takes for what it says at length: a condition, keys, a workload."""
+def _times(question: Any, schema: Schema | None) -> int:
+    """How much longer it takes for its groups, and for a long condition, keys or workload."""
     where = getattr(question, "where", None)
     words = len(str(getattr(where, "text", where) or ""))
     values = sum(_many(getattr(question, one.name)) for one in fields(question) if one.init)
-    return 1 + words // _WORDS + values // _VALUES + times_of(question)
+    listed = max(values // _VALUES, times_by_groups(question, schema))
+    return 1 + words // _WORDS + listed + times_of(question)
 
 
 def _many(value: Any) -> int:

@@ -19,7 +19,9 @@ def plan_document(plan: Plan, question: Any, dataset: Dataset, clock: Clock) -> 
     """The plan, and the same question as Python, JSON and a command."""
     return {
         **plan.as_dict(),
-        "due_seconds": text(clock.takes(question, dataset.config) + dataset.config.grace),
+        "due_seconds": text(
+            clock.takes(question, dataset.config, dataset.schema) + dataset.config.grace
+        ),
         "question": json.loads(question_to_json(question)),
         "python": f"session.ask({python_of(question)})",
         "shell": shell_of(question, dataset.name),
