@@ -188,7 +188,7 @@ def test_other_rows_are_never_asked_until_they_are_checked(dataset, worker, sour
             continue
         with pytest.raises(errors.DataError, match="not the one"):
             ask(one, od.Count(epsilon=EXACT))
-    with pytest.raises(errors.DataError, match="others than were checked"):
+    with pytest.raises(errors.DataError, match="have changed since they were checked"):
         dataset.reopen()
     assert dataset.check()["rows"] == 80
     assert ask(dataset, od.Count(epsilon=EXACT)).value == 40

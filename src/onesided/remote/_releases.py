@@ -19,6 +19,6 @@ def release_of(told: Any, tables: Tables | None) -> Any:
         return release_from_json(json.dumps(found), frame=tables)
     except ParameterError as error:
         raise ServiceError(
-            f"The server's answer is no release: {error.reason}",
+            f"The server's answer is not a release: {error.reason}",
             hint="Install the version of onesided that the server runs.",
         ) from error

@@ -120,7 +120,7 @@ def _json(response: httpx.Response) -> Any:
     except (ValueError, RecursionError):
         if response.is_success:
             raise ServiceError(
-                "The server's answer is no JSON.",
+                "The server's answer is not JSON.",
                 hint="See whether the address is that of onesided serve.",
                 status=response.status_code,
             ) from None

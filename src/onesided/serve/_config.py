@@ -154,7 +154,7 @@ class ServiceConfig:
             document = read_toml(text, number=str)
         except (tomllib.TOMLDecodeError, ValueError) as error:
             raise ParameterError(
-                f"This is no TOML: {error}.", hint="See docs/service.md."
+                f"This is not valid TOML: {error}.", hint="See docs/service.md."
             ) from error
         _refuse_unknown(document, {"service", "datasets", "monitors"}, "the file")
         service = _table(document.get("service", {}), "service")

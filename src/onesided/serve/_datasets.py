@@ -195,8 +195,8 @@ class Dataset:
             found = self._source.look()
         if found.digest != snapshot.digest:
             raise DataError(
-                f"The rows of {self.name!r} are others than were checked.",
-                hint="Put them back, or check them anew: onesided datasets check.",
+                f"The rows of {self.name!r} have changed since they were checked.",
+                hint="Put them back, or check them again: onesided datasets check.",
             )
         self._record(Snapshot(snapshot.digest, found.mark, snapshot.schema, snapshot.types))
 

@@ -68,7 +68,7 @@ def told(error: OnesidedError) -> ServiceError:
 
 def not_found() -> ServiceError:
     """What is not there, or not for this person: both are told alike."""
-    return ServiceError(404, "NotFound", "There is no such thing here, or it is not for you.")
+    return ServiceError(404, "NotFound", "There is no such thing here, or you may not see it.")
 
 
 def closed(dataset: str) -> ServiceError:

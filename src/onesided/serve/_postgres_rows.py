@@ -51,7 +51,7 @@ class PostgresRows(Source):
         if self._held is None or self._held[1] != digest or not self._at(self._held[2]):
             self._anew()
         if self._held is None or self._held[1] != digest:
-            raise DataError("The table is not the one that was checked.", hint="Check it anew.")
+            raise DataError("The table is not the one that was checked.", hint="Check it again.")
 
     def rows(self) -> Any:
         """Errors: DataError."""

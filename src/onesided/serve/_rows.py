@@ -110,7 +110,7 @@ def mark_of(paths: Iterable[str]) -> tuple[int, ...]:
 def require_mark(paths: Iterable[str], mark: tuple[int, ...]) -> None:
     """Errors: DataError for files that are not those of the mark."""
     if mark_of(paths) != mark:
-        raise DataError("The file is not the one that was checked.", hint="Check it anew.")
+        raise DataError("The file is not the one that was checked.", hint="Check it again.")
 
 
 def digest_of(paths: Iterable[str]) -> str:

@@ -42,7 +42,10 @@ class Turns:
             self._pass(now)
             own = [(through, one) for through, name, one in self._waiting if name == who]
         if own and sum(one for _, one in own) + takes > LONGEST:
-            raise _busy(f"Your questions take {LONGEST} seconds already.", own[0][0] - now)
+            raise _busy(
+                f"Your questions under way already fill the {LONGEST} seconds that you may use.",
+                own[0][0] - now,
+            )
 
     def take(self, who: str, takes: Fraction, *, now: Fraction) -> Fraction:
         """When a question that may take so long is through, behind those before it."""

@@ -223,7 +223,7 @@ class _Questions:
         if function in ("AVG", "VARIANCE") and self._unit is not None and not self._rows:
             instead = {"AVG": "MEAN_PER_UNIT", "VARIANCE": "VARIANCE_PER_UNIT"}[function]
             raise query.error(
-                f"{function} is of rows, and {self._unit!r} may have many.",
+                f"{function} counts rows one by one, and {self._unit!r} may have many.",
                 one.place,
                 f"Write {instead}({one.column}), of each unit's own mean, or pass max_rows=.",
             )

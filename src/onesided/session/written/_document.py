@@ -21,11 +21,13 @@ def document(parts: dict[str, Any]) -> str:
 def opened(text: object, *forms: set[str]) -> dict[str, Any]:
     """The object in a text, of one form's names and the version alone. Errors: ParameterError."""
     if not isinstance(text, str) or len(text) > _LONGEST:
-        raise ParameterError("This is no text of at most 64 MB.", hint="See docs/json.md.")
+        raise ParameterError("This is not text of at most 64 MB.", hint="See docs/json.md.")
     try:
         found = read_json(text, once=True)
     except (ValueError, RecursionError) as error:
-        raise ParameterError(f"This is no JSON: {error}.", hint="See docs/json.md.") from error
+        raise ParameterError(
+            f"This is not valid JSON: {error}.", hint="See docs/json.md."
+        ) from error
     if not isinstance(found, dict) or all(set(found) != {"version", *form} for form in forms):
         keys = sorted(map(str, found)) if isinstance(found, dict) else found
         names = " or of ".join(", ".join(sorted({"version", *form})) for form in forms)

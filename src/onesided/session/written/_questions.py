@@ -128,7 +128,7 @@ def _value(name: str, value: Any) -> Any:
 def _read(given: Any) -> Any:
     if not isinstance(given, dict) or set(given) - {"version"} != {"question", "fields"}:
         raise ParameterError(
-            "This is no question.", hint='Write {"question": "Count", "fields": {...}}.'
+            "This is not a question.", hint='Write {"question": "Count", "fields": {...}}.'
         )
     kind, told = QUESTIONS.get(str(given["question"])), given["fields"]
     if kind is None or not isinstance(told, dict):

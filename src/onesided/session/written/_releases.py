@@ -101,7 +101,7 @@ def release_to_json(release: Release) -> str:
     """
     if not isinstance(release, Release):
         raise ParameterError(
-            f"A value of type {type(release).__name__} is no release.",
+            f"A value of type {type(release).__name__} is not a release.",
             hint="Give what a session answered.",
         )
     return document(_written(release))
@@ -152,7 +152,7 @@ def release_from_json(given: str, *, frame: FrameMaker | None = None) -> Written
 
 def _read(found: Any, frame: FrameMaker | None) -> WrittenRelease | Answers:
     if not isinstance(found, dict) or set(found) not in _FORMS:
-        raise ParameterError(f"{found!r} is no release.", hint="See docs/json.md.")
+        raise ParameterError(f"{found!r} is not a release.", hint="See docs/json.md.")
     promise = found["guarantee"]
     if not isinstance(promise, dict) or set(promise) != _PROMISE:
         raise ParameterError(
@@ -180,7 +180,9 @@ def _read(found: Any, frame: FrameMaker | None) -> WrittenRelease | Answers:
             **shared,
         )
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        raise ParameterError(f"This is no release: {error}.", hint="See docs/json.md.") from error
+        raise ParameterError(
+            f"This is not a release: {error}.", hint="See docs/json.md."
+        ) from error
 
 
 def _names(given: Any) -> tuple[str, ...]:
