@@ -234,7 +234,9 @@ def test_logs_hold_no_secret_and_no_row(made, caplog):
 
 
 def test_a_failure_after_the_charge_is_told_in_one_fixed_sentence(made, monkeypatch, caplog):
-    """The log has the reason; whoever asked, or asks next, reads a sentence without one."""
+    """The curator has the reason; the log its kind; whoever asks reads a sentence without one."""
+    from onesided.serve._logs import Lines
+
     dataset = made.inner.datasets["visits"]
 
     def broken(_question):
@@ -247,7 +249,23 @@ def test_a_failure_after_the_charge_is_told_in_one_fixed_sentence(made, monkeypa
     assert [status for status, _, _ in found] == [503, 200, 200, 503]
     assert not any(SECRET_PLACE.encode() in body for _, _, body in found)
     assert not any(b"ValueError" in body for _, _, body in found)
+    assert SECRET_PLACE in dataset.notes()[0]["note"]
+    assert SECRET_PLACE not in "".join(map(Lines().format, caplog.records))
+    assert any(getattr(one, "kind", "") == "ValueError" for one in caplog.records)
     assert not made.inner.datasets["visits"].open
+
+
+def test_what_counts_requests_is_for_curators(made):
+    """It names datasets, and says how much others ask."""
+    found = made.responses([get("/metrics", who) for who in (None, "eve", "ann", "carol")])
+    assert [status for status, _, _ in found] == [401, 404, 404, 200]
+    assert b"onesided_requests_total" in found[-1][2]
+
+
+def test_no_header_numbers_requests(service):
+    names = [service.get("/healthz").headers["x-request-id"] for _ in range(20)]
+    assert len(set(names)) == 20
+    assert all(len({name[place] for name in names}) > 1 for place in range(len(names[0])))
 
 
 def test_a_bad_condition_closes_nothing_and_costs_nothing(made):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -82,7 +83,8 @@ def test_only_the_monitor_may_stand_in_a_frame(service, sender):
     framed = service.get("/monitors/live/embed", who="")
     assert "frame-ancestors *" in framed.headers["content-security-policy"]
     assert "sign-in" not in framed.text
-    for path in ("/", "/sign-in", "/published"):
+    others = ("/monitors/live", "/monitors/live/places/1", "/monitors/none/x/embed")
+    for path in ("/", "/sign-in", "/published", *others):
         headers = service.get(path, who="").headers
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
 
@@ -94,3 +96,26 @@ def test_a_short_form_is_compressed_for_who_takes_it():
     answer = packed(SimpleNamespace(headers={"accept-encoding": "gzip"}), *written(told))
     assert len(answer.body) == int(answer.headers["content-length"]) < 200
     assert json.loads(gzip.decompress(answer.body)) == told
+
+
+def test_who_reads_never_waits_for_a_step(service, sender, monkeypatch):
+    """How long one takes depends on visits; and whoever waited would keep others waiting."""
+    sender(1, 1)
+    monitor, stepping, go = service.inner.monitors["live"], threading.Event(), threading.Event()
+    real = type(monitor.open()).step
+
+    def slow(*given, **more):
+        stepping.set()
+        assert go.wait(60)
+        return real(*given, **more)
+
+    monkeypatch.setattr(type(monitor.open()), "step", slow)
+    later = threading.Thread(target=sender, args=(2, 1))
+    later.start()
+    try:
+        assert stepping.wait(60)
+        assert service.get("/api/v1/monitors/live", who="", timeout=30).json()["batch"] == "day 1"
+    finally:
+        go.set()
+        later.join()
+    assert service.get("/api/v1/monitors/live", who="").json()["batch"] == "day 2"

@@ -1,5 +1,6 @@
 """Pages: signing in, forms that cannot be forged, no inline script or style, names as text."""
 
+import datetime as dt
 import re
 from html.parser import HTMLParser
 
@@ -235,3 +236,29 @@ def test_files_of_the_look_are_kept_and_others_are_not_there(browser):
         assert "url(" not in answer.text
     for name in ("nothing.css", "..%2f_app.py", "../_app.py", "templates/base.html"):
         assert browser.get(f"/static/{name}").status_code == 404
+
+
+def test_a_browser_is_signed_in_no_longer_than_its_token_holds(service):
+    from sqlalchemy import select
+
+    from onesided.serve._schema import tokens
+
+    people = service.inner.people
+    soon = (dt.datetime.now(dt.UTC) + dt.timedelta(minutes=5)).isoformat(timespec="microseconds")
+    people.expire("bob", at=soon)
+    _, cookie = people.sign_in(service.tokens["bob"])
+    row = service.inner.state.one(select(tokens).where(tokens.c.id == cookie.split("_")[1]))
+    assert row["expires"] == soon
+    people.rotate("bob", days=1)
+    assert people.sign_in(service.tokens["bob"]) is None
+
+
+def test_tokens_cannot_be_tried_on_the_page_without_end(service, browser):
+    from onesided.serve._limits import Limits
+
+    service.inner.limits = Limits(3, workers=1)
+    wrong = {"token": "os1_wrong_wrong", "next": "/"}
+    told = [browser.post("/sign-in", wrong).status_code for _ in range(5)]
+    assert told[-1] == 429
+    right = {"token": service.tokens["ann"], "next": "/"}
+    assert browser.post("/sign-in", right).status_code == 303  # others at its address can

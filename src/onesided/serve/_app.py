@@ -25,9 +25,11 @@ from onesided.serve import (
 )
 from onesided.serve._clock import Clock
 from onesided.serve._config import ServiceConfig
-from onesided.serve._errors import ServiceError, told
+from onesided.serve._doors import person_of
+from onesided.serve._errors import ServiceError, not_found, told
 from onesided.serve._headers import Headers
 from onesided.serve._page_kit import error_page
+from onesided.serve._people import CURATOR
 from onesided.serve._service import Service
 from onesided.serve._watched import Watched
 
@@ -82,7 +84,10 @@ async def _healthz() -> dict[str, str]:
 
 
 async def _metrics(request: Request) -> Response:
-    """How many requests there were."""
+    """How many requests there were, for curators: it names datasets."""
+    person = await person_of(request)
+    if not any(CURATOR in held for held in person.roles.values()):
+        raise not_found()
     return Response(request.app.state.service.metrics.text(), media_type="text/plain")
 
 

@@ -31,7 +31,7 @@ async def person_of(request: Request) -> Person:
     service, token = service_of(request), given[len(_BEARER) :].strip()
     person = await service.run(service.person_of, token)
     if person is None:
-        service.limits.count(_address(request), now=service.clock.now())
+        count_unknown(request)
         raise unknown()
     request.state.person = person.name
     service.limits.count(person.name, now=service.clock.now())
@@ -48,6 +48,12 @@ async def signed_in(request: Request) -> Person | None:
         request.state.person = person.name
     service.limits.count(person.name if person else _address(request), now=service.clock.now())
     return person
+
+
+def count_unknown(request: Request) -> None:
+    """Count a token that does not hold against its address. Errors: ServiceError 429."""
+    service = service_of(request)
+    service.limits.count(_address(request), now=service.clock.now())
 
 
 def _address(request: Request) -> str:
@@ -88,5 +94,5 @@ async def json_of(request: Request) -> Any:
         found = read_json((await body_of(request)).decode(), once=True)
         json.dumps(found, ensure_ascii=False, allow_nan=False).encode()  # text and numbers alone
     except (ValueError, RecursionError):
-        raise ServiceError(400, "NotJson", "The body is no JSON that is read here.") from None
+        raise ServiceError(400, "NotJson", "The body is not JSON that is read here.") from None
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
@@ -18,6 +19,8 @@ _POLICY: Final = (
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors {frames}"
 )
+# The public map alone may stand in anybody's page: it has no links to others, and no forms.
+_FRAMED: Final = re.compile(r"/monitors/[^/]+/embed")
 _HSTS: Final = "max-age=31536000; includeSubDomains"
 
 
@@ -32,8 +35,7 @@ class Headers:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # The public map may stand in anybody's page; nothing else may be framed.
-        frames = "*" if scope["path"].startswith("/monitors/") else "'none'"
+        frames = "*" if _FRAMED.fullmatch(scope["path"]) else "'none'"
 
         started = False
 

@@ -14,7 +14,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-_FACTS: Final = ("id", "method", "route", "status", "person", "dataset", "ask", "reason", "kind")
+_FACTS: Final = (
+    "id",
+    "method",
+    "route",
+    "status",
+    "person",
+    "dataset",
+    "ask",
+    "reason",
+    "kind",
+    "place",
+)
 
 
 class Lines(logging.Formatter):

@@ -42,6 +42,8 @@ class LiveMonitor:
 
     def open(self) -> Monitor:
         """The monitor; its one charge is recorded when it is opened for the first time."""
+        if (opened := self._monitor) is not None:
+            return opened  # readers never wait for a step: how long it takes depends on visits
         with self._turn:
             if self._monitor is None:
                 config, place = self.config, self._service.place

@@ -11,7 +11,7 @@ from onesided.errors import OnesidedError
 from onesided.serve._asking import Ask
 from onesided.serve._curator import published_as
 from onesided.serve._datasets import Dataset
-from onesided.serve._doors import COOKIE, service_of
+from onesided.serve._doors import COOKIE, count_unknown, service_of
 from onesided.serve._errors import ServiceError, not_found
 from onesided.serve._form import KINDS, NEEDS_COLUMN, NEEDS_NUMBER, SQL, Asked
 from onesided.serve._look import filled
@@ -66,9 +66,11 @@ async def sign_in(request: Request) -> Response:
     found = await service.run(service.people.sign_in, first(form, "token").strip())
     back = local(first(form, "next") or "/")
     if found is None:
+        count_unknown(request)
         error = {"title": "Not signed in", "message": "This token does not hold."}
         error |= {"hint": "", "place": ""}
         return await page(request, "sign_in.html", status=401, next=back, error=error)
+    service.limits.count(found[0].name, now=service.clock.now())
     answer = see(back)
     answer.set_cookie(
         COOKIE,

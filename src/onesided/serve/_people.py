@@ -138,13 +138,17 @@ class People:
         return self.named(str(row["person"]))
 
     def sign_in(self, token: str) -> tuple[Person, str] | None:
-        """The person of a token, and a cookie for a browser; None as :meth:`of_token`."""
+        """The person of a token, and a cookie that ends with it; None as :meth:`of_token`."""
         person = self.of_token(token)
         if person is None:
             return None
-        cookie = _new_token()
+        cookie, own = _new_token(), tokens.c.id == token.split("_")[1]
         row = _kept(cookie, person.name, "cookie", COOKIE_HOURS)
         with self._state.write() as connection:
+            ends = connection.execute(select(tokens.c.expires).where(own)).scalar()
+            if ends is None:  # revoked meanwhile
+                return None
+            row["expires"] = min(str(row["expires"]), str(ends))
             connection.execute(delete(tokens).where(tokens.c.expires <= now()))
             connection.execute(insert(tokens).values(**row))
         return person, cookie

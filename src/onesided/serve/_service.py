@@ -19,6 +19,7 @@ from onesided.serve._config import ServiceConfig
 from onesided.serve._datasets import Dataset
 from onesided.serve._errors import closed, not_found
 from onesided.serve._limits import Limits
+from onesided.serve._logs import placed
 from onesided.serve._metrics import Metrics
 from onesided.serve._monitors import LiveMonitor
 from onesided.serve._oidc import Oidc
@@ -149,14 +150,16 @@ class Service:
         if in_time and work.exception() is None:
             return work.result()
         late.set()
-        reason = "it was not answered in time"
+        facts: dict[str, object] = {"reason": "it was not answered in time"}
+        note = str(facts["reason"])
         if in_time and (error := work.exception()) is not None:
-            reason = f"{type(error).__name__}: {first_line(error)}"
+            # Its text may hold values of rows: the curator reads it, and no log.
+            note, facts = f"{type(error).__name__}: {first_line(error)}", placed(error)
         else:
             work.add_done_callback(lambda done: done.cancelled() or done.exception())
         self.metrics.closed(dataset.name)
-        LOG.error("closed", extra={"dataset": dataset.name, "ask": ask.id, "reason": reason})
-        await self.run(dataset.close, f"Ask {ask.id}: {reason}")
+        LOG.error("closed", extra={"dataset": dataset.name, "ask": ask.id, **facts})
+        await self.run(dataset.close, f"Ask {ask.id}: {note}")
         raise closed(dataset.name)
 
     async def warm(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import secrets
 from typing import Any, Final
@@ -21,14 +20,13 @@ class Watched:
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
-        self._worker, self._numbers = secrets.token_hex(4), itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        name, status = f"{self._worker}-{next(self._numbers)}", 500
+        name, status = secrets.token_hex(8), 500  # a number would tell how often others ask
 
         async def sending(message: Message) -> None:
             nonlocal status
