@@ -1,9 +1,19 @@
 """Mechanisms of the user's own: the same checks, a record, a file of cases, and clear errors."""
 
+import importlib
 import json
+import math
+import random
+import re
+import sys
+import threading
+from collections import Counter, deque
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
+from functools import lru_cache, partial
 
+import numpy as np
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -12,7 +22,7 @@ import onesided as od
 from onesided import errors, policy, verify
 from onesided.cli._app import app
 from onesided.mechanism import CheckRecord, Counts
-from onesided.mechanism._checked import source_of
+from onesided.mechanism.kit import source_of
 from onesided.policy import GroupCount, Record
 from onesided.verify import Case, Universe, zoo
 
@@ -207,6 +217,121 @@ def test_a_source_that_cannot_be_read_is_refused():
     typed.__module__ = "nowhere"
     with pytest.raises(errors.ParameterError, match="cannot be read"):
         source_of(typed)
+
+
+OWN_MODULE = """
+from typing import NamedTuple
+RATE = 1
+class Globals:
+    def release(self, counts, *, noise):
+        return counts + noise.geometric(RATE, counts.size)
+class Held:
+    def __init__(self, held):
+        self.held = held
+class Attribute:
+    rate = 1
+class Pair(NamedTuple):
+    rate: int
+class Whole(int):
+    pass
+class Helper:
+    def __init__(self, rate):
+        self.rate = rate
+    def draw(self):
+        return self.rate
+def made(rate):
+    class Inside:
+        def release(self, counts, *, noise):
+            return counts + noise.geometric(rate, counts.size)
+    return Inside()
+def changed(owner, name, value, then):
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        return then()
+    finally:
+        setattr(owner, name, before)
+"""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "own_module_of_a_test.py").write_text(OWN_MODULE)
+    sys.path.insert(0, str(folder))
+    yield importlib.import_module("own_module_of_a_test")
+    sys.path.remove(str(folder))
+    del sys.modules["own_module_of_a_test"]
+
+
+@pytest.mark.parametrize(
+    "two",
+    [
+        lambda own: (own.made(1), own.made(50)),
+        lambda own: (own.Held(own.Helper(1).draw), own.Held(own.Helper(50).draw)),
+        lambda own: (own.Held(math.sin), own.Held(math.cos)),
+        lambda own: (own.Held([1].index), own.Held([2].index)),
+        lambda own: (own.Held(np.add), own.Held(np.subtract)),
+        lambda own: (own.Held(1j), own.Held(2j)),
+        lambda own: (own.Held(date(2020, 1, 1)), own.Held(date(2021, 1, 1))),
+        lambda own: (own.Held(Counter("a")), own.Held(Counter("b"))),
+        lambda own: (own.Held(lambda: 1), own.Held(lambda: 2)),
+        lambda own: (own.Held(partial(own.made, 1)), own.Held(partial(own.made, 2))),
+        lambda own: (own.Held(np.array([Fraction(1)])), own.Held(np.array([Fraction(2)]))),
+        lambda own: (own.Pair(1), own.Pair(2)),
+        lambda own: (own.Pair(1), (1,)),
+        lambda own: (own.Whole(1), own.Whole(2)),
+        lambda own: (own.Held(own.Helper), own.Held(own.Pair)),
+    ],
+)
+def test_what_a_mechanism_holds_is_part_of_its_source(own, two):
+    one, other = two(own)
+    again, _ = two(own)
+    assert source_of(one) == source_of(again)
+    assert source_of(one) != source_of(other)
+
+
+def test_what_its_code_names_is_part_of_its_source(own):
+    """Globals, attributes of classes and replaced functions: the text alone does not tell them."""
+    for owner, name, value, mechanism in (
+        (own, "RATE", 50, own.Globals()),
+        (own.Attribute, "rate", 50, own.Attribute()),
+        (own.Globals, "release", own.Helper.draw, own.Globals()),
+        (own.Helper, "draw", lambda self: 2 * self.rate, own.Held(own.Helper(1))),
+    ):
+        before = source_of(mechanism)
+        assert own.changed(owner, name, value, lambda made=mechanism: source_of(made)) != before
+        assert source_of(mechanism) == before
+
+
+def test_a_record_is_about_the_globals_that_were_checked(own):
+    record = Case(own.Globals(), ADDED, 1, universe=ONE).run()
+    use = {"policy": ADDED, "epsilon": Fraction(1), "query": GroupCount()}
+    assert record.passed
+    assert record.misfit(own.Globals(), **use) == ""
+    told = own.changed(own, "RATE", 50, lambda: record.misfit(own.Globals(), **use))
+    assert "other parameters" in told
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        np.random.default_rng(1),
+        random.Random(1),
+        threading.Lock(),
+        re.compile("a"),
+        iter([1]),
+        (one for one in [1]),
+        deque([1]),
+        lru_cache(source_of),
+        np.frompyfunc(abs, 1, 1),
+        memoryview(b"a"),
+    ],
+)
+def test_a_value_that_hides_what_it_holds_is_refused(own, held):
+    with pytest.raises(errors.ParameterError, match="no fixed form") as caught:
+        source_of(own.Held([held]))
+    assert caught.value.hint
 
 
 MINE = """

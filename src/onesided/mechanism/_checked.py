@@ -5,35 +5,27 @@ The record is made by ``onesided.verify`` and read without it: production import
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from functools import partial
-from types import FunctionType
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from onesided._english import many
-from onesided._numbers import Infinite, shown
+from onesided._numbers import shown
 from onesided.errors import ParameterError
+from onesided.mechanism._source import source_of
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
 NamedShifts: TypeAlias = Mapping[str, tuple[tuple[int, int], ...]]
-_NEXT = "Write the mechanism to a file and import it from there."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRecord:
     """That a mechanism was run on every noise in one small universe, and what came of it.
 
-    It is no proof: it says nothing of larger data. source: the hash of the mechanism's module,
-    class and parameters (what the module imports is not part of it). policy: its TOML text.
+    It is no proof: it says nothing of larger data. source: the hash of the mechanism's code and
+    of the values that its code holds or names, as :func:`source_of` has it. policy: its TOML text.
     epsilon: the loss per unit of edge weight that was checked. delta: with what probability the
     check let it lose more; above 0 it speaks for no session, which charges none. universe: in
     words. said: the verdict in words. sums: for a mechanism that is given sums, how far they move
@@ -174,83 +166,3 @@ def _read_sums(told: Any) -> NamedShifts | None:
     if told is None:
         return None
     return {str(edge): tuple((int(r), int(f)) for r, f in each) for edge, each in told.items()}
-
-
-def source_of(mechanism: object) -> str:
-    """The hash of a mechanism: its module's text, its class, and its parameters.
-
-    Errors: ParameterError if the text cannot be read, or a parameter has no fixed form.
-
-    >>> from onesided.mechanism import Counts
-    >>> one, other = Counts(1, 1), Counts(2, 1)
-    >>> source_of(one) == source_of(Counts(1, 1)), source_of(one) == source_of(other)
-    (True, False)
-    """
-    parts = "\n".join(_described(mechanism))
-    return hashlib.sha256(parts.encode()).hexdigest()
-
-
-def _described(value: Any) -> Iterator[str]:
-    """Everything that ``value`` is made of, as lines of text."""
-    if value is None or isinstance(
-        value, bool | int | float | str | bytes | Fraction | Decimal | Infinite
-    ):
-        yield f"{type(value).__qualname__} {value!r}"
-    elif isinstance(value, np.ndarray | np.generic):
-        yield f"array {value.dtype.str} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    elif isinstance(value, Mapping):
-        yield f"mapping {len(value)}"
-        for pair in value.items():
-            yield from _described(pair)
-    elif isinstance(value, frozenset | set):
-        yield from sorted("\n".join(_described(one)) for one in value)
-    elif isinstance(value, Sequence):
-        yield f"sequence {len(value)}"
-        for one in value:
-            yield from _described(one)
-    elif isinstance(value, Policy):
-        yield value.to_toml()
-    else:
-        yield from _of_code(value)
-
-
-def _of_code(value: Any) -> Iterator[str]:
-    if isinstance(value, partial):
-        yield "partial"
-        yield from _described((value.func, value.args, value.keywords))
-    elif isinstance(value, FunctionType | type):
-        yield f"{value.__qualname__} {_text_of(value)}"
-        if isinstance(value, FunctionType):
-            held = [cell.cell_contents for cell in value.__closure__ or ()]
-            yield from _described((value.__defaults__, value.__kwdefaults__ or {}, held))
-    else:
-        for kind in type(value).__mro__[:-1]:
-            yield f"{kind.__qualname__} {_text_of(kind)}"
-        yield from _described(_fields(value))
-
-
-def _fields(value: object) -> dict[str, object]:
-    slots = [name for kind in type(value).__mro__ for name in _names(kind)]
-    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    return {**held, **getattr(value, "__dict__", {})}
-
-
-def _names(kind: type) -> tuple[str, ...]:
-    given = vars(kind).get("__slots__", ())
-    names = (given,) if isinstance(given, str) else tuple(given)
-    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
-
-
-def _text_of(code: Any) -> str:
-    """The hash of the text of the module that ``code`` is written in."""
-    if code.__module__ in ("builtins", "typing", "abc", "enum", "collections"):
-        return str(code.__module__)
-    try:
-        text = inspect.getsource(sys.modules[code.__module__])
-    except (KeyError, OSError, TypeError) as error:
-        raise ParameterError(
-            f"The source of {code.__qualname__} cannot be read ({error}), so no check can be told "
-            "to be about it.",
-            hint=_NEXT,
-        ) from error
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -8,11 +8,12 @@ Fraction(1, 2)
 
 from onesided._frozen import Exact, Given, MaybeWhole, Rate, Whole, settle
 from onesided.mechanism._base import counts_of
-from onesided.mechanism._checked import named_shifts, source_of
+from onesided.mechanism._checked import named_shifts
 from onesided.mechanism._counts import CONFIDENCE, Correction, confident, shared
 from onesided.mechanism._paid import Move, count_moves, largest_rate
 from onesided.mechanism._rates import rates_for, rates_over
 from onesided.mechanism._record_sample import open_kinds, samples_for
+from onesided.mechanism._source import source_of
 from onesided.mechanism._sparse_vector import Thresholds, decide, thresholds_of, with_thresholds
 from onesided.mechanism._tails import tail_bound
 
