@@ -1,6 +1,7 @@
 """One analyst can take neither all places nor all of a dataset's time."""
 
 import json
+import threading
 from fractions import Fraction
 
 import pytest
@@ -9,6 +10,7 @@ import onesided as od
 
 pytest.importorskip("fastapi")
 
+from onesided.serve import _api
 from onesided.serve._clock import Clock
 from onesided.serve._config import DatasetConfig
 from onesided.serve._errors import ServiceError
@@ -95,6 +97,39 @@ def test_plans_of_one_person_leave_room_for_those_of_others(service):
     assert refused.status_code == 429
     assert service.post(f"{VISITS}/preview", {"question": COUNT}).status_code == 429
     assert service.post(f"{VISITS}/plan", {"question": COUNT}, "bob").status_code == 200
+
+
+@pytest.mark.parametrize("way", ["ask", "plan"])
+def test_one_person_takes_one_thread_before_a_charge(service, monkeypatch, way):
+    """Else a crowd of questions that cost more than is left holds every thread, at no charge."""
+    go, inner = threading.Event(), service.inner
+    begin, planned = inner.asking.begin, _api.planned
+
+    def slow(person, *given):
+        assert person.name != "ann" or go.wait(60)
+        return begin(person, *given)
+
+    def planning(inner, found, body):
+        assert "id" not in body["question"]["fields"] or go.wait(60)
+        return planned(inner, found, body)
+
+    monkeypatch.setattr(inner.asking, "begin", slow)
+    monkeypatch.setattr(_api, "planned", planning)
+    named = {**COUNT, "fields": {**COUNT["fields"], "id": "mine"}}
+    crowd = [
+        threading.Thread(target=service.post, args=(f"{VISITS}/{way}", {"question": named}))
+        for _ in range(4 if way == "plan" else 40)
+    ]
+    for one in crowd:
+        one.start()
+    try:
+        assert service.get("/api/v1/me", "bob", timeout=30).status_code == 200
+        told = service.post(f"{VISITS}/{way}", {"question": COUNT}, "bob", timeout=30)
+        assert told.status_code == 200
+    finally:
+        go.set()
+        for one in crowd:
+            one.join()
 
 
 def asked(**fields):

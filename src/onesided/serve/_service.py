@@ -26,11 +26,11 @@ from onesided.serve._oidc import Oidc
 from onesided.serve._people import People, Person
 from onesided.serve._published import Publishing
 from onesided.serve._store import State
-from onesided.serve._turns import AT_ONCE, EACH, PLANS, Places
+from onesided.serve._turns import AT_ONCE, EACH, PLANS, Places, Shares
 
 T = TypeVar("T")
 LOG: Final = logging.getLogger("onesided.serve")
-_PLANNING: Final = 2  # plans at a time, so that asks find a thread
+_WORKING: Final = 2  # plans at a time, and asks that are not charged yet
 
 
 class Service:
@@ -55,7 +55,9 @@ class Service:
         # One each: rows of one dataset never make an answer about another one late.
         self._readers = {name: ThreadPoolExecutor(1, f"reader-{name}") for name in self.datasets}
         self._asks = Places(most=AT_ONCE, each=EACH)
-        self._plans, self._planning = Places(most=AT_ONCE, each=PLANS), asyncio.Semaphore(_PLANNING)
+        self._plans = Places(most=AT_ONCE, each=PLANS)
+        # What may take long before a charge leaves threads to all that is short.
+        self._beginning, self._planning = Shares(_WORKING), Shares(_WORKING)
         self._tasks: set[asyncio.Task[Any]] = set()  # until their ticks
 
     def dataset(self, name: str, person: Person) -> Dataset:
@@ -70,7 +72,8 @@ class Service:
         self._asks.enter(person.name)
         leave = partial(self._asks.leave, person.name)
         try:
-            ask, fresh = await self.run(self.asking.begin, person, dataset, body)
+            async with self._beginning.held(person.name):
+                ask, fresh = await self.run(self.asking.begin, person, dataset, body)
         except BaseException:
             leave()
             raise
@@ -84,7 +87,7 @@ class Service:
     async def free(self, person: Person, function: Callable[..., T], *args: Any) -> T:
         """A blocking call that costs its asker nothing: few of each person, few at a time."""
         with self._plans.held(person.name):
-            async with self._planning:
+            async with self._planning.held(person.name):
                 return await self.run(function, *args)
 
     def person_of(self, token: str) -> Person | None:

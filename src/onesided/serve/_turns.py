@@ -6,13 +6,15 @@ with requests and the public clock alone, so that whoever is told "busy" learns 
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from fractions import Fraction
 from typing import Final
+from weakref import WeakValueDictionary
 
 from onesided.serve._errors import ServiceError
 
@@ -102,6 +104,27 @@ class Places:
             yield
         finally:
             self.leave(who)
+
+
+class Shares:
+    """Who works out what was asked, before a charge: few at a time, and one of each person.
+
+    So whoever asks much waits for their own requests, and keeps one thread from the others.
+
+    >>> Shares(2).held("ann").__class__.__name__
+    '_AsyncGeneratorContextManager'
+    """
+
+    def __init__(self, most: int) -> None:
+        self._all = asyncio.Semaphore(most)
+        self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def held(self, who: str) -> AsyncIterator[None]:
+        """A thread's worth of work, once it is this person's turn."""
+        own = self._own.setdefault(who, asyncio.Lock())
+        async with own, self._all:
+            yield
 
 
 def _busy(message: str, wait: Fraction = Fraction(1)) -> ServiceError:
