@@ -8,8 +8,8 @@ import pytest
 
 import onesided as od
 from onesided import errors
-from onesided.mechanism import CheckRecord
-from onesided.policy import GroupCount
+from onesided.mechanism import CheckRecord, CubeCounts, Subsampled, TruncatedCounts
+from onesided.policy import GroupCount, Shift
 from onesided.verify import Case, SumUniverse, Universe
 
 pl = pytest.importorskip("polars")
@@ -235,3 +235,61 @@ def test_bad_input_of_sums_is_refused_with_the_next_step(hours):
     for bounds, groups in (((3, 0), 1), ((0, 3), 9), ("03", 1), ((0, 10**6), 2)):
         with pytest.raises(errors.ParameterError):
             list(SumUniverse(bounds=bounds, groups=groups).moves(POLICY))
+
+
+ASKED = {"statistic": "count", "by": "place", "keys": PLACES, "epsilon": 1}
+TRUNCATED = TruncatedCounts(1, width=3)
+ALONE = Shift(rise=0, fall=1)
+
+
+def spender(delta):
+    frame = pl.DataFrame({"person": [1, 1, 2], "place": ["p", "q", "p"]})
+    return od.Session(frame, unit="person", policy=POLICY, budget=3, delta_budget=delta)
+
+
+def test_the_delta_that_a_mechanism_says_is_charged():
+    session, own = spender("1/10"), TRUNCATED.delta(ALONE)
+    release = session.release(TRUNCATED, unverified=True, **ASKED)
+    (told,) = release.guarantee.delta.values()
+    assert own <= told < own + Fraction(1, 10**4)
+    verdict = Case(TRUNCATED, POLICY, 1, delta=told, universe=Universe(units=1)).verdict()
+    assert verdict.accepted
+    # The control: at the δ of 0 that was told before, the same check finds it out.
+    assert not Case(TRUNCATED, POLICY, 1, universe=Universe(units=1)).run().passed
+    (left,) = session.ledger.balances()[0].delta_spent.values()
+    assert left == told
+
+
+def test_no_budget_of_delta_means_no_answer():
+    session = spender(0)
+    for mechanism in (TRUNCATED, Subsampled(TRUNCATED, keep_rate=1)):
+        with pytest.raises(errors.BudgetExceededError, match="δ"):
+            session.release(mechanism, unverified=True, **ASKED)
+    assert all(left == 3 for left in session.remaining.values())
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10), lambda _: Fraction(3, 2)])
+def test_a_delta_that_is_none_is_refused(session, delta):
+    class Odd(Doubled):
+        pass
+
+    Odd.delta = delta if isinstance(delta, Fraction) else staticmethod(delta)
+    with pytest.raises(errors.ParameterError, match="delta"):
+        ask(session, Odd(Fraction(1, 2)), unverified=True)
+
+
+def test_sums_need_a_loss_for_numbers_that_move_so_far(hours):
+    asked = {"epsilon": 1, "by": "place", "keys": PLACES, "unverified": True, **HOURS}
+    for one in (CubeCounts(1), CubeCounts(1, per_key=2), CubeCounts("1/3", per_key=2)):
+        with pytest.raises(errors.ParameterError, match="per_key"):
+            hours.release(one, **asked)
+    assert all(left == 3 for left in hours.remaining.values())
+    release = hours.release(CubeCounts("1/3", per_key=3), **asked)
+    assert release.guarantee.headline == 1
+
+
+def test_what_is_lost_on_such_sums_is_found_by_enumeration():
+    world = SumUniverse(bounds=(0, 2), groups=1)
+    assert Case(CubeCounts("1/2", per_key=2), POLICY, 1, universe=world).run().passed
+    # The control: one count's loss for a sum that falls by two.
+    assert not Case(CubeCounts(1), POLICY, 1, universe=world).run().passed

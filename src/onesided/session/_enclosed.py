@@ -99,12 +99,16 @@ def _plan(
     delta = {}
     for edge, many in context.policy.shifts(groups.query).items():
         exact = max(mechanism.delta(shift) for shift in many)
-        delta[edge.name] = max(exact, min(_short(exact), most))
+        delta[edge.name] = max(exact, min(short_share(exact), most))
     return replace(pure, guarantee=replace(pure.guarantee, delta=delta))
 
 
-def _short(delta: Fraction) -> Fraction:
-    """Rounded up to a short decimal, as ledgers and sentences show it."""
+def short_share(delta: Fraction) -> Fraction:
+    """Rounded up to a short decimal, as ledgers and sentences show it; never above 1.
+
+    >>> short_share(Fraction(1, 3)) >= Fraction(1, 3), short_share(Fraction(1))
+    (True, Fraction(1, 1))
+    """
     scale = 10**_DIGITS
     while 0 < delta * scale < 10 ** (_DIGITS - 1):
         scale *= 10

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import many
-from onesided._numbers import Number, positive
+from onesided._numbers import Number, positive, probability
 from onesided.engine import PublicKeys
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism import CheckRecord, Mechanism
@@ -20,6 +20,7 @@ from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext
+from onesided.session._enclosed import short_share
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
@@ -37,7 +38,9 @@ class OwnMechanism(Grouped):
 
     For the curator alone: the mechanism is code that sees true numbers.
     mechanism: has ``release(counts, noise=...)``, which gives one number per group, and
-        ``loss(shift)``, which is charged and may not exceed ε times an edge's weight.
+        ``loss(shift)``, which is charged and may not exceed ε times an edge's weight. What it may
+        have: ``delta(shift)``, the probability with which that loss may fail, charged as well; and
+        ``per_key``, by how much a unit may change each number.
     statistic: what it is given: "count", or "sum" of ``column`` within ``bounds``, as
         :class:`onesided.session.Sum` has it, as whole numbers of ``step``.
     check: the record of ``onesided.verify.Case(mechanism, policy, epsilon, ...).run()``, which
@@ -45,7 +48,9 @@ class OwnMechanism(Grouped):
         ``onesided.verify.SumUniverse`` whose moves go as far as these.
     unverified: True to go without; the guarantee then rests on what the mechanism says of itself.
     The other arguments are those of :class:`onesided.session.Grouped`.
-    Errors: ParameterError without a record that fits, or for a loss above ε.
+    Promise: along a move, (ε, δ) is what the mechanism says of the worst shift.
+    Errors: ParameterError without a record that fits, for a loss above ε, and for sums that a unit
+    changes by more than ``per_key``, for which ``loss`` does not speak.
 
     >>> import polars as pl, onesided as od
     >>> class Twice:
@@ -127,12 +132,30 @@ class OwnMechanism(Grouped):
             by=self.by,
         )
         value = asked.value(context)
+        self._refuse_larger_changes(value)
         return Given(
             f"sum of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             asked.shifts(context, groups, value),
             lambda: moments(context, groups, value).total,
             value,
         )
+
+    def _refuse_larger_changes(self, value: Value) -> None:
+        """A loss that counts the numbers that move, not how far, is wrong where one moves further.
+
+        One unit changes a sum by what it adds, by no more than from the lowest such value, or 0, to
+        the highest, or 0. Counts change by 1, which is the least that ``per_key`` can be.
+        """
+        most = max(value.high, 0) + max(-value.low, 0)
+        held = getattr(self.mechanism, "per_key", None)
+        if held is not None and held < most:
+            raise ParameterError(
+                f"The loss of {type(self.mechanism).__name__} is for numbers that a unit changes "
+                f"by at most {held} each (per_key), but it changes these sums by up to {most}.",
+                hint=f"Give the mechanism per_key={most}, or narrower bounds. Nothing was drawn "
+                "and nothing was recorded.",
+                most=most,
+            )
 
     def _assurance(self, context: QueryContext, groups: Groups, given: Given) -> str:
         """What the guarantee rests on. Errors: ParameterError without a record that fits."""
@@ -167,8 +190,12 @@ class OwnMechanism(Grouped):
         else:
             about = f"{groups.sentence} {given.value.sentence}"
             plan = priced(context, self.mechanism, given.shifts, about=about, why=assurance)
-        told = replace(plan.guarantee, about=f"{plan.guarantee.about} {assurance}")
-        plan = replace(plan, guarantee=told)
+        delta, told = self._deltas(given.shifts), f"{plan.guarantee.about} {assurance}"
+        plan = replace(
+            plan,
+            guarantee=replace(plan.guarantee, about=told, delta=delta),
+            noise={} if any(delta.values()) else plan.noise,
+        )
         for edge in context.policy.edges:
             most = positive(self.epsilon, name="epsilon") * edge.weight
             if not plan.charge[edge.name] <= most:
@@ -179,6 +206,20 @@ class OwnMechanism(Grouped):
                     "nothing was recorded.",
                 )
         return plan
+
+    def _deltas(self, shifts: Mapping[Edge, tuple[Shift, ...]]) -> dict[str, Fraction]:
+        """Per edge, how likely the loss may fail, by the mechanism's own word."""
+        own = getattr(self.mechanism, "delta", None)
+        if own is None:
+            return {edge.name: Fraction(0) for edge in shifts}
+        if not callable(own):
+            raise ParameterError(
+                f"delta of {type(self.mechanism).__name__} must be a method, got {own!r}.",
+                hint="delta(shift) gives the probability with which the loss may fail; call "
+                "anything else by another name.",
+            )
+        worst = {edge.name: max(map(own, many)) for edge, many in shifts.items()}
+        return {edge: short_share(probability(one, name="delta")) for edge, one in worst.items()}
 
     def _answer(self, numbers: IntArray, noise: Noise | None) -> NDArray[Any]:
         """What the mechanism answers. Errors: DataError unless one number per group."""
