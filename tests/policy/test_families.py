@@ -290,3 +290,17 @@ def test_pictures_escape_names_and_stay_small():
     assert "&lt;b&gt;" in p.local(["<b>", "c"]).to_svg()
     large = p.graph([(i, i + 1) for i in range(500)]).to_svg()
     assert len(large) < 5000
+
+
+def test_a_value_alone_is_refused_among_several_attributes():
+    """It was one of whichever attribute came first, so that policies saw different records."""
+    one, two = p.attributes({"x": ["a"]}), p.attributes({"w": ["c"], "x": ["a"]})
+    assert one.relaxes(two)
+    named = [p.Record("record", frozenset({f"x={value}"})) for value in "ab"]
+    assert one.distance(*named) == two.distance(*named) == 1
+    alone = [p.Record("record", frozenset({value})) for value in "ab"]
+    assert one.distance(*alone) == 1
+    with pytest.raises(errors.PolicyError, match="any of 2 attributes"):
+        two.distance(*alone)
+    with pytest.raises(errors.PolicyError, match="any of 2 attributes"):
+        two.records(["a"], max_groups=1)

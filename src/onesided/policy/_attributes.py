@@ -104,9 +104,22 @@ class Attributes(Policy):
         return (self.split(group) for group in values)
 
     def split(self, group: str) -> tuple[str, str]:
-        """The attribute and value that a group's name stands for."""
+        """The attribute and value that a group's name stands for.
+
+        A value alone is one of the single attribute. Among several it would be one of whichever
+        comes first: two policies would take one record for different ones, and :meth:`relaxes`
+        would not hold. Errors: PolicyError for such a value.
+        """
         name, separator, value = group.partition("=")
-        return (name, value) if separator else (self.sensitive[0][0], group)
+        if separator:
+            return name, value
+        if len(self.sensitive) > 1:
+            raise PolicyError(
+                f"{group!r} may be a value of any of {len(self.sensitive)} attributes.",
+                hint=f"Write for example {self.sensitive[0][0]}={group}.",
+                group=group,
+            )
+        return self.sensitive[0][0], group
 
     def parameters(self) -> dict[str, object]:
         return {"sensitive": {name: list(values) for name, values in self.sensitive}}
