@@ -114,6 +114,50 @@ def test_missing_guards_are_reported_by_postgres(postgres_place):
             ledger.check()
 
 
+# What drops every new row without an error.
+IGNORING = "CREATE TRIGGER quiet BEFORE INSERT ON onesided_entries BEGIN SELECT RAISE(IGNORE); END"
+
+
+def test_a_row_that_the_store_drops_is_no_charge(filled, open_account):
+    """A receipt says that the charge is on record: so the row is looked at before it is told."""
+    connection = sqlite3.connect(filled)
+    connection.execute(IGNORING)
+    connection.close()
+    with Ledger.open(filled) as ledger:
+        account = open_account(ledger)
+        with pytest.raises(errors.TamperedLedgerError, match="did not keep it"):
+            account.spend({EDGE: "1/10"}, label="count")
+        with pytest.raises(errors.TamperedLedgerError, match="not its own"):
+            ledger.check()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (
+            "CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RETURN NULL; END $$",
+            "CREATE TRIGGER quiet BEFORE INSERT ON onesided_entries "
+            "FOR EACH ROW EXECUTE FUNCTION quiet()",
+        ),
+        ("CREATE RULE quiet AS ON INSERT TO onesided_entries DO INSTEAD NOTHING",),
+    ],
+)
+def test_a_row_that_postgres_drops_is_no_charge(postgres_place, open_account, statements):
+    engine = create_engine(postgres_place)
+    with Ledger.open(postgres_place) as ledger:
+        account = open_account(ledger)
+        account.spend({EDGE: "1/10"}, label="count")
+        with engine.begin() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+        engine.dispose()
+        with pytest.raises(errors.TamperedLedgerError, match="did not keep it"):
+            account.spend({EDGE: "1/10"}, label="count")
+        with pytest.raises(errors.TamperedLedgerError, match="not its own"):
+            ledger.check()
+
+
 @pytest.fixture
 def connection():
     engine = create_engine("sqlite://")

@@ -23,6 +23,13 @@ _GUARDS_FOUND: Final = (
     "WHERE n.nspname = %s AND t.tgname LIKE 'onesided\\_%%\\_append\\_only' "
     "AND t.tgenabled IN ('O', 'A')"
 )
+_OTHERS_FOUND: Final = (
+    "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE n.nspname = %s AND c.relname = ANY(%s) AND (c.relrowsecurity "
+    "OR EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.ev_class = c.oid) "
+    "OR EXISTS (SELECT 1 FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal "
+    "AND t.tgname <> c.relname || '_append_only'))"
+)
 
 
 class PostgresPlace:
@@ -75,8 +82,11 @@ class PostgresPlace:
     def damage(self, connection: Connection) -> str:
         """The guards must be there and enabled; pages are the server's own care."""
         enabled = connection.exec_driver_sql(_GUARDS_FOUND, (self._database.schema,)).scalar()
-        wanted = len(_schema.TABLES)
-        return "" if enabled == wanted else "its append-only triggers are missing or disabled"
+        if enabled != len(_schema.TABLES):
+            return "its append-only triggers are missing or disabled"
+        asked = (self._database.schema, list(_schema.TABLES))
+        others = connection.exec_driver_sql(_OTHERS_FOUND, asked).scalar()
+        return "it has triggers, rules or row security that are not its own" if others else ""
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -129,8 +129,10 @@ def _damage(database: SqliteDatabase, connection: Connection) -> str:
     if complaint:
         return complaint
     found = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE type = 'trigger'")
-    held = set(found.scalars()) >= set(GUARDS)
-    return "" if held else "its append-only triggers are missing or changed"
+    held = set(found.scalars())
+    if not held >= set(GUARDS):
+        return "its append-only triggers are missing or changed"
+    return "" if held == set(GUARDS) else "it has triggers that are not its own"
 
 
 def _refuse_empty(path: Path) -> None:

@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
 from onesided.ledger import _schema
-from onesided.ledger._rows import COLUMNS, Row
+from onesided.ledger._rows import COLUMNS, Row, tampered
 from onesided.ledger._schema import entries, payloads, versions
 from onesided.ledger._view import View
 from onesided.store.database import Database, framed_out
@@ -145,6 +145,7 @@ class Store:
                 rows = decide(View(connection, seen=seen))
                 if rows:
                     connection.execute(insert(entries), [_values(row) for row in rows])
+                    _require_kept(connection, rows[-1])
                 if payload is not None:
                     _insert_payload(connection, *payload)
                 pending = rows
@@ -224,6 +225,12 @@ def version_table_found(connection: Connection, *, schema: str | None = None) ->
 
 def _values(row: Row) -> dict[str, object]:
     return {name: getattr(row, name) for name in COLUMNS}
+
+
+def _require_kept(connection: Connection, row: Row) -> None:
+    """A trigger of somebody else's may have dropped or changed it. Errors: TamperedLedgerError."""
+    if View(connection).at(row.number) != row:
+        raise tampered(row.number, "the store did not keep it as it was written")
 
 
 def _insert_payload(connection: Connection, charge: int, content: bytes) -> None:
