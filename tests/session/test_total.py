@@ -287,3 +287,18 @@ def test_no_edge_of_a_small_world_is_told_less_than_its_accounts_lose(ledger):
                 continue
             lost = sum(tables[p][s.name] for p, s in zip(tables, steps, strict=True))
             assert lost <= told[edge.name]
+
+
+def test_a_view_by_another_table_changes_more_than_one_record_of_that_table():
+    """All rows of a household in the register may change at once, two people's here."""
+    register = pl.DataFrame({"person": [1, 2], "household": ["h", "h"], "ill": ["yes", "yes"]})
+    ledger = od.Ledger.open(None)
+    asked = {"policy": od.policy.bounded(), "budget": 9, "ledger": ledger}
+    session = od.Session(register, unit="person", **asked)
+    session.count(by="ill", keys=["yes"], max_groups=1, epsilon=1)
+    own = od.policy.view("ill = 'yes'", over="household", members=2)
+    other = od.policy.view("ill = 'yes'", over="household", members=2, table="register")
+    assert total_guarantee(ledger, own).headline == 1
+    assert total_guarantee(ledger, other).headline == INFINITE
+    assert own.relaxes(od.policy.bounded())
+    assert not other.relaxes(od.policy.bounded())

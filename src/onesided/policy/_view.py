@@ -104,6 +104,12 @@ class View(Policy):
             return {_STAYS: (Shift(rise=0, fall=0),), _OPENS: (Shift(rise=most, fall=0),)}
         return {_STAYS: (Shift(rise=one, fall=one),), _OPENS: (Shift(rise=0, fall=most),)}
 
+    def decides(self, other: Policy) -> bool | None:
+        """By another table a move may change rows of several units there: no record's move does."""
+        if self.table is not None and other.of_kinds:
+            return False
+        return True if self == other else None
+
     def _refuse_kinds(self) -> NoReturn:
         raise PolicyError(
             f"Under a view by {self.over!r} up to {many(self.members, 'unit')} change kind in one "
