@@ -165,3 +165,25 @@ def test_a_unit_in_two_cells_is_refused():
     with pytest.raises(errors.ContributionError):
         asked.histogram("age", **ASK, method="dawa")
     assert asked.spent == {SS: 0, SO: 0}
+
+
+@pytest.mark.parametrize(
+    ("column", "edges"),
+    [
+        ("age", [-(2**126), 0]),
+        ("age", [0, 10**400]),
+        ("pay", [0, 10**400]),
+        ("pay", [-(10**309), 0]),
+    ],
+)
+def test_edges_that_no_value_comes_near_are_refused_before_rows_are_read(column, edges):
+    """Some engines fail on them, as rows are read: a service would close its dataset."""
+    ask = od.session.Histogram(column, bins=edges, epsilon=1)
+    with pytest.raises(errors.ParameterError, match="farther from 0"):
+        session().plan(ask)
+
+
+def test_the_farthest_edges_are_taken():
+    most = 2**63 - 1
+    release = session().ask(od.session.Histogram("age", bins=[-most, 0, most], epsilon=1))
+    assert release.frame.height == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,11 @@ from onesided.errors import DataError, ParameterError
 
 MOST_BINS: Final = 1024
 _NOWHERE: Final = -1
+# What every engine compares whole numbers and floats with; some fail beyond it, as rows are read.
+_MOST_WHOLE: Final = 2**63 - 1
+_MOST_WIDE: Final = 2**126
+_WIDE: Final = (nw.UInt64, nw.Int128, nw.UInt128)
+_MOST_FLOAT: Final = int(sys.float_info.max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,7 @@ class BinEdges:
 
     def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
         """The bin of each row's value; -1 where there is no value or no bin."""
+        _refuse_far(self.edges, dtype)
         given, known = nw.col(column), ~missing(column, dtype)
         if self.open_ends:
             points = [_at_most(edge, dtype) for edge in self.edges]
@@ -46,6 +53,17 @@ class BinEdges:
         inside = known & (given >= edges[0]) & (given < edges[-1])
         found = _search(lambda edge: given < edge, edges[1:-1], 0)
         return nw.when(inside).then(found).otherwise(nw.lit(_NOWHERE))
+
+
+def _refuse_far(edges: Sequence[Fraction], dtype: nw.dtypes.DType) -> None:
+    """Refuse edges that no value of the column comes near. Errors: ParameterError."""
+    whole_numbers = _MOST_WIDE if isinstance(dtype, _WIDE) else _MOST_WHOLE
+    most = whole_numbers if dtype.is_integer() else _MOST_FLOAT
+    if any(abs(edge) > most for edge in edges):
+        raise ParameterError(
+            f"An edge is farther from 0 than any value that {dtype} holds.",
+            hint="Take a nearer one.",
+        )
 
 
 def _search(left_of: Callable[[float], nw.Expr], edges: list[float], first: int) -> nw.Expr:
