@@ -17,6 +17,12 @@ REFUSED = {
     "the first row": JOINED.group_by("u").agg(Q.first()),
     "the first rows": JOINED.group_by("u").agg(Q.head(1)),
     "the first of a list of rows": JOINED.group_by("u").agg("q").select("u", Q.list.get(0)),
+    "a hash of a list of rows": JOINED.group_by("u").agg("q").select("u", Q.hash()),
+    "a list of rows beside an aggregate": JOINED.group_by("u").agg(X.max(), Q + "!"),
+    "parts of lists, as a list": ROWS.group_by("u").agg(L.list.max()),
+    "parts of lists in a window": ROWS.with_columns(
+        z=L.list.max().over("u", mapping_strategy="join").list.get(0)
+    ),
     "rows as a list": ROWS.with_columns(P.implode().over("u").list.get(0)),
     "a window as a list": ROWS.with_columns(z=P.over("u", mapping_strategy="join").list.get(0)),
     "a window in its own order": ROWS.with_columns(P.over("u", mapping_strategy="explode")),
@@ -28,6 +34,9 @@ REFUSED = {
         [BY_UNIT.agg(X.sum()), BY_UNIT.agg(P.max()).select("p")], how="horizontal"
     ),
     "rows numbered": ROWS.with_row_index(),
+    "a step in the name of a column": ROWS.select(U.alias('u"')).with_columns(
+        pl.col('u"').shuffle()
+    ),
     "rows shuffled": ROWS.with_columns(P.shuffle()),
     "the first so many": ROWS.head(2),
 }
@@ -43,6 +52,10 @@ TAKEN = {
     "whether any, or all": BY_UNIT.agg((X > 1).any().alias("y"), (X > 1).all().alias("z")),
     "rows as one value": BY_UNIT.agg(pl.struct("p", "x").n_unique().alias("n")),
     "aggregates": BY_UNIT.agg(X.sum(), pl.len(), m=X.median(), n=P.n_unique(), s=(X + 1).max()),
+    "aggregates of several columns": BY_UNIT.agg(
+        a=(X + U).sum() / pl.len(), b=X.cast(pl.Float64).mean().round(2), c=(X.max() - X.min()) * 2
+    ),
+    "a count of some rows": BY_UNIT.agg(n=pl.when(X > 1).then(X).count(), d=X.is_null().sum()),
     "whole windows": ROWS.with_columns(z=X - X.mean().over("u"), n=pl.len().over("u", "p")),
     "a quantile of a window": ROWS.with_columns(X.quantile(0.5).over("u")),
     "filters by a list": ROWS.filter(U.is_in([1, 2]) & U.is_in(pl.Series([1, 2]).implode())),

@@ -37,11 +37,9 @@ OSDP = od.policy.sensitive("age < 18")
         (lambda: od.mechanism.zeros("dawa"), ParameterError, "got 'dawa'"),
         (lambda: od.mechanism.zeros(od.mechanism.Counts), ParameterError, "two phases"),
         (
-            lambda: od.mechanism.zeros(od.mechanism.Ahp).for_policy(
-                OSDP, epsilon=1, query=od.policy.GroupCount()
-            ),
+            lambda: od.mechanism.zeros(od.mechanism.Ahp).for_policy(OSDP, epsilon=1, keys=3),
             ParameterError,
-            "Ahp.for_policy: got an unexpected keyword argument 'query'",
+            "Ahp.for_policy: got an unexpected keyword argument 'keys'",
         ),
         (
             lambda: od.mechanism.zeros(od.mechanism.Dawa).for_policy(OSDP, epsilon=1, query="all"),

@@ -43,23 +43,26 @@ _OF_ONE_VALUE: Final = frozenset(["concat", "get", "length", "reverse", "slice"]
 _AGGREGATES: Final = frozenset(
     re.findall(
         r"\w+",
-        "all_ignore_nulls any_ignore_nulls count len max mean median min n_unique "
+        "all all_ignore_nulls any any_ignore_nulls count len max mean median min n_unique "
         "null_count quantile std sum var",
     )
 )
-_QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_QUOTED: Final = re.compile(r'(?<![^\s\[(,])"(?:[^"\\]|\\.)*"(?![^\s\]),:;])')
 _CALL: Final = re.compile(r"(\.(?:str|list|arr|bin)\.)?([A-Za-z_]\w*)\(")
-# Polars does not print whether a window makes lists of its rows, or puts them in another order.
-_WINDOW: Final = re.compile(r"(?:(\w+)\([^()]*\))?\.over\(")
+_WORD: Final = re.compile(r"[.\w]+(?=\()|[()\[\], ]")
 
 
 def refuse_unrepeatable(native: Any) -> None:
     """Errors: DataError for a lazy table that may give other rows when it is read again."""
     text = native.explain(optimized=False)
     bare = _QUOTED.sub(" ", text)
+    grouping = False
     for line in map(str.strip, bare.splitlines()):
         unknown = [call for place, call in _CALL.findall(line) if not _is_steady(place, call)]
-        unknown += ["over" for call in _WINDOW.findall(line) if call not in _AGGREGATES]
+        if _lists_rows(line, grouping=grouping):
+            unknown.append("lists of rows")
+        if '"' in line:
+            unknown.append("names with quotation marks")
         if line and not _STEPS.match(line):
             unknown = [line.split("[")[0].strip()]
         if unknown:
@@ -69,7 +72,31 @@ def refuse_unrepeatable(native: Any) -> None:
                 hint="A question reads the table more than once. Give it collected, "
                 "table.collect(), or write it to files first.",
             )
+        grouping = line.startswith("AGGREGATE")
 
 
 def _is_steady(place: str, call: str) -> bool:
     return call in _CALLS or (bool(place) and call in _OF_ONE_VALUE)
+
+
+def _lists_rows(line: str, *, grouping: bool) -> bool:
+    """Whether a group, or a window, takes a column whose rows nothing aggregates.
+
+    Polars makes lists of them, in no order, and seldom prints it. The line is read from its end,
+    so that what is applied to a column comes before it.
+    """
+    bare = [not grouping]  # per open bracket: whether a column may stand here without an aggregate
+    for word in reversed(_WORD.findall(line.split(" BY ", maxsplit=1)[0] if grouping else line)):
+        if word in ")]":
+            bare.append(bare[-1])
+        elif word in "([":
+            bare = bare[:-1] or bare
+        elif word in ", ":
+            bare[-1] = bare[-2] if len(bare) > 1 else not grouping
+        elif word == ".over":
+            bare[-1] = False
+        elif word.removeprefix(".") in _AGGREGATES:
+            bare[-1] = True
+        elif word == "col" and not bare[-1]:
+            return True
+    return False
