@@ -8,7 +8,16 @@ import pytest
 
 import onesided as od
 from onesided import errors
-from onesided.mechanism import CheckRecord, CubeCounts, Subsampled, TruncatedCounts
+from onesided.mechanism import (
+    CheckRecord,
+    Counts,
+    CubeCounts,
+    CubeEstimates,
+    Staircase,
+    StairSums,
+    Subsampled,
+    TruncatedCounts,
+)
 from onesided.policy import GroupCount, Shift
 from onesided.verify import Case, SumUniverse, Universe
 
@@ -293,3 +302,74 @@ def test_what_is_lost_on_such_sums_is_found_by_enumeration():
     assert Case(CubeCounts("1/2", per_key=2), POLICY, 1, universe=world).run().passed
     # The control: one count's loss for a sum that falls by two.
     assert not Case(CubeCounts(1), POLICY, 1, universe=world).run().passed
+
+
+FIVE = ["p", "q", "r", "s", "t"]
+STEEP = Staircase(1, largest=10, max_groups=3)
+
+
+def visits(groups):
+    rows = {"person": [1, 1, 2], "place": ["p", "q", "p"], "hours": [1, 2, 9]}
+    policy = od.policy.presence(max_groups=groups)
+    return od.Session(pl.DataFrame(rows), unit="person", policy=policy, budget=100)
+
+
+def hours_to(most):
+    return {"statistic": "sum", "column": "hours", "bounds": (0, most)}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "groups", "question", "word"),
+    [
+        (CubeEstimates(1, keys=5), 1, hours_to(100), "per_key.*at most 1; here it is up to 100"),
+        (STEEP, 2, hours_to(15), "per_key.*at most 10; here it is up to 15"),
+        (StairSums(STEEP), 2, hours_to(15), "per_key.*at most 10; here it is up to 15"),
+        (STEEP, 5, {"statistic": "count"}, "max_groups.*at most 3; here it is up to 5"),
+        (StairSums(STEEP), 5, {"statistic": "count"}, "max_groups.*at most 3; here it is up to 5"),
+        (STEEP, 5, hours_to(10), "max_groups.*at most 3; here it is up to 5"),
+    ],
+)
+def test_moves_beyond_what_a_loss_holds_for_are_refused(mechanism, groups, question, word):
+    session = visits(groups)
+    asked = {"by": "place", "keys": FIVE, "epsilon": 50, "unverified": True, **question}
+    with pytest.raises(errors.ParameterError, match=word) as caught:
+        session.release(mechanism, **asked)
+    assert "is at least" in caught.value.hint
+    assert all(left == 100 for left in session.remaining.values())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "groups", "keys", "question", "loss"),
+    [
+        (CubeEstimates(1, keys=5), 5, FIVE, {"statistic": "count"}, 1),
+        (STEEP, 3, FIVE, {"statistic": "count"}, 3),
+        (STEEP, 5, FIVE[:3], {"statistic": "count"}, 3),  # of three numbers at most three move
+        (STEEP, 2, FIVE, hours_to(10), 3),
+        (StairSums(STEEP), 3, FIVE, hours_to(10), 3),
+        (Subsampled(Counts(1, od.INFINITE), keep_rate=1), 1, FIVE, {"statistic": "count"}, None),
+    ],
+)
+def test_moves_that_a_loss_holds_for_are_charged_it(mechanism, groups, keys, question, loss):
+    asked = {"by": "place", "keys": keys, "epsilon": 50, "unverified": True, **question}
+    release = visits(groups).release(mechanism, **asked)
+    assert loss in (None, release.guarantee.headline)
+
+
+def test_a_limit_that_is_no_number_is_refused(session):
+    class Odd(Doubled):
+        max_groups = "few"
+
+    with pytest.raises(errors.ParameterError, match="max_groups of Odd"):
+        ask(session, Odd(Fraction(1, 2)), unverified=True)
+
+
+def test_enumeration_finds_more_lost_beyond_these_limits():
+    """What a session told before, in the least worlds where it is wrong."""
+    two, pairs = od.policy.presence(max_groups=2), GroupCount(max_groups=2)
+    world = SumUniverse(bounds=(0, 2), groups=1)
+    assert not Case(CubeEstimates(1, keys=1), POLICY, 1, universe=world).run().passed
+    fits = {"universe": Universe(units=1), "query": pairs}
+    assert Case(Staircase(1, largest=2, max_groups=2), two, 2, **fits).run().passed
+    assert not Case(Staircase(1, largest=2), two, 1, **fits).run().passed
+    far = {"universe": SumUniverse(bounds=(0, 3), groups=2, query=pairs)}
+    assert not Case(Staircase(4, largest=2, max_groups=3), two, 12, **far).run().passed

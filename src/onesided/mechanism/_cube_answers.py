@@ -100,6 +100,11 @@ class CubeEstimates:
         return CubeCounts(self.noise_rate).loss(shift)
 
     @property
+    def per_key(self) -> int:
+        """1: by how much a unit may change each count."""
+        return 1
+
+    @property
     def upper_rate(self) -> Loss:
         """The rate of the noise above; together for all counts."""
         return self.noise_rate

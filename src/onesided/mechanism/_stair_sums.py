@@ -66,6 +66,16 @@ class StairSums:
         return self.stairs.loss(turned)
 
     @property
+    def per_key(self) -> int:
+        """``stairs.largest``: by how much a unit may change each total."""
+        return self.stairs.largest
+
+    @property
+    def max_groups(self) -> int:
+        """``stairs.max_groups``: how many totals a unit may change in one move."""
+        return self.stairs.max_groups
+
+    @property
     def upper_rate(self) -> Loss:
         """INFINITE if no noise is above, else how fast the stairs fall, in nats per step."""
         return INFINITE if self.below else self._slope

@@ -135,6 +135,11 @@ class Staircase:
             stairs += (shift.fall - stairs) // self.largest
         return self.noise_rate * stairs + INFINITE * shift.rise
 
+    @property
+    def per_key(self) -> int:
+        """``largest``: by how much a unit may change each sum."""
+        return self.largest
+
     def mean(self) -> float:
         """The mean of T, to be taken out for unbiased answers."""
         return _moments(self.noise_rate, self.largest, np.array([self.first]))[0].item()

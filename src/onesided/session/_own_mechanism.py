@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import many
-from onesided._numbers import Number, positive, probability
+from onesided._numbers import Number, positive, probability, whole
 from onesided.engine import PublicKeys
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism import CheckRecord, Mechanism
@@ -40,7 +40,9 @@ class OwnMechanism(Grouped):
     mechanism: has ``release(counts, noise=...)``, which gives one number per group, and
         ``loss(shift)``, which is charged and may not exceed ε times an edge's weight. What it may
         have: ``delta(shift)``, the probability with which that loss may fail, charged as well; and
-        ``per_key``, by how much a unit may change each number.
+        what its loss holds for: ``per_key``, by how much a unit may change each number, and
+        ``max_groups``, how many groups one move may take from a unit, or give it. Without these
+        two it must hold for every move with that shift.
     statistic: what it is given: "count", or "sum" of ``column`` within ``bounds``, as
         :class:`onesided.session.Sum` has it, as whole numbers of ``step``.
     check: the record of ``onesided.verify.Case(mechanism, policy, epsilon, ...).run()``, which
@@ -49,8 +51,8 @@ class OwnMechanism(Grouped):
     unverified: True to go without; the guarantee then rests on what the mechanism says of itself.
     The other arguments are those of :class:`onesided.session.Grouped`.
     Promise: along a move, (ε, δ) is what the mechanism says of the worst shift.
-    Errors: ParameterError without a record that fits, for a loss above ε, and for sums that a unit
-    changes by more than ``per_key``, for which ``loss`` does not speak.
+    Errors: ParameterError without a record that fits, for a loss above ε, and where a move goes
+    beyond ``per_key`` or ``max_groups``, of which ``loss`` does not speak.
 
     >>> import polars as pl, onesided as od
     >>> class Twice:
@@ -120,6 +122,7 @@ class OwnMechanism(Grouped):
                     hint='Leave them out, or ask for statistic="sum".',
                 )
             shifts = context.policy.shifts(groups.query)
+            self._refuse_further_moves(context, groups, per_key=1)
             return Given(groups.label, shifts, partial(groups.counts, context))
         if self.column is None:
             raise ParameterError("Sums of which column?", hint='Pass column="hours", for example.')
@@ -132,7 +135,8 @@ class OwnMechanism(Grouped):
             by=self.by,
         )
         value = asked.value(context)
-        self._refuse_larger_changes(value)
+        each = max(value.high, 0) + max(-value.low, 0)
+        self._refuse_further_moves(context, groups, per_key=each)
         return Given(
             f"sum of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             asked.shifts(context, groups, value),
@@ -140,22 +144,33 @@ class OwnMechanism(Grouped):
             value,
         )
 
-    def _refuse_larger_changes(self, value: Value) -> None:
-        """A loss that counts the numbers that move, not how far, is wrong where one moves further.
+    def _refuse_further_moves(self, context: QueryContext, groups: Groups, *, per_key: int) -> None:
+        """A loss may hold only where each number moves so far, or so many do; a total hides that.
 
-        One unit changes a sum by what it adds, by no more than from the lowest such value, or 0, to
-        the highest, or 0. Counts change by 1, which is the least that ``per_key`` can be.
+        per_key: how far a unit moves each number. A count moves by 1. A sum moves by what a unit
+        adds: no further than from the lowest such value, or 0, to the highest, or 0.
         """
-        most = max(value.high, 0) + max(-value.low, 0)
-        held = getattr(self.mechanism, "per_key", None)
-        if held is not None and held < most:
-            raise ParameterError(
-                f"The loss of {type(self.mechanism).__name__} is for numbers that a unit changes "
-                f"by at most {held} each (per_key), but it changes these sums by up to {most}.",
-                hint=f"Give the mechanism per_key={most}, or narrower bounds. Nothing was drawn "
-                "and nothing was recorded.",
-                most=most,
-            )
+        moves = [one for many in context.policy.shifts(groups.query).values() for one in many]
+        pairs = max((max(one.rise, one.fall) for one in moves), default=0)
+        made = type(self.mechanism).__name__
+        for name, most, about, instead in (
+            ("per_key", per_key, "a unit changes each number by", "narrower bounds"),
+            (
+                "max_groups",
+                min(pairs, groups.keys.size),
+                "the groups of a unit that a move changes are",
+                "a policy whose moves change fewer groups",
+            ),
+        ):
+            told = getattr(self.mechanism, name, None)
+            if told is not None and (held := whole(told, name=f"{name} of {made}")) < most:
+                raise ParameterError(
+                    f"By its {name}, the loss of {made} holds where {about} at most {held}; "
+                    f"here it is up to {most}.",
+                    hint=f"Use a mechanism whose {name} is at least {most}, or {instead}. Nothing "
+                    "was drawn and nothing was recorded.",
+                    most=most,
+                )
 
     def _assurance(self, context: QueryContext, groups: Groups, given: Given) -> str:
         """What the guarantee rests on. Errors: ParameterError without a record that fits."""
