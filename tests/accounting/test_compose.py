@@ -145,6 +145,26 @@ def test_a_replacement_touches_two_parts_so_the_largest_loss_is_not_enough():
     assert acc.parallel(bounded, [replace]).headline == 1
 
 
+def test_records_that_no_release_is_about_are_a_part_too():
+    """A record from outside may be replaced by one inside; one part's own bound forgets that."""
+
+    def size_of_one(data, noise):
+        return sum("a" in record.value for record in data)
+
+    def count_of_one(data, noise):
+        return int(Counts(1, 1).noisy([size_of_one(data, noise)], noise=noise)[0])
+
+    bounded, replace = od.policy.bounded(), {"record -> record": Bound(0)}
+    # Within the part a replacement leaves its size alone; the size itself tells who is outside.
+    assert acc.parallel(bounded, [replace]).headline == 0
+    assert exact(size_of_one, bounded, WORLD).loss == math.inf
+    outside = dict.fromkeys(ALONE, Bound(0))
+    assert acc.parallel(bounded, [replace, outside]).headline == INF
+    noisy = {**ALONE, "record -> record": Bound(0)}
+    assert acc.parallel(bounded, [noisy, outside]).headline == 1
+    assert exact(count_of_one, bounded, WORLD).loss == pytest.approx(1, abs=1e-6)
+
+
 def test_parts_that_keep_bounded_privacy_each_may_tell_everything_together():
     def sizes(data, noise):
         return tuple(sum(g in r.value for r in data) for g in "ab")

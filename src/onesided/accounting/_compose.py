@@ -89,7 +89,12 @@ def parallel(policy: Policy, parts: Sequence[Mapping[str, Bound]]) -> Guarantee:
 
     parts: one mapping per part, from edges of ``policy`` to what the release on that part
         promises. Which part a record belongs to must depend on that record alone, by a rule
-        that is public.
+        that is public, and every record that a move leads from or to must lie in one of them.
+
+    Records that no release is about are a part as well. A replacement may bring one of them into
+    another part, which then gains a record: ``parallel(bounded(), [one])`` is right only if every
+    record lies in that part. If not, add a part that loses nothing, with ``Bound(0)`` along every
+    edge, ``source -> absent`` and ``absent -> target`` included.
 
     Along an edge from or to ``absent`` one part changes: the largest bound counts. Along a
     replacement the old record may lie in one part and the new one in another, and *two* parts
