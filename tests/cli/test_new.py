@@ -8,6 +8,7 @@ import sys
 
 import duckdb
 import pytest
+import typer
 from tests.command import called
 from typer.testing import CliRunner
 
@@ -137,7 +138,6 @@ def test_values_that_are_no_text_come_from_a_file(town):
 
 def test_who_answers_nothing_or_nonsense_leaves_nothing(town):
     before = sorted(town.iterdir())
-    assert CliRunner().invoke(app, ["new", "made"], input="").exit_code == 1
     done = answered("made", data="\n".join(["nowhere.csv"] * 5))
     assert isinstance(done.exception, errors.ParameterError)
     assert sorted(town.iterdir()) == before
@@ -148,3 +148,23 @@ def test_a_folder_that_is_there_is_refused_before_a_question(town):
     done = answered("made")
     assert isinstance(done.exception, errors.OutputError)
     assert "1." not in done.output
+
+
+def test_the_end_of_the_input_is_told_with_the_next_step(town):
+    before = sorted(town.iterdir())
+    done = called(["new", "made"], cwd=town, env=dict(os.environ))
+    assert done.returncode == 2
+    assert "The input ended before question 1 was answered." in done.stderr
+    assert "Run onesided new in a terminal" in done.stderr
+    ended = CliRunner().invoke(app, ["new", "made"], input="nowhere.csv\nvisits.parquet\n")
+    assert isinstance(ended.exception, errors.ParameterError)
+    assert "before question 2" in ended.exception.reason
+    assert sorted(town.iterdir()) == before
+
+
+def test_an_interrupt_is_no_end_of_the_input(town, monkeypatch):
+    def stopped(*_, **__):
+        raise typer.Abort from KeyboardInterrupt()
+
+    monkeypatch.setattr("typer.prompt", stopped)
+    assert CliRunner().invoke(app, ["new", "made"]).exit_code == 1

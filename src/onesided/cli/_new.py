@@ -71,12 +71,10 @@ class _Talk:
     number: int = field(default=0)
 
     def ask(self, question: str, read: Callable[[str], Answer], *, default: str = "") -> Answer:
-        """The answer as ``read`` understands it. Errors: typer.Abort where nobody answers."""
+        """The answer as ``read`` understands it. Errors: ParameterError where nobody answers."""
         self.number += 1
         for _ in range(_TRIES):
-            given = typer.prompt(
-                f"\n{self.number}. {question}", default=default, show_default=bool(default)
-            )
+            given = self._given(f"\n{self.number}. {question}", default)
             try:
                 return read(given.strip())
             except OnesidedError as error:
@@ -85,6 +83,21 @@ class _Talk:
             f"Question {self.number} was not answered in {_TRIES} tries.",
             hint="Begin again; nothing was made.",
         )
+
+    def _given(self, question: str, default: str) -> str:
+        """One line. Errors: ParameterError at the end of the input."""
+        try:
+            given: str = typer.prompt(question, default=default, show_default=bool(default))
+        except typer.Abort as stopped:
+            if not isinstance(stopped.__context__, EOFError):  # Ctrl-C
+                raise
+            self.terminal.print()
+            raise ParameterError(
+                f"The input ended before question {self.number} was answered.",
+                hint="Run onesided new in a terminal and type the answers, or give one line for "
+                "each on its standard input; nothing was made.",
+            ) from None
+        return given
 
     def say(self, sentence: str) -> None:
         """What an answer means."""
