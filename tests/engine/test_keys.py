@@ -91,3 +91,33 @@ def test_many_keys_reach_a_connection_that_finds_no_tables_of_pythons(found, tex
     given = keys.cast(pl.String) if text else keys
     told = session.count(by="place", keys=given, max_groups=3, epsilon=1000, on_excess="error")
     assert told.estimate.tolist() == [1] * 9 + [0] * 2991
+
+
+@pytest.mark.parametrize("size", [10**7 + 1, 10**12, 10**30])
+def test_a_range_too_long_to_hold_is_refused_before_it_is_made(size):
+    for make in (
+        lambda: public_keys(range(size), ("place",)),
+        lambda: public_keys(range(-size, size, 2), ("place",)),
+        lambda: public_keys(range(size, 0, -1), ("place",)),
+        lambda: public_keys({"place": range(size)}, ("place",)),
+        lambda: public_keys(range(size), ("place", "hour")),
+        lambda: od.cross(place=range(size), hour=range(24)),
+    ):
+        with pytest.raises(
+            errors.KeysError, match=f"{size:,} keys, more than 10,000,000"
+        ) as caught:
+            make()
+        assert "shorter range" in caught.value.hint
+    rows = pl.DataFrame({"place": [1]})
+    session = od.Session(rows, unit=None, policy=od.policy.addition_only(), budget=1)
+    with pytest.raises(errors.KeysError, match=f"{size:,} keys"):
+        session.count(by="place", keys=range(size), epsilon=1)
+    assert set(session.remaining.values()) == {1}
+
+
+def test_a_cross_of_too_many_keys_is_refused_before_it_is_made():
+    with pytest.raises(errors.KeysError, match="10,000 × 2,000 are 20,000,000 keys, more than"):
+        od.cross(place=range(10**4), hour=range(2000))
+    assert len(public_keys(range(10, 0, -3), ("place",)).labels()) == 4
+    with pytest.raises(errors.KeysError, match="empty"):
+        public_keys(range(5, 1), ("place",))

@@ -37,6 +37,7 @@ from onesided.noise import IntArray
 
 Key = tuple[object, ...]
 _NOTHING: Final = Beside({})
+_MOST_KEYS: Final = 10**7  # of those that are told by their ends, or by columns to be crossed
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,8 @@ def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
     """Read keys from a list (one column), a list of tuples, a mapping, a series or a frame.
 
     What else a mapping or a frame has is told with each answer, see :mod:`onesided.engine._beside`.
-    Errors: KeysError for none, nulls or duplicates; UnknownColumnError if a column is missing.
+    Errors: KeysError for none, nulls or duplicates, and for a range of more than 10 million;
+    UnknownColumnError if a column is missing.
 
     >>> public_keys([("gym", 7), ("bar", 8)], ("place", "hour")).columns()
     {'place': ['gym', 'bar'], 'hour': [7, 8]}
@@ -153,7 +155,8 @@ def cross(**columns: Iterable[object]) -> dict[str, NDArray[Any]]:
     >>> {name: column.tolist() for name, column in cross(place=["a", "b"], hour=range(2)).items()}
     {'place': ['a', 'a', 'b', 'b'], 'hour': [0, 1, 0, 1]}
 
-    Errors: KeysError for a column without values, or of text that is not in a list.
+    Errors: KeysError for a column without values, or of text that is not in a list, and for more
+    than 10 million keys.
     """
     arrays: dict[str, NDArray[Any]] = {}
     if not columns:
@@ -165,11 +168,18 @@ def cross(**columns: Iterable[object]) -> dict[str, NDArray[Any]]:
             )
         if isinstance(values, str):
             raise KeysError(f"{name}={values!r} is one text.", hint=f"Write {name}=[{values!r}].")
-        column = column_of(values)
+        column = _column(values)
         arrays[name] = column if isinstance(column, np.ndarray) else array_of(listed(column))
         if not len(arrays[name]):
             raise KeysError(f"There is no value of {name!r}.", hint="Give at least one.")
     before, total = 1, math.prod(map(len, arrays.values()))
+    if total > _MOST_KEYS:
+        parts = " × ".join(f"{len(array):,}" for array in arrays.values())
+        raise KeysError(
+            f"{parts} are {total:,} keys, more than {_MOST_KEYS:,}.",
+            hint="Cross fewer values, or ask by fewer columns at once.",
+            most=_MOST_KEYS,
+        )
     made = {}
     for name, array in arrays.items():
         after = total // (before * len(array))
@@ -212,7 +222,7 @@ def _arrays(keys: object, by: Sequence[str]) -> Iterable[KeyColumn]:
     """The keys column by column."""
     if isinstance(keys, Mapping):
         _require(list(keys), by)
-        return [column_of(keys[name]) for name in by]
+        return [_column(keys[name]) for name in by]
     if isinstance(keys, set | frozenset):
         raise KeysError(
             "keys are a set, which has an order of its own in every process.",
@@ -257,9 +267,23 @@ def _is_flat(keys: object) -> bool:
 
 
 def _single(given: Any, by: Sequence[str]) -> list[KeyColumn]:
+    column = _column(given)
     if len(by) != 1 and len(given):
         _row(plain(given[0]), by)
-    return [column_of(given)]
+    return [column]
+
+
+def _column(given: Any) -> KeyColumn:
+    """One column. Errors: KeysError for a range that is too long, before any of it is made."""
+    if isinstance(given, range):
+        size = -((given.start - given.stop) // given.step)  # len() ends at 2^63
+        if size > _MOST_KEYS:
+            raise KeysError(
+                f"{given!r} has {size:,} keys, more than {_MOST_KEYS:,}.",
+                hint="Give a shorter range, or group by something coarser; an array may be longer.",
+                most=_MOST_KEYS,
+            )
+    return column_of(given)
 
 
 def _require(names: Sequence[str], by: Sequence[str]) -> None:
