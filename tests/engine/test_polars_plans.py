@@ -34,9 +34,9 @@ REFUSED = {
         [BY_UNIT.agg(X.sum()), BY_UNIT.agg(P.max()).select("p")], how="horizontal"
     ),
     "rows numbered": ROWS.with_row_index(),
-    "a step in the name of a column": ROWS.select(U.alias('u"')).with_columns(
-        pl.col('u"').shuffle()
-    ),
+    "a column set beside the rows": JOINED.with_columns(pl.Series("z", [1, 2, 3])),
+    "a column added to another": ROWS.with_columns(z=X + pl.Series([1, 2, 3])),
+    "a filter beside the rows": ROWS.filter(pl.Series([True, False, True])),
     "rows shuffled": ROWS.with_columns(P.shuffle()),
     "the first so many": ROWS.head(2),
 }
@@ -48,6 +48,7 @@ TAKEN = {
     "texts put together": ROWS.with_columns(
         q=pl.concat_str("p", "p"), y=pl.format("{}!", P), z=P.str.to_integer(strict=False)
     ),
+    "constants": ROWS.with_columns(pl.lit("2024").alias("q"), y=pl.lit('say "hi"') + P),
     "lists put together": ROWS.with_columns(y=pl.concat_list("x", "x").list.len()),
     "whether any, or all": BY_UNIT.agg((X > 1).any().alias("y"), (X > 1).all().alias("z")),
     "rows as one value": BY_UNIT.agg(pl.struct("p", "x").n_unique().alias("n")),

@@ -47,8 +47,10 @@ _AGGREGATES: Final = frozenset(
         "null_count quantile std sum var",
     )
 )
-_QUOTED: Final = re.compile(r'(?<![^\s\[(,])"(?:[^"\\]|\\.)*"(?![^\s\]),:;])')
+_QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _CALL: Final = re.compile(r"(\.(?:str|list|arr|bin)\.)?([A-Za-z_]\w*)\(")
+# A column that was not computed of the rows: each goes to whatever row stands at its place.
+_BESIDE: Final = re.compile(r"(?<![\w/])(?<!is_in\(\[)Series(?=[\[\]).,]|$)")
 _WORD: Final = re.compile(r"[.\w]+(?=\()|[()\[\], ]")
 
 
@@ -61,8 +63,8 @@ def refuse_unrepeatable(native: Any) -> None:
         unknown = [call for place, call in _CALL.findall(line) if not _is_steady(place, call)]
         if _lists_rows(line, grouping=grouping):
             unknown.append("lists of rows")
-        if '"' in line:
-            unknown.append("names with quotation marks")
+        if _BESIDE.search(line):
+            unknown.append("a Series set beside the rows")
         if line and not _STEPS.match(line):
             unknown = [line.split("[")[0].strip()]
         if unknown:
