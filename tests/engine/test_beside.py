@@ -127,6 +127,7 @@ BAD = {
     "cannot stand beside": {"x": [[1]]},
     "inf": {"x": [math.inf]},
     "differ in length": {"x": [1, 2]},
+    "more than 10,000,000": {"x": range(10**12)},
 }
 
 

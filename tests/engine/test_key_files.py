@@ -54,7 +54,7 @@ def test_what_is_no_file_of_keys_is_refused(reader, tmp_path, monkeypatch):
     pl.DataFrame({"y": [1]}).write_parquet(tmp_path / "k.parquet")
     with pytest.raises(UnknownColumnError, match="no column 'x'"):
         read()
-    monkeypatch.setattr(_key_files, "_MOST_KEYS", 10)
+    monkeypatch.setattr(_key_files, "MOST_KEYS", 10)
     pl.DataFrame({"x": np.arange(11)}).write_parquet(tmp_path / "k.parquet")
     with pytest.raises(KeysError, match="11 rows"):
         read()

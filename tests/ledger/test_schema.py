@@ -4,6 +4,7 @@ import secrets
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from sqlalchemy import create_engine, make_url
@@ -129,6 +130,46 @@ def test_a_row_that_the_store_drops_is_no_charge(filled, open_account):
             account.spend({EDGE: "1/10"}, label="count")
         with pytest.raises(errors.TamperedLedgerError, match="not its own"):
             ledger.check()
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["SELECT RAISE(IGNORE)", "INSERT INTO onesided_payloads VALUES (NEW.charge, X'00')"],
+    ids=["dropped", "changed"],
+)
+def test_an_answer_that_the_store_does_not_keep_is_not_told_as_stored(filled, open_account, kept):
+    """A foreign trigger on the answers: what was charged stays charged, nothing is published."""
+    with closing(sqlite3.connect(filled)) as connection:
+        last = "; SELECT RAISE(IGNORE)" if kept.startswith("INSERT") else ""
+        connection.execute(
+            "CREATE TRIGGER quiet BEFORE INSERT ON onesided_payloads "
+            f"WHEN length(NEW.content) > 1 BEGIN {kept}{last}; END"
+        )
+    with Ledger.open(filled) as ledger:
+        account = open_account(ledger)
+        receipt = account.spend({EDGE: "1/10"}, label="count", release_id="mine")
+        with pytest.raises(errors.TamperedLedgerError, match="did not keep it"):
+            account.store(receipt, b"the answer", "text/plain")
+        with closing(sqlite3.connect(filled)) as connection:
+            connection.execute("DROP TRIGGER quiet")
+        account.store(receipt, b"the answer", "text/plain")
+        assert account.recall("mine").payload == b"the answer"
+
+
+def test_each_row_of_a_charge_is_looked_at(tmp_path, open_account):
+    """The first charge opens the account: a store that drops that row alone keeps nothing."""
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path) as ledger:
+        ledger.make()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "CREATE TRIGGER quiet BEFORE INSERT ON onesided_entries WHEN NEW.number = 1 "
+            "BEGIN SELECT RAISE(IGNORE); END"
+        )
+    with Ledger.open(path) as ledger, pytest.raises(errors.LedgerError):
+        open_account(ledger).spend({EDGE: "1/10"}, label="count")
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM onesided_entries").fetchone() == (0,)
 
 
 @pytest.mark.parametrize(

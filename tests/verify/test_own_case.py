@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import linecache
 import math
 import random
 import re
@@ -302,6 +303,81 @@ def test_what_its_code_names_is_part_of_its_source(own):
         before = source_of(mechanism)
         assert own.changed(owner, name, value, lambda made=mechanism: source_of(made)) != before
         assert source_of(mechanism) == before
+
+
+REACHING = """
+import own_params_of_a_test as params
+class Reaching:
+    def release(self, counts, *, noise):
+        return counts + noise.geometric(params.inner.RATE, counts.size)
+"""
+
+
+def test_what_its_code_reaches_through_modules_is_part_of_its_source(tmp_path, monkeypatch):
+    """A rate in a file of parameters, and one that such a file has from another."""
+    monkeypatch.syspath_prepend(tmp_path)
+    names = ("own_inner_of_a_test", "own_params_of_a_test", "own_reaching_of_a_test")
+
+    def told(rate, note):
+        texts = (f"RATE = {rate}", f"# {note}\nimport {names[0]} as inner", REACHING)
+        for name, text in zip(names, texts, strict=True):
+            sys.modules.pop(name, None)
+            (tmp_path / f"{name}.py").write_text(text)
+        importlib.invalidate_caches()
+        linecache.clearcache()
+        return source_of(importlib.import_module(names[-1]).Reaching())
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    one = told(1, "a")
+    assert told(1, "a") == one
+    assert len({one, told(50, "a"), told(1, "another text")}) == 3
+    made = sys.modules[names[-1]].Reaching()
+    before = source_of(made)
+    monkeypatch.setattr(sys.modules[names[0]], "RATE", 50)
+    assert source_of(made) != before
+    for name in names:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("import own_helper_of_a_test", True),
+        ("from own_helper_of_a_test import RATE", True),
+        ("from . import helper", True),
+        ("import math, json", False),
+        ("import numpy.linalg", False),
+        ("import polars", False),
+        ("from onesided import policy", False),
+    ],
+)
+def test_code_that_imports_its_own_files_only_when_it_runs_is_refused(
+    tmp_path, monkeypatch, line, refused
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = f"def made(counts, noise):\n    {line}\n    return counts\n"
+    (tmp_path / "own_late_of_a_test.py").write_text(text)
+    (tmp_path / "own_helper_of_a_test.py").write_text("RATE = 1\n")
+    late = importlib.import_module("own_late_of_a_test")
+    try:
+        if not refused:
+            assert source_of(late.made) == source_of(late.made)
+            return
+        with pytest.raises(errors.ParameterError, match=r"imports .* when it runs") as caught:
+            source_of(late.made)
+        assert "top of the file" in caught.value.hint
+    finally:
+        del sys.modules[late.__name__]
+
+
+def test_values_within_values_without_end_are_refused(own):
+    deep = []
+    for _ in range(10**5):
+        deep = [deep]
+    with pytest.raises(errors.ParameterError, match="too many levels"):
+        source_of(own.Held(deep))
+    while deep:  # or Python itself takes it apart level within level
+        deep = deep.pop()
 
 
 def test_a_record_is_about_the_globals_that_were_checked(own):

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from onesided.engine._key_columns import can_be_written
+from onesided.engine._key_columns import can_be_written, refuse_long_range
 from onesided.errors import KeysError
 from onesided.noise import IntArray
 
@@ -72,7 +72,7 @@ def beside(keys: Any, by: Sequence[str]) -> Beside:
     {'name': ['Gym at the river'], 'lat': [52.5], 'lon': [13.4]}
     """
     if isinstance(keys, Mapping):
-        given = {str(name): list(values) for name, values in keys.items() if name not in by}
+        given = {str(name): _listed(values) for name, values in keys.items() if name not in by}
     else:
         frame = nw.from_native(keys, pass_through=True, eager_only=True)
         known = frame.columns if isinstance(frame, nw.DataFrame) else []
@@ -93,6 +93,11 @@ def position_columns(names: Collection[str]) -> tuple[str, str] | None:
     lower = {name.lower(): name for name in names}
     found = [next((lower[name] for name in known if name in lower), None) for _, known, _ in _SIDES]
     return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+def _listed(values: Any) -> list[Any]:
+    refuse_long_range(values)
+    return list(values)
 
 
 def _ours(name: str) -> bool:

@@ -18,12 +18,26 @@ from onesided.errors import KeysError
 from onesided.noise import IntArray
 
 KeyColumn: TypeAlias = "NDArray[Any] | nw.Series[Any]"
+MOST_KEYS: Final = 10**7  # in a file, of a range, of columns that are crossed
 _PLAIN: Final = frozenset([bool, int, str, dt.date, dt.datetime])
 
 
 def listed(column: KeyColumn) -> list[Any]:
     """The values as Python's own."""
     return column.to_list() if isinstance(column, nw.Series) else column.tolist()
+
+
+def refuse_long_range(given: object) -> None:
+    """Refuse a range that memory cannot hold, before any of it is made. Errors: KeysError."""
+    if not isinstance(given, range):
+        return
+    size = -((given.start - given.stop) // given.step)  # len() ends at 2^63
+    if size > MOST_KEYS:
+        raise KeysError(
+            f"{given!r} has {size:,} keys, more than {MOST_KEYS:,}.",
+            hint="Give a shorter range, or group by something coarser; an array may be longer.",
+            most=MOST_KEYS,
+        )
 
 
 def with_null(column: KeyColumn) -> NDArray[Any]:

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from onesided.engine._key_columns import MOST_KEYS
 from onesided.engine._reading import reading
 from onesided.errors import KeysError, MissingDependencyError, UnknownColumnError
 from onesided.schema import heading_of, read, value_in
 
-_MOST_KEYS: Final = 10**7
 _MOST_LINES: Final = 10**6
 _MOST_BYTES: Final = 2**26
 
@@ -144,12 +144,12 @@ def _require(name: str, names: Any, path: Path) -> None:
 
 
 def _require_few(rows: int, path: Path) -> None:
-    if rows > _MOST_KEYS:
+    if rows > MOST_KEYS:
         raise _too_many(path, f"{rows:,} rows")
 
 
 def _too_many(path: Path, much: str) -> KeysError:
     return KeysError(
         f"The file of keys {str(path)!r} has {much}.",
-        hint=f"A .csv file has at most {_MOST_LINES:,} keys, a .parquet file {_MOST_KEYS:,}.",
+        hint=f"A .csv file has at most {_MOST_LINES:,} keys, a .parquet file {MOST_KEYS:,}.",
     )

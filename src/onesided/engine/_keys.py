@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from onesided._english import many
 from onesided.engine._beside import Beside, beside
 from onesided.engine._key_columns import (
+    MOST_KEYS,
     KeyColumn,
     array_of,
     canonical,
@@ -30,6 +31,7 @@ from onesided.engine._key_columns import (
     numbered,
     of_series,
     plain,
+    refuse_long_range,
     with_null,
 )
 from onesided.errors import KeysError, MissingDependencyError, UnknownColumnError
@@ -37,7 +39,6 @@ from onesided.noise import IntArray
 
 Key = tuple[object, ...]
 _NOTHING: Final = Beside({})
-_MOST_KEYS: Final = 10**7  # of those that are told by their ends, or by columns to be crossed
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,12 +174,12 @@ def cross(**columns: Iterable[object]) -> dict[str, NDArray[Any]]:
         if not len(arrays[name]):
             raise KeysError(f"There is no value of {name!r}.", hint="Give at least one.")
     before, total = 1, math.prod(map(len, arrays.values()))
-    if total > _MOST_KEYS:
+    if total > MOST_KEYS:
         parts = " × ".join(f"{len(array):,}" for array in arrays.values())
         raise KeysError(
-            f"{parts} are {total:,} keys, more than {_MOST_KEYS:,}.",
+            f"{parts} are {total:,} keys, more than {MOST_KEYS:,}.",
             hint="Cross fewer values, or ask by fewer columns at once.",
-            most=_MOST_KEYS,
+            most=MOST_KEYS,
         )
     made = {}
     for name, array in arrays.items():
@@ -275,14 +276,7 @@ def _single(given: Any, by: Sequence[str]) -> list[KeyColumn]:
 
 def _column(given: Any) -> KeyColumn:
     """One column. Errors: KeysError for a range that is too long, before any of it is made."""
-    if isinstance(given, range):
-        size = -((given.start - given.stop) // given.step)  # len() ends at 2^63
-        if size > _MOST_KEYS:
-            raise KeysError(
-                f"{given!r} has {size:,} keys, more than {_MOST_KEYS:,}.",
-                hint="Give a shorter range, or group by something coarser; an array may be longer.",
-                most=_MOST_KEYS,
-            )
+    refuse_long_range(given)
     return column_of(given)
 
 

@@ -10,7 +10,7 @@ empty ledger. So whoever opens one and is refused leaves nothing behind.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeVar
 
 from sqlalchemy import Connection, insert
@@ -26,6 +26,7 @@ from onesided.store.sqlite import wide
 
 T = TypeVar("T")
 _NOTHING: Final = "Nothing was drawn and nothing was recorded."
+_NOT_KEPT: Final = "the store did not keep it as it was written"
 _ANSWER: Final = "The answer was not stored: store it again before publishing it."
 # By whether an answer was already drawn, that is, whether it was being stored.
 _UNKNOWN: Final = {
@@ -145,7 +146,7 @@ class Store:
                 rows = decide(View(connection, seen=seen))
                 if rows:
                     connection.execute(insert(entries), [_values(row) for row in rows])
-                    _require_kept(connection, rows[-1])
+                    _require_kept(connection, rows)
                 if payload is not None:
                     _insert_payload(connection, *payload)
                 pending = rows
@@ -227,15 +228,19 @@ def _values(row: Row) -> dict[str, object]:
     return {name: getattr(row, name) for name in COLUMNS}
 
 
-def _require_kept(connection: Connection, row: Row) -> None:
-    """A trigger of somebody else's may have dropped or changed it. Errors: TamperedLedgerError."""
-    if View(connection).at(row.number) != row:
-        raise tampered(row.number, "the store did not keep it as it was written")
+def _require_kept(connection: Connection, rows: Iterable[Row]) -> None:
+    """A trigger of somebody else's may have dropped or changed one. Errors: TamperedLedgerError."""
+    for row in rows:
+        if View(connection).at(row.number) != row:
+            raise tampered(row.number, _NOT_KEPT)
 
 
 def _insert_payload(connection: Connection, charge: int, content: bytes) -> None:
+    """Store the answer of a charge. Errors: TamperedLedgerError if it was dropped or changed."""
     with wide(connection):
         connection.execute(insert(payloads), {"charge": charge, "content": content})
+    if View(connection).payload(charge) != content:
+        raise tampered(charge, _NOT_KEPT)
 
 
 def _unrecorded(

@@ -7,16 +7,13 @@ ways look alike.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, partial
-from pathlib import Path
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -36,9 +33,17 @@ import numpy as np
 
 from onesided._numbers import Infinite
 from onesided.errors import ParameterError
+from onesided.mechanism._written import (
+    imports_in,
+    is_fixed,
+    is_installed,
+    lies_in,
+    package,
+    text_of,
+    text_of_module,
+)
 from onesided.policy import Policy
 
-_NEXT: Final = "Write the mechanism to a file and import it from there."
 _PLAIN: Final = (
     *(type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented)),
     *(Fraction, Decimal, date, timedelta, Infinite, TypeVar),
@@ -46,7 +51,6 @@ _PLAIN: Final = (
 _LISTS: Final = (list, tuple)
 _SETS: Final = (set, frozenset)
 _TABLES: Final = (dict, MappingProxyType)
-_OWN: Final = "onesided"
 # What a class says of itself and no call reads; the fields of a dataclass are in its __init__.
 _ABOUT: Final = frozenset(
     {
@@ -69,8 +73,9 @@ def source_of(mechanism: object) -> str:
 
     Values are its parameters, attributes of its classes, what its functions closed over, and the
     globals that they name. Functions and classes of onesided, numpy, Python and other installed
-    packages are told by name; what a function reaches through a module is not told.
-    Errors: ParameterError if a text cannot be read, or for a value that holds what is not seen.
+    packages are told by name; of any other module, its text and what code names of it.
+    Errors: ParameterError if a text cannot be read, or for a value that holds what is not seen or
+    lies too deep, and for code that imports such a module only when it runs.
 
     >>> from onesided.mechanism import Counts
     >>> one, other = Counts(1, 1), Counts(2, 1)
@@ -78,7 +83,14 @@ def source_of(mechanism: object) -> str:
     (True, False)
     """
     code = mechanism if isinstance(mechanism, FunctionType | type) else type(mechanism)
-    parts = "\n".join(_Telling(_package(code.__module__)).of(mechanism))
+    try:
+        parts = "\n".join(_Telling(package(code.__module__)).of(mechanism))
+    except RecursionError as error:
+        raise ParameterError(
+            f"A value of {code.__qualname__} holds others too many levels deep, so no check can be "
+            "told to be about it.",
+            hint="Hold numbers, text, arrays, or lists of them.",
+        ) from error
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -107,17 +119,22 @@ class _Telling:
         if (name := self._name_in_library(value)) is not None:
             yield f"library {name}"
         elif isinstance(value, ModuleType):
-            yield f"module {value.__name__}"
+            yield from self.of_module(value)
         elif (tell := _KINDS.get(kind)) is not None:
             yield from tell(self, value)
         elif isinstance(value, type):
             yield from self.of_class(value)
         elif isinstance(value, Policy):
-            yield f"{kind.__qualname__} {_text_of(kind)} {value.to_toml()}"
+            yield f"{kind.__qualname__} {text_of(kind)} {value.to_toml()}"
         elif isinstance(value, np.generic):
             yield from self.of_array(np.asarray(value))
         else:
             yield from self.of_object(value)
+
+    def of_module(self, value: ModuleType) -> Iterator[str]:
+        yield f"module {value.__name__}"
+        if not self._of_library(value.__name__):
+            yield text_of_module(value.__name__, value.__name__)
 
     def of_many(self, value: Any) -> Iterator[str]:
         yield f"{type(value).__qualname__} {len(value)}"
@@ -176,13 +193,26 @@ class _Telling:
         yield from self.of(value.__objclass__)
 
     def of_function(self, value: Any) -> Iterator[str]:
-        yield f"{value.__qualname__} {_text_of(value)}"
+        yield f"{value.__qualname__} {text_of(value)}"
         held = [_held(cell) for cell in value.__closure__ or ()]
         yield from self.of([value.__defaults__, value.__kwdefaults__, held, vars(value)])
         yield from self.of(value.__code__)
-        if not _fixed(value.__module__):
-            around, named = value.__globals__, sorted(_names_in(value.__code__))
-            yield from self.of({name: around[name] for name in named if name in around})
+        if not is_fixed(value.__module__):
+            self._refuse_late_imports(value)
+            yield from self.of_named(value.__globals__, sorted(_names_in(value.__code__)), [])
+
+    def of_named(
+        self, around: dict[str, Any], names: list[str], passed: list[object]
+    ) -> Iterator[str]:
+        """What code sees by these names in a module, and through the modules that it sees there."""
+        passed.append(around)
+        found = {name: around[name] for name in names if name in around}
+        yield from self.of(found)
+        for one in found.values():
+            if isinstance(one, ModuleType) and not self._of_library(one.__name__):
+                inside = vars(one)
+                if not any(inside is other for other in passed):
+                    yield from self.of_named(inside, names, passed)
 
     def of_code(self, value: Any) -> Iterator[str]:
         # The text of a module does not tell two functions of one name in it apart.
@@ -190,8 +220,8 @@ class _Telling:
         yield from self.of([value.co_consts, value.co_names, value.co_varnames])
 
     def of_class(self, value: Any) -> Iterator[str]:
-        yield f"{value.__qualname__} {_text_of(value)}"
-        if not _fixed(value.__module__):
+        yield f"{value.__qualname__} {text_of(value)}"
+        if not is_fixed(value.__module__):
             yield from self.of([base for base in value.__mro__[1:] if base is not object])
             told = {name: one for name, one in vars(value).items() if name not in _ABOUT}
             yield from self.of(dict(sorted(told.items())))
@@ -206,8 +236,8 @@ class _Telling:
                 yield f"{kind.__qualname__} {plain.__repr__(value)}"
             else:
                 _refuse_hidden(kind)
-                yield f"{kind.__qualname__} {_text_of(kind)}"
-                if not _fixed(kind.__module__):
+                yield f"{kind.__qualname__} {text_of(kind)}"
+                if not is_fixed(kind.__module__):
                     yield from self.of(kind)
         yield from self.of(_fields(value))
 
@@ -224,14 +254,26 @@ class _Telling:
             found = getattr(found, part, None)
         if found is not value:
             return None
-        written = isinstance(value, FunctionType) and not _fixed(module)
-        return f"{module}.{name} {_text_of(value) if written else ''}"
+        written = isinstance(value, FunctionType) and not is_fixed(module)
+        return f"{module}.{name} {text_of(value) if written else ''}"
+
+    def _refuse_late_imports(self, function: FunctionType) -> None:
+        """Refuse code that imports what nobody can tell before it runs. Errors: ParameterError."""
+        if self._of_library(function.__module__):
+            return
+        for name in imports_in(function.__code__):
+            if not is_installed(name, apart_from=self.home):
+                raise ParameterError(
+                    f"{function.__qualname__} imports {name or 'its own package'} when it runs, "
+                    "so no check can be told to be about it.",
+                    hint="Import it at the top of the file.",
+                )
 
     def _of_library(self, module: str) -> bool:
         """Whether a module is of Python, of ours, or of another package that is installed."""
-        if _fixed(module):
+        if is_fixed(module):
             return True
-        return _package(module) != self.home and _lies_in(module, "purelib", "platlib")
+        return package(module) != self.home and lies_in(module, "purelib", "platlib")
 
 
 _KINDS: Final[dict[type, Callable[[_Telling, Any], Iterator[str]]]] = {
@@ -279,27 +321,6 @@ def _held(cell: Any) -> object:
         return None
 
 
-def _package(module: object) -> str:
-    return str(module).partition(".")[0]
-
-
-def _fixed(module: object) -> bool:
-    """Whether a module is of onesided, numpy or Python itself, whose classes nobody changes."""
-    top, name = _package(module), str(module)
-    if top in (_OWN, "numpy"):
-        return True
-    own = _lies_in(name, "stdlib", "platstdlib") and not _lies_in(name, "purelib", "platlib")
-    return top in sys.stdlib_module_names and (name in sys.builtin_module_names or own)
-
-
-def _lies_in(module: str, *places: str) -> bool:
-    """Whether a module lies in one of these folders of the installation."""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and any(
-        Path(file).is_relative_to(sysconfig.get_path(place)) for place in places
-    )
-
-
 def _refuse_hidden(kind: type) -> None:
     """Refuse a class whose objects hold more than slots and a ``__dict__``. Errors: ParameterError.
 
@@ -331,21 +352,3 @@ def _fields(value: object) -> dict[str, object]:
     }
     held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
     return {**held, **getattr(value, "__dict__", {})}
-
-
-def _text_of(code: Any) -> str:
-    """The hash of the text of the module that ``code`` is written in."""
-    module = code.__module__
-    if module == f"namedtuple_{_package(code.__qualname__)}":
-        return "made by namedtuple"
-    if _fixed(module) and _package(module) != _OWN:
-        return str(module)
-    try:
-        text = inspect.getsource(sys.modules[module])
-    except (KeyError, OSError, TypeError) as error:
-        raise ParameterError(
-            f"The source of {code.__qualname__} cannot be read ({error}), so no check can be told "
-            "to be about it.",
-            hint=_NEXT,
-        ) from error
-    return hashlib.sha256(text.encode()).hexdigest()
