@@ -4,8 +4,10 @@ import importlib
 import json
 import linecache
 import math
+import os
 import random
 import re
+import subprocess
 import sys
 import threading
 from collections import Counter, deque
@@ -339,6 +341,44 @@ def test_what_its_code_reaches_through_modules_is_part_of_its_source(tmp_path, m
         del sys.modules[name]
 
 
+DEEP = """
+import own_folder_of_a_test.part.deep
+class Deep:
+    def release(self, counts, *, noise):
+        return counts + noise.geometric(own_folder_of_a_test.part.deep.RATE, counts.size)
+"""
+SAID = """
+import own_deep_of_a_test
+from onesided.mechanism.kit import source_of
+print(source_of(own_deep_of_a_test.Deep()))
+"""
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_packages_without_a_text_are_passed_and_every_process_says_the_same(tmp_path, package):
+    """An empty __init__.py, and none: what lies within them is told."""
+    part = tmp_path / "own_folder_of_a_test" / "part"
+    part.mkdir(parents=True)
+    if package:
+        (part / "__init__.py").touch()
+        (part.parent / "__init__.py").touch()
+    (tmp_path / "own_deep_of_a_test.py").write_text(DEEP)
+
+    def told(rate, seed):
+        (part / "deep.py").write_text(f"RATE = {rate}")
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-c", SAID]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    assert told(1, "1") == told(1, "2") != told(50, "1")
+
+
+MANY_NAMES = "; ".join(f"a{number} = counts.b{number}" for number in range(300))
+
+
 @pytest.mark.parametrize(
     ("line", "refused"),
     [
@@ -349,6 +389,8 @@ def test_what_its_code_reaches_through_modules_is_part_of_its_source(tmp_path, m
         ("import numpy.linalg", False),
         ("import polars", False),
         ("from onesided import policy", False),
+        pytest.param(f"{MANY_NAMES}; from math import pi", False, id="many names and math"),
+        pytest.param(f"{MANY_NAMES}; from . import helper", True, id="many names and its own"),
     ],
 )
 def test_code_that_imports_its_own_files_only_when_it_runs_is_refused(

@@ -35,9 +35,9 @@ from onesided._numbers import Infinite
 from onesided.errors import ParameterError
 from onesided.mechanism._written import (
     imports_in,
+    in_packages,
     is_fixed,
     is_installed,
-    lies_in,
     package,
     text_of,
     text_of_module,
@@ -57,7 +57,8 @@ _ABOUT: Final = frozenset(
         *("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__"),
         *("__annotations__", "__firstlineno__", "__static_attributes__", "__match_args__"),
         *("__dataclass_fields__", "__dataclass_params__", "__orig_bases__", "__parameters__"),
-        *("__abstractmethods__", "_abc_impl"),
+        *("__abstractmethods__", "_abc_impl", "__annotate__", "__annotate_func__"),
+        *("__annotations_cache__", "__classdictcell__"),
     }
 )
 
@@ -273,7 +274,7 @@ class _Telling:
         """Whether a module is of Python, of ours, or of another package that is installed."""
         if is_fixed(module):
             return True
-        return package(module) != self.home and lies_in(module, "purelib", "platlib")
+        return package(module) != self.home and in_packages(module)
 
 
 _KINDS: Final[dict[type, Callable[[_Telling, Any], Iterator[str]]]] = {

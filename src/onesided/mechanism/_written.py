@@ -10,15 +10,15 @@ import sysconfig
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, Final
 
 from onesided.errors import ParameterError
 
 _NEXT: Final = "Write the mechanism to a file and import it from there."
 _OWN: Final = ("onesided", "numpy")
-_PACKAGES: Final = ("purelib", "platlib")
-_PYTHON: Final = ("stdlib", "platstdlib")
+# Where installers put packages: of Python itself, of a user, of Debian.
+_PACKAGES: Final = frozenset(["site-packages", "dist-packages"])
 
 
 def text_of(code: Any) -> str:
@@ -34,7 +34,7 @@ def text_of(code: Any) -> str:
 def text_of_module(module: str, name: str) -> str:
     """The hash of a module's text. name: what is told by it, for the error."""
     try:
-        text = inspect.getsource(sys.modules[module])
+        text = "" if _is_empty(sys.modules[module]) else inspect.getsource(sys.modules[module])
     except (KeyError, OSError, TypeError) as error:
         raise ParameterError(
             f"The source of {name} cannot be read ({error}), so no check can be told "
@@ -42,6 +42,14 @@ def text_of_module(module: str, name: str) -> str:
             hint=_NEXT,
         ) from error
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_empty(module: ModuleType) -> bool:
+    """Whether it is a folder without a text, or with an empty one: inspect knows neither."""
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return hasattr(module, "__path__")
+    return Path(file).suffix == ".py" and Path(file).is_file() and not Path(file).stat().st_size
 
 
 def is_installed(module: str, *, apart_from: str) -> bool:
@@ -56,14 +64,15 @@ def is_installed(module: str, *, apart_from: str) -> bool:
     if found is None:
         return False
     python = top in sys.stdlib_module_names
-    return _lies_at(found.origin, *_PACKAGES) or (
-        python and (found.origin in ("built-in", "frozen") or _lies_at(found.origin, *_PYTHON))
+    return _in_packages(found.origin) or (
+        python and (found.origin in ("built-in", "frozen") or _in_python(found.origin))
     )
 
 
 def imports_in(code: CodeType) -> Iterator[str]:
     """The modules that a function's code, and functions within it, import; "" for relative ones."""
-    steps = list(dis.get_instructions(code))
+    # Before each import its level and the names that are wanted are put on the stack.
+    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
     for level, _, step in zip(steps, steps[1:], steps[2:], strict=False):
         if step.opname == "IMPORT_NAME":
             yield "" if level.argval else step.argval
@@ -82,16 +91,24 @@ def is_fixed(module: object) -> bool:
     top, name = package(module), str(module)
     if top in _OWN:
         return True
-    own = lies_in(name, "stdlib", "platstdlib") and not lies_in(name, "purelib", "platlib")
+    own = _in_python(_file_of(name)) and not in_packages(name)
     return top in sys.stdlib_module_names and (name in sys.builtin_module_names or own)
 
 
-def lies_in(module: str, *places: str) -> bool:
-    """Whether a module lies in one of these folders of the installation."""
-    return _lies_at(getattr(sys.modules.get(module), "__file__", None), *places)
+def in_packages(module: str) -> bool:
+    """Whether a module lies where packages are installed."""
+    return _in_packages(_file_of(module))
 
 
-def _lies_at(file: str | None, *places: str) -> bool:
+def _in_packages(file: str | None) -> bool:
+    return file is not None and not _PACKAGES.isdisjoint(Path(file).parts)
+
+
+def _in_python(file: str | None) -> bool:
     return file is not None and any(
-        Path(file).is_relative_to(sysconfig.get_path(place)) for place in places
+        Path(file).is_relative_to(sysconfig.get_path(place)) for place in ("stdlib", "platstdlib")
     )
+
+
+def _file_of(module: str) -> str | None:
+    return getattr(sys.modules.get(module), "__file__", None)
