@@ -5,11 +5,10 @@ VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 
-DOCS_READY := $(VENV)/.docs-ready
 DOCS_FROM := mkdocs.yml $(wildcard *.md) benchmarks/RESULTS.md \
 	$(shell find docs src scripts -type f -not -path '*/__pycache__/*')
 
-.PHONY: demo test test-heavy lint bench bench-growth mutants docs clean
+.PHONY: demo test test-heavy lint lock bench bench-growth mutants docs clean
 
 demo: $(READY)
 	rm -rf demo-out
@@ -43,21 +42,19 @@ mutants: $(READY)
 docs: site/.built
 
 # Notebooks run on their pages' code as it stands; the site is built strictly: a dead link fails.
-site/.built: $(DOCS_READY) $(DOCS_FROM)
+site/.built: $(READY) $(DOCS_FROM)
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --quiet
 	$(RUN)/python scripts/notebooks.py site/tutorials
 	touch $@
 
-$(DOCS_READY): $(READY)
-	$(RUN)/python -m pip install --quiet --group docs
+$(READY): requirements.lock scripts/install.sh $(wildcard pyproject.toml */pyproject.toml)
+	scripts/install.sh $(VENV) $(PYTHON)
 	touch $@
 
-$(READY): pyproject.toml experiments/pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(RUN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(RUN)/python -m pip install --quiet --editable ".[cli,polars,pandas,pyarrow,postgres,ibis,spark,serve,client]" \
-		--editable ./experiments --group dev
-	touch $@
+# The newest release of everything, but for those that scripts/lock.py holds back.
+lock: $(READY)
+	$(RUN)/python -m pip install --quiet uv
+	$(RUN)/python scripts/lock.py
 
 clean:
 	rm -rf $(VENV) demo-out site
