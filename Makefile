@@ -23,6 +23,7 @@ test-heavy: $(READY)
 	$(RUN)/python -m pytest -n 3 --dist loadgroup -q -m heavy
 
 lint: $(READY)
+	$(RUN)/python scripts/lines.py
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
