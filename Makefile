@@ -8,7 +8,7 @@ RUN := $(VENV)/bin
 DOCS_FROM := mkdocs.yml $(wildcard *.md) benchmarks/RESULTS.md \
 	$(shell find docs src scripts -type f -not -path '*/__pycache__/*')
 
-.PHONY: demo test test-heavy lint lock bench bench-growth mutants docs clean
+.PHONY: demo test test-heavy test-slow lint lock bench bench-growth mutants docs pages clean
 
 demo: $(READY)
 	rm -rf demo-out
@@ -21,6 +21,10 @@ test: $(READY)
 # too. Three processes on two cores: the one with Spark's tests mostly waits for it.
 test-heavy: $(READY)
 	$(RUN)/python -m pytest -n 3 --dist loadgroup -q -m heavy
+
+# Hours: every long form, as .ci/long runs them.
+test-slow: $(READY)
+	$(RUN)/python -m pytest -n 2 --dist loadgroup -q --slow
 
 lint: $(READY)
 	$(RUN)/python scripts/lines.py
@@ -40,12 +44,15 @@ bench-growth: $(READY)
 mutants: $(READY)
 	$(RUN)/python benchmarks/mutants.py
 
-docs: site/.built
+# The site with its tutorials run as notebooks, on their pages' code as it stands.
+docs: pages
+	$(RUN)/python scripts/notebooks.py site/tutorials
 
-# Notebooks run on their pages' code as it stands; the site is built strictly: a dead link fails.
+# The site is built strictly: a dead link fails.
+pages: site/.built
+
 site/.built: $(READY) $(DOCS_FROM)
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --quiet
-	$(RUN)/python scripts/notebooks.py site/tutorials
 	touch $@
 
 $(READY): requirements.lock scripts/install.sh $(wildcard pyproject.toml */pyproject.toml)
