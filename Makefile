@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 
 DOCS_FROM := mkdocs.yml $(wildcard *.md) benchmarks/RESULTS.md \
-	$(shell find docs src scripts -type f -not -path '*/__pycache__/*')
+	$(shell find docs src proofs/src scripts -type f -not -path '*/__pycache__/*')
 
 .PHONY: demo test test-heavy test-slow lint lock bench bench-growth mutants docs pages clean
 
@@ -40,7 +40,7 @@ bench-growth: $(READY)
 	$(RUN)/python benchmarks/growth.py --write
 
 # Small mistakes in the shipped code that onesided verify must see: 200, as in the long form of
-# the tests (pytest --slow tests/verify/test_mutants.py); make test-heavy plants the first twelve.
+# the tests (pytest --slow proofs/tests/test_mutants.py); make test-heavy plants the first twelve.
 mutants: $(READY)
 	$(RUN)/python benchmarks/mutants.py
 

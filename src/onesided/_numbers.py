@@ -345,6 +345,10 @@ def exp_neg_bounds(exponent: Fraction, *, bits: int) -> tuple[Fraction, Fraction
 
     ``exponent >= 0``. The decimal module's ``exp`` is correctly rounded; the argument is
     rounded both ways first, so the two ends are rigorous.
+
+    >>> low, high = exp_neg_bounds(Fraction(1), bits=64)
+    >>> low < high <= low + Fraction(1, 2**64)
+    True
     """
     if exponent == 0:
         return Fraction(1), Fraction(1)

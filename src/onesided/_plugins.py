@@ -12,8 +12,10 @@ from onesided.errors import PluginError, first_line
 
 COMMANDS: Final = "onesided.commands"
 """Names of commands, each a ``typer.Typer``."""
-CHECKS: Final = "onesided.verify"
+LINES: Final = "onesided.verify"
 """Functions without arguments that return lines of the table of ``onesided verify``."""
+CHECKS: Final = "onesided.verify.checks"
+"""Functions without arguments that return results of checks of their own kind."""
 
 
 def plugins(group: str) -> dict[str, list[EntryPoint]]:

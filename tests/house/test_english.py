@@ -51,7 +51,8 @@ def test_an_article_suits_its_word(noun, said):
 
 
 def test_messages_use_them():
-    for path in SOURCE.rglob("*.py"):
+    root = SOURCE.parents[1]
+    for path in [*SOURCE.rglob("*.py"), *(root / "proofs" / "src").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
         assert not ARTICLE.findall(text), f"use onesided._english.a in {path}"
         assert not AGREES.findall(text), f"use onesided._english.many in {path}"

@@ -10,7 +10,7 @@ from tests.command import called
 
 import onesided
 from onesided import errors, verify
-from onesided._plugins import CHECKS, load, plugins
+from onesided._plugins import CHECKS, LINES, load, plugins
 
 SOURCE = Path(onesided.__file__).parent
 
@@ -70,8 +70,8 @@ def test_a_plug_in_never_takes_the_place_of_our_own_command(install):
 
 
 def test_two_plug_ins_of_one_name_are_refused(install):
-    install("moon", CHECKS, "def cases():\n    return []\n", "cases")
-    install("moon", CHECKS, "def cases():\n    return []\n", "cases", owner="another")
+    install("moon", LINES, "def cases():\n    return []\n", "cases")
+    install("moon", LINES, "def cases():\n    return []\n", "cases", owner="another")
     with pytest.raises(errors.PluginError, match="another and made-up"):
         verify.catalogue("moon")
 
@@ -91,7 +91,7 @@ def test_two_plug_ins_of_one_name_are_refused(install):
     ],
 )
 def test_broken_checks_are_our_error(install, name, module, said):
-    install(name, CHECKS, module, "cases")
+    install(name, LINES, module, "cases")
     with pytest.raises(errors.PluginError, match=said) as caught:
         verify.catalogue(name)
     assert "pip uninstall made-up" in caught.value.hint
@@ -103,18 +103,33 @@ def test_checks_of_another_distribution_join_the_table(install):
         "def cases():\n"
         "    yield verify.shipped(mechanism.Counts(1, 1), policy.bounded(), name='Theirs')\n"
     )
-    install("theirs", CHECKS, module, "cases")
-    assert "theirs" in plugins(CHECKS)
+    install("theirs", LINES, module, "cases")
+    assert "theirs" in plugins(LINES)
     (verdict,) = verify.verdicts(source="theirs", processes=1)
     assert verdict.right
     assert verdict.case.name == "Theirs"
+
+
+def test_checks_of_their_own_kind_are_run_as_they_are_read(install):
+    module = (
+        "from onesided.verify import CheckResult\n"
+        "def checks():\n"
+        "    yield CheckResult('tide', 'the sea', 'high', accepted=True, sound=True)\n"
+        "    yield 3\n"
+    )
+    install("tides", CHECKS, module, "checks")
+    found = verify.own_checks("tides")
+    assert next(found).name == "tide"
+    with pytest.raises(errors.PluginError, match="returns int where a CheckResult is due"):
+        next(found)
+    assert verify.verdicts(only="tides") == []
 
 
 def test_unknown_names_are_refused():
     with pytest.raises(errors.ParameterError, match="no checks from 'moon'"):
         verify.catalogue("moon")
     with pytest.raises(errors.PluginError, match="no distribution"):
-        load(CHECKS, "moon", object)
+        load(LINES, "moon", object)
 
 
 def test_papers_without_the_experiments_say_how_to_get_them(tmp_path):
