@@ -6,6 +6,7 @@ Fraction(1, 2)
 INFINITE
 """
 
+from onesided._english import many
 from onesided._numbers import (
     INFINITE,
     Infinite,
@@ -24,6 +25,7 @@ __all__ = [
     "Infinite",
     "Loss",
     "Number",
+    "many",
     "positive",
     "rate",
     "round_up",

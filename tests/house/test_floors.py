@@ -250,6 +250,7 @@ PUBLIC = {
         "Infinite",
         "Loss",
         "Number",
+        "many",
         "positive",
         "rate",
         "round_up",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
@@ -11,8 +11,27 @@ from typer.main import get_command
 from onesided._plugins import COMMANDS, load, plugins, provider
 from onesided.errors import MissingDependencyError
 
-# Commands that are known to exist elsewhere: where from, and what they do.
-_ELSEWHERE: Final = {"papers": ("onesided-experiments", "Reproduce publications")}
+
+class _Elsewhere(NamedTuple):
+    """A command of another part of this repository: the part, what it does, where it is listed."""
+
+    part: str
+    what: str
+    after: str = ""
+
+    @property
+    def distribution(self) -> str:
+        return f"onesided-{self.part}"
+
+
+_ELSEWHERE: Final = {
+    "serve": _Elsewhere(
+        "service", "Let analysts ask and the public read, while rows stay where they are", "monitor"
+    ),
+    "people": _Elsewhere("service", "Manage who may use a service", "ledger"),
+    "datasets": _Elsewhere("service", "Check the datasets of a service", "people"),
+    "papers": _Elsewhere("experiments", "Reproduce publications"),
+}
 
 
 class Commands(TyperGroup):
@@ -20,8 +39,10 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, for the help; nothing is loaded."""
-        own = super().list_commands(ctx)
-        return [*own, *sorted({*plugins(COMMANDS), *_ELSEWHERE} - set(own))]
+        names = super().list_commands(ctx)
+        for name, one in _ELSEWHERE.items():
+            names.insert(names.index(one.after) + 1 if one.after else len(names), name)
+        return [*names, *sorted(plugins(COMMANDS).keys() - set(names))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Our own command, or a line for the help that says where a plug-in comes from."""
@@ -36,23 +57,24 @@ class Commands(TyperGroup):
 
 def _line(name: str) -> TyperCommand | None:
     """A stand-in with a name and a sentence."""
-    entries = plugins(COMMANDS).get(name)
-    if entries:
-        return TyperCommand(name, help=f"Added by {provider(entries[0])}.")
-    if name in _ELSEWHERE:
-        distribution, what = _ELSEWHERE[name]
-        return TyperCommand(name, help=f"{what}; needs {distribution}.")
+    known, owners = _ELSEWHERE.get(name), [provider(one) for one in plugins(COMMANDS).get(name, [])]
+    if known and owners == [known.distribution]:
+        return TyperCommand(name, help=f"{known.what}.")
+    if owners:
+        return TyperCommand(name, help=f"Added by {owners[0]}.")
+    if known:
+        return TyperCommand(name, help=f"{known.what}; needs {known.distribution}.")
     return None
 
 
 def _plugged(name: str) -> Any:
     """The command of a plug-in. Errors: MissingDependencyError; PluginError for a broken one."""
     if name not in plugins(COMMANDS):
-        distribution, _what = _ELSEWHERE[name]
+        part, distribution = _ELSEWHERE[name].part, _ELSEWHERE[name].distribution
         raise MissingDependencyError(
             f"'onesided {name}' comes with {distribution}, which is not installed.",
             hint=f"pip install {distribution}, or in a copy of the repository: "
-            "pip install ./experiments",
+            f"pip install ./{part}",
         )
     command = get_command(load(COMMANDS, name, Typer))
     command.name = name
