@@ -65,7 +65,8 @@ def test_the_commands_of_the_curator_the_analyst_and_the_auditor_run(tmp_path):
 
 def test_what_the_pages_name_is_there():
     for page in ("service.md", "service-auditor.md", "service-threats.md"):
-        for name in re.findall(r"`((?:tests|deploy)/[\w./-]+)`", (DOCS / page).read_text()):
+        text = (DOCS / page).read_text()
+        for name in re.findall(r"`((?:service/tests|tests|deploy)/[\w./-]+)`", text):
             assert (ROOT / name).exists(), name
 
 

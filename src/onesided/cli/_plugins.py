@@ -13,24 +13,22 @@ from onesided.errors import MissingDependencyError
 
 
 class _Elsewhere(NamedTuple):
-    """A command of another part of this repository: the part, what it does, where it is listed."""
+    """A command of another part of this repository: what it does, and after what it is listed."""
 
-    part: str
+    distribution: str
     what: str
     after: str = ""
-
-    @property
-    def distribution(self) -> str:
-        return f"onesided-{self.part}"
 
 
 _ELSEWHERE: Final = {
     "serve": _Elsewhere(
-        "service", "Let analysts ask and the public read, while rows stay where they are", "monitor"
+        "onesided-service",
+        "Let analysts ask and the public read, while rows stay where they are",
+        after="monitor",
     ),
-    "people": _Elsewhere("service", "Manage who may use a service", "ledger"),
-    "datasets": _Elsewhere("service", "Check the datasets of a service", "people"),
-    "papers": _Elsewhere("experiments", "Reproduce publications"),
+    "people": _Elsewhere("onesided-service", "Manage who may use a service", after="ledger"),
+    "datasets": _Elsewhere("onesided-service", "Check the datasets of a service", after="people"),
+    "papers": _Elsewhere("onesided-experiments", "Reproduce publications"),
 }
 
 
@@ -70,11 +68,11 @@ def _line(name: str) -> TyperCommand | None:
 def _plugged(name: str) -> Any:
     """The command of a plug-in. Errors: MissingDependencyError; PluginError for a broken one."""
     if name not in plugins(COMMANDS):
-        part, distribution = _ELSEWHERE[name].part, _ELSEWHERE[name].distribution
+        distribution = _ELSEWHERE[name].distribution
         raise MissingDependencyError(
             f"'onesided {name}' comes with {distribution}, which is not installed.",
             hint=f"pip install {distribution}, or in a copy of the repository: "
-            f"pip install ./{part}",
+            f"pip install ./{distribution.removeprefix('onesided-')}",
         )
     command = get_command(load(COMMANDS, name, Typer))
     command.name = name

@@ -47,7 +47,7 @@ WHOLE = {"epsilon": EXACT, "max_groups": 4, "on_excess": "truncate"}
 
 
 def beside(name):
-    place = Path(__file__).parents[1] / "serve" / f"{name}.py"
+    place = Path(__file__).parent / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, place)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
