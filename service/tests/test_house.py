@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,15 @@ def test_public_names_are_those_of_onesided_serve_and_have_examples():
         found = getattr(onesided_service, name)
         assert getattr(serve, name) is found
         assert ">>>" in inspect.getdoc(found)
+
+
+def test_the_extra_serve_is_what_the_service_needs_of_others():
+    root = SOURCE.parents[2]
+    told = [
+        tomllib.loads((root / name / "pyproject.toml").read_text()) for name in (".", "service")
+    ]
+    library, service = (one["project"] for one in told)
+    assert service["dependencies"][0] == f"onesided[cli]=={library['version']}"
+    assert service["version"] == library["version"]
+    wanted = {*library["optional-dependencies"]["cli"], *service["dependencies"][1:]}
+    assert set(library["optional-dependencies"]["serve"]) == wanted
