@@ -4,11 +4,9 @@ These names come with ``onesided-service``, a distribution of its own: ``pip ins
 onesided-service``. They are loaded when they are first asked for.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from onesided.errors import MissingDependencyError
+from onesided._plugins import from_part
 
 if TYPE_CHECKING:
     from onesided_service import (
@@ -21,20 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DatasetConfig", "MonitorConfig", "OidcConfig", "ServiceConfig", "create_app"]
 
-_FROM: Final = "onesided_service"
-
 
 def __getattr__(name: str) -> Any:
     """A name of the service. Errors: MissingDependencyError, where it is not installed."""
     if name not in __all__:
         raise AttributeError(f"module 'onesided.serve' has no attribute {name!r}")
-    if find_spec(_FROM) is None:
-        raise MissingDependencyError(
-            "The service comes with onesided-service, which is not installed.",
-            hint="pip install onesided-service, or in a copy of the repository: "
-            "pip install ./service",
-        )
-    return getattr(import_module(_FROM), name)
+    return from_part("onesided-service", name)
 
 
 def __dir__() -> list[str]:

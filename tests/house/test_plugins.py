@@ -168,14 +168,21 @@ def test_the_help_lists_commands_of_parts_that_are_missing_in_their_places(tmp_p
 def test_names_of_a_service_that_is_missing_say_how_to_get_it(tmp_path):
     done = alone("import onesided.serve as s; print(dir(s)); s.create_app", tmp_path)
     assert "'ServiceConfig', 'create_app'" in done.stdout
-    assert "MissingDependencyError: The service comes with onesided-service" in done.stderr
+    assert "MissingDependencyError: create_app comes with onesided-service, which" in done.stderr
     assert "pip install onesided-service" in done.stderr
     done = alone("from onesided.serve import ServiceConfig", tmp_path)
-    assert "MissingDependencyError: The service comes with onesided-service" in done.stderr
+    assert "MissingDependencyError: ServiceConfig comes with onesided-service" in done.stderr
+
+
+def test_bounds_of_papers_that_are_missing_say_how_to_get_them(tmp_path):
+    done = alone("import onesided as od; od.bounds.power_bound; od.bounds.laplace_noise", tmp_path)
+    assert "MissingDependencyError: laplace_noise comes with onesided-experiments" in done.stderr
+    assert "pip install onesided-experiments" in done.stderr
 
 
 def test_the_library_knows_nothing_of_other_parts_but_where_to_get_them():
     texts = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
     assert not [name for name, text in texts.items() if "onesided_experiments" in text]
-    assert [n for n, text in texts.items() if "onesided-experiments" in text] == ["cli/_plugins.py"]
+    named = {name for name, text in texts.items() if "onesided-experiments" in text}
+    assert named == {"cli/_plugins.py", "bounds/__init__.py"}
     assert {n for n, text in texts.items() if "onesided_service" in text} == {"serve.py"}

@@ -8,8 +8,7 @@ from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from onesided._plugins import COMMANDS, load, plugins, provider
-from onesided.errors import MissingDependencyError
+from onesided._plugins import COMMANDS, load, missing_part, plugins, provider
 
 
 class _Elsewhere(NamedTuple):
@@ -68,12 +67,7 @@ def _line(name: str) -> TyperCommand | None:
 def _plugged(name: str) -> Any:
     """The command of a plug-in. Errors: MissingDependencyError; PluginError for a broken one."""
     if name not in plugins(COMMANDS):
-        distribution = _ELSEWHERE[name].distribution
-        raise MissingDependencyError(
-            f"'onesided {name}' comes with {distribution}, which is not installed.",
-            hint=f"pip install {distribution}, or in a copy of the repository: "
-            f"pip install ./{distribution.removeprefix('onesided-')}",
-        )
+        raise missing_part(_ELSEWHERE[name].distribution, f"'onesided {name}' comes")
     command = get_command(load(COMMANDS, name, Typer))
     command.name = name
     return command

@@ -1,4 +1,4 @@
-"""What real-valued noise costs in accuracy; the papers mix up two of these numbers.
+"""Bounds that only papers use: what real-valued noise costs; papers mix up two of these numbers.
 
 ADP-2021 section 2.2 and ADP-2022 section V-A3 call √2/ε the expected absolute error of Laplace
 noise. It is the standard deviation; the mean absolute error is 1/ε, the same as that of
@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from onesided._numbers import Number, log_up, positive
-from onesided.bounds._directed_rounding import exp_neg, short_up
+from onesided.bounds.kit import exp_neg, log_up, short_up
 from onesided.errors import ParameterError
+from onesided.numbers import Number, positive
+
+__all__ = ["NoiseAccuracy", "exponential_noise", "laplace_noise"]
 
 Correction = Literal["none", "mean", "median"]
 
