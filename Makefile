@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 
 DOCS_FROM := mkdocs.yml $(wildcard *.md) benchmarks/RESULTS.md \
-	$(shell find docs src proofs/src scripts -type f -not -path '*/__pycache__/*')
+	$(shell find docs src proofs/src service/src scripts -type f -not -path '*/__pycache__/*')
 
 .PHONY: demo test test-heavy test-slow lint lock bench bench-growth mutants docs pages clean
 

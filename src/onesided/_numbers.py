@@ -371,7 +371,11 @@ def _digits(bits: int) -> int:
 
 
 def log_up(number: Fraction, *, bits: int = 64) -> Fraction:
-    """A fraction at least ``ln number`` and above it by at most ``2^-bits``; ``number > 0``."""
+    """A fraction at least ``ln number`` and above it by at most ``2^-bits``; ``number > 0``.
+
+    >>> log_up(Fraction(1)), float(log_up(Fraction(2)))
+    (Fraction(0, 1), 0.6931471805599453)
+    """
     if number == 1:
         return Fraction(0)
     with decimal.localcontext() as context:

@@ -6,6 +6,7 @@ Fraction(1, 2)
 INFINITE
 """
 
+from onesided._english import many
 from onesided._numbers import (
     INFINITE,
     Infinite,
@@ -26,6 +27,7 @@ __all__ = [
     "Loss",
     "Number",
     "exp_neg_bounds",
+    "many",
     "positive",
     "rate",
     "round_up",

@@ -132,21 +132,72 @@ def test_unknown_names_are_refused():
         load(LINES, "moon", object)
 
 
-def test_papers_without_the_experiments_say_how_to_get_them(tmp_path):
-    code = (
-        "import importlib.metadata as m; m.entry_points = lambda **_: ();"
-        "import sys; sys.argv = ['onesided', 'papers', 'list'];"
-        "import onesided.cli; onesided.cli.main()"
+# Python as it is where the library alone is installed.
+ALONE = (
+    "import importlib.metadata as m, sys; m.entry_points = lambda **_: ();"
+    "sys.modules |= dict.fromkeys(['onesided_service', 'onesided_experiments']);"
+)
+
+
+def alone(code, folder):
+    return subprocess.run(
+        [sys.executable, "-c", ALONE + code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", "COLUMNS": "200"},
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["papers", "list"], "experiments"),
+        (["serve", "--demo"], "service"),
+        (["serve", "--help"], "service"),
+        (["people", "add", "ann", "--role", "visits:analyst"], "service"),
+        (["datasets"], "service"),
+    ],
+)
+def test_commands_of_parts_that_are_missing_say_how_to_get_them(tmp_path, words, part):
+    code = f"sys.argv = ['onesided', *{words}]; import onesided.cli; onesided.cli.main()"
+    done = alone(code, tmp_path)
     assert done.returncode == 2
-    assert "comes with onesided-experiments, which is not installed" in done.stderr
+    assert (
+        f"'onesided {words[0]}' comes with onesided-{part}, which is not installed." in done.stderr
+    )
+    assert f"pip install onesided-{part}, or in a copy of the repository" in done.stderr
+
+
+def test_the_help_lists_commands_of_parts_that_are_missing_in_their_places(tmp_path):
+    code = "sys.argv = ['onesided', '--help']; import onesided.cli; onesided.cli.main()"
+    done = alone(code, tmp_path)
+    listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("│ ")]
+    assert listed[listed.index("monitor") :] == [
+        "monitor", "serve", "ledger", "people", "datasets", "papers",
+    ]  # fmt: skip
+    assert done.stdout.count("; needs onesided-service.") == 3
+
+
+def test_names_of_a_service_that_is_missing_say_how_to_get_it(tmp_path):
+    done = alone("import onesided.serve as s; print(dir(s)); s.create_app", tmp_path)
+    assert "'ServiceConfig', 'create_app'" in done.stdout
+    assert "MissingDependencyError: create_app comes with onesided-service, which" in done.stderr
+    assert "pip install onesided-service" in done.stderr
+    done = alone("from onesided.serve import ServiceConfig", tmp_path)
+    assert "MissingDependencyError: ServiceConfig comes with onesided-service" in done.stderr
+
+
+def test_bounds_of_papers_that_are_missing_say_how_to_get_them(tmp_path):
+    done = alone("import onesided as od; od.bounds.power_bound; od.bounds.laplace_noise", tmp_path)
+    assert "MissingDependencyError: laplace_noise comes with onesided-experiments" in done.stderr
     assert "pip install onesided-experiments" in done.stderr
 
 
-def test_the_library_knows_nothing_of_the_experiments_but_one_hint():
+def test_the_library_knows_nothing_of_other_parts_but_where_to_get_them():
     texts = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
     assert not [name for name, text in texts.items() if "onesided_experiments" in text]
-    assert [n for n, text in texts.items() if "onesided-experiments" in text] == ["cli/_plugins.py"]
+    named = {name for name, text in texts.items() if "onesided-experiments" in text}
+    assert named == {"cli/_plugins.py", "bounds/__init__.py"}
+    assert {n for n, text in texts.items() if "onesided_service" in text} == {"serve.py"}
