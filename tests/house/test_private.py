@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.util
 from collections import Counter
 from pathlib import Path
 
@@ -49,7 +50,10 @@ def is_public(module, name):
         return False
     whole = importlib.import_module(module)
     public = getattr(whole, "__all__", [n for n in vars(whole) if not n.startswith("_")])
-    return name is None or name in public
+    if name is None or name in public:
+        return True
+    inside = not name.startswith("_") and hasattr(whole, "__path__")
+    return inside and importlib.util.find_spec(f"{module}.{name}") is not None
 
 
 def test_other_distributions_use_only_public_names():
