@@ -1,0 +1,243 @@
+"""Golden answers: what the code says today, as documents that every later change must reproduce.
+
+    python scripts/golden.py write          write golden/ anew (not the files of today)
+    python scripts/golden.py check          compare; tell every difference; end with 1 if there is any
+    python scripts/golden.py check --share 20   only every 20th document, and those of Polars alone
+    python scripts/golden.py accept         keep what changed on purpose in golden/changed.json
+    python scripts/golden.py verdicts       compare the catalogue's verdicts (five minutes)
+    python scripts/golden.py files          make the files of today that are not there
+
+A document has a name, such as ``answers/Count/by place/presence``, and fields, such as
+``plan.words``. An intended change is a table of golden/changes.toml::
+
+    [[change]]
+    document = "answers/Count/*"    # as in a shell: * is anything
+    field = "plan.words"
+    reason = "Plans say how many groups there are."
+
+and what is said from then on stands in golden/changed.json, which ``accept`` writes: so the new
+words are pinned as well. A difference that no table names fails the check; so does one that is not
+as it was accepted, and a table that names no difference.
+
+What is not ours is made fixed: noise comes from a seeded source, who asks is "golden", times are
+left out, and floats have twelve digits, since the last ones are the processor's. No document holds
+a path, a version or a name that was drawn. The tables of questions and policies are in
+golden_tables.py. Private names stand in golden_answers.py and golden_files.py, which say why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import golden_answers as answers
+import golden_command as command
+import golden_files as files
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+ABSENT: Final = "(absent)"
+_WIDTH: Final = 110
+_PART: Final = ("polars",)
+
+Documents = dict[str, Any]
+
+
+class Difference(NamedTuple):
+    """A field of a document that is not as it was."""
+
+    document: str
+    field: str
+    before: Any
+    after: Any
+
+
+def main() -> int:
+    """Run one of the modes; 1 if something is not as it was."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    modes = {
+        "write": _write,
+        "check": _check,
+        "accept": _accept,
+        "verdicts": _verdicts,
+        "files": lambda given: files.make(given.at / "files"),
+    }
+    parser.add_argument("mode", choices=modes)
+    parser.add_argument("--at", type=Path, default=ROOT / "golden", help="the folder of documents")
+    parser.add_argument("--share", type=int, default=1, help="only every so-manieth document")
+    parser.add_argument("--only", default="*", help="only documents of such a name")
+    given = parser.parse_args()
+    return modes[given.mode](given) or 0
+
+
+def _write(given: argparse.Namespace) -> None:
+    """Every document anew, but for the verdicts."""
+    books: dict[str, Documents] = {}
+    for name, make in sorted(_makers(given.at).items()):
+        book = _book(name)
+        books.setdefault(book, {})[name] = make(None)
+    for book, told in books.items():
+        place = given.at / f"{book}.json"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(pretty(told) + "\n", encoding="utf-8")
+
+
+def _check(given: argparse.Namespace) -> int:
+    """Every difference that is not intended, and every intention that is none."""
+    whole = given.share == 1 and given.only == "*"
+    found = list(_differences(given, engines=_PART if given.share > 1 else None))
+    return _judged(given.at, found, whole=whole)
+
+
+def _judged(at: Path, found: list[Difference], *, whole: bool) -> int:
+    changes, accepted = _changes(at), _accepted(at)
+    wrong = 0
+    met = set()
+    for one in found:
+        named = [place for place, change in enumerate(changes) if _names(change, one)]
+        met |= set(named)
+        kept = accepted.get(one.document, {}).get(one.field, ABSENT if named else None)
+        if not named or json.dumps(kept) != json.dumps(one.after):
+            wrong += 1
+            why = "is not in changes.toml" if not named else "is not as it was accepted"
+            print(f"{one.document}: {one.field} {why}")
+            print(f"  was {_short(one.before)}\n  is  {_short(one.after)}")
+    idle = [change for place, change in enumerate(changes) if place not in met] if whole else []
+    for change in idle:
+        print(f"changes.toml names what did not change: {change['document']}, {change['field']}")
+    print(f"{len(found)} fields differ, {wrong} of them wrongly; {len(idle)} idle changes.")
+    return 1 if wrong or idle else 0
+
+
+def _accept(given: argparse.Namespace) -> None:
+    """Keep the new words of each field that changes.toml names."""
+    changes, kept = _changes(given.at), {}
+    for one in _differences(given):
+        if any(_names(change, one) for change in changes):
+            kept.setdefault(one.document, {})[one.field] = one.after
+    (given.at / "changed.json").write_text(pretty(kept) + "\n", encoding="utf-8")
+
+
+def _verdicts(given: argparse.Namespace) -> int:
+    """The catalogue again: the same lines, the same words, the same losses."""
+    place = given.at / "verdicts.json"
+    found = command.verdicts()
+    if not place.exists():
+        place.write_text(pretty(found) + "\n", encoding="utf-8")
+        return 0
+    before = json.loads(place.read_text(encoding="utf-8"))
+    differences = [
+        Difference(name, *one)
+        for name in {**before, **found}
+        for one in compared(before.get(name, ABSENT), found.get(name, ABSENT))
+    ]
+    return _judged(given.at, differences, whole=False)
+
+
+def _differences(
+    given: argparse.Namespace, *, engines: tuple[str, ...] | None = None
+) -> Iterator[Difference]:
+    makers, before = _makers(given.at), _documents(given.at)
+    names = sorted({**before, **makers})
+    for name in [one for one in names if fnmatchcase(one, given.only)][:: given.share]:
+        old, made = before.get(name, ABSENT), makers.get(name)
+        new = ABSENT if made is None else made(engines)
+        if engines is not None and name.startswith("answers/") and isinstance(old, dict):
+            old = answers.of_engines(old, engines)
+        for field, was, now in compared(old, new):
+            yield Difference(name, field, was, now)
+
+
+def _makers(at: Path) -> dict[str, Callable[[tuple[str, ...] | None], Any]]:
+    """What makes each document, by its name; given some engines, for those alone."""
+
+    def answer(question: str, variant: str, policy: str, engines: tuple[str, ...]) -> Any:
+        return lambda some: answers.document(question, variant, policy, some or engines)
+
+    makers = {
+        "/".join(("answers", *name)): answer(*name, engines)
+        for *name, engines in answers.names()
+    }
+    for name, make in {**command.documents(), **files.documents(at / "files")}.items():
+        makers[name] = lambda _, make=make: answers.plain(make())
+    return makers
+
+
+def _documents(at: Path) -> Documents:
+    """All that was written."""
+    told: Documents = {}
+    for path in (*sorted(at.glob("answers/*.json")), *(at / f"{b}.json" for b in _BOOKS)):
+        if path.exists():
+            told |= json.loads(path.read_text(encoding="utf-8"))
+    return told
+
+
+_BOOKS: Final = ("help", "commands", "policies", "files")
+
+
+def _book(name: str) -> str:
+    """The file that a document stands in."""
+    first, *rest = name.split("/")
+    return f"answers/{rest[0]}" if first == "answers" else first
+
+
+def compared(before: Any, after: Any, field: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The fields in which two documents differ; a list is one field."""
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        if json.dumps(before) != json.dumps(after):
+            yield field or "*", before, after
+        return
+    for name in {**before, **after}:
+        inner = f"{field}.{name}" if field else name
+        yield from compared(before.get(name, ABSENT), after.get(name, ABSENT), inner)
+    both = [[name for name in one if name in before and name in after] for one in (before, after)]
+    if both[0] != both[1]:
+        yield f"{field}.(order)".lstrip("."), *both
+
+
+def _changes(at: Path) -> list[Mapping[str, str]]:
+    """The intended changes. Errors: SystemExit for a table without its three names."""
+    place = at / "changes.toml"
+    told = tomllib.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+    listed: list[Mapping[str, str]] = told.get("change", [])
+    for one in listed:
+        if set(one) != {"document", "field", "reason"} or not all(one.values()):
+            sys.exit(f"changes.toml: a change has document, field and reason, got {one}.")
+    return listed
+
+
+def _accepted(at: Path) -> Mapping[str, Mapping[str, Any]]:
+    place = at / "changed.json"
+    return json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+
+
+def _names(change: Mapping[str, str], one: Difference) -> bool:
+    return fnmatchcase(one.document, change["document"]) and fnmatchcase(
+        one.field, change["field"]
+    )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 4 * _WIDTH else f"{text[: 4 * _WIDTH]} ..."
+
+
+def pretty(value: Any, depth: int = 0) -> str:
+    """JSON with a line for each part, but for those that fit on one."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(flat) + depth <= _WIDTH or not isinstance(value, dict | list):
+        return flat
+    inner, end = "\n" + " " * (depth + 1), "\n" + " " * depth
+    if isinstance(value, list):
+        return f"[{inner}{f',{inner}'.join(pretty(part, depth + 1) for part in value)}{end}]"
+    told = (f"{json.dumps(k, ensure_ascii=False)}: {pretty(v, depth + 1)}" for k, v in value.items())
+    return f"{{{inner}{f',{inner}'.join(told)}{end}}}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
