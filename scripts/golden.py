@@ -1,7 +1,8 @@
 """Golden answers: what the code says today, as documents that every later change must reproduce.
 
     python scripts/golden.py write          write golden/ anew (not the files of today)
-    python scripts/golden.py check          compare; tell every difference; end with 1 if there is any
+    python scripts/golden.py write --only 'answers/Count/*'     only these, such as new ones
+    python scripts/golden.py check          compare; tell every difference; 1 if there is any
     python scripts/golden.py check --share 20   only every 20th document, and those of Polars alone
     python scripts/golden.py accept         keep what changed on purpose in golden/changed.json
     python scripts/golden.py verdicts       compare the catalogue's verdicts (five minutes)
@@ -70,17 +71,19 @@ def main() -> int:
     parser.add_argument("mode", choices=modes)
     parser.add_argument("--at", type=Path, default=ROOT / "golden", help="the folder of documents")
     parser.add_argument("--share", type=int, default=1, help="only every so-manieth document")
-    parser.add_argument("--only", default="*", help="only documents of such a name")
+    parser.add_argument("--only", nargs="+", default=["*"], help="only documents of such names")
     given = parser.parse_args()
     return modes[given.mode](given) or 0
 
 
 def _write(given: argparse.Namespace) -> None:
-    """Every document anew, but for the verdicts."""
+    """Every document anew that is asked for, but for the verdicts."""
+    makers, before = _makers(given.at), _documents(given.at)
     books: dict[str, Documents] = {}
-    for name, make in sorted(_makers(given.at).items()):
-        book = _book(name)
-        books.setdefault(book, {})[name] = make(None)
+    for name, make in sorted(makers.items()):
+        told = make(None) if _asked(name, given) else before.get(name)
+        if told is not None:
+            books.setdefault(_book(name), {})[name] = told
     for book, told in books.items():
         place = given.at / f"{book}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +92,7 @@ def _write(given: argparse.Namespace) -> None:
 
 def _check(given: argparse.Namespace) -> int:
     """Every difference that is not intended, and every intention that is none."""
-    whole = given.share == 1 and given.only == "*"
+    whole = given.share == 1 and given.only == ["*"]
     found = list(_differences(given, engines=_PART if given.share > 1 else None))
     return _judged(given.at, found, whole=whole)
 
@@ -144,13 +147,17 @@ def _differences(
 ) -> Iterator[Difference]:
     makers, before = _makers(given.at), _documents(given.at)
     names = sorted({**before, **makers})
-    for name in [one for one in names if fnmatchcase(one, given.only)][:: given.share]:
+    for name in [one for one in names if _asked(one, given)][:: given.share]:
         old, made = before.get(name, ABSENT), makers.get(name)
         new = ABSENT if made is None else made(engines)
         if engines is not None and name.startswith("answers/") and isinstance(old, dict):
             old = answers.of_engines(old, engines)
         for field, was, now in compared(old, new):
             yield Difference(name, field, was, now)
+
+
+def _asked(name: str, given: argparse.Namespace) -> bool:
+    return any(fnmatchcase(name, one) for one in given.only)
 
 
 def _makers(at: Path) -> dict[str, Callable[[tuple[str, ...] | None], Any]]:
@@ -160,10 +167,10 @@ def _makers(at: Path) -> dict[str, Callable[[tuple[str, ...] | None], Any]]:
         return lambda some: answers.document(question, variant, policy, some or engines)
 
     makers = {
-        "/".join(("answers", *name)): answer(*name, engines)
-        for *name, engines in answers.names()
+        "/".join(("answers", *name)): answer(*name, engines) for *name, engines in answers.names()
     }
-    for name, make in {**command.documents(), **files.documents(at / "files")}.items():
+    own = {**answers.documents(), **command.documents(), **files.documents(at / "files")}
+    for name, make in own.items():
         makers[name] = lambda _, make=make: answers.plain(make())
     return makers
 
@@ -177,7 +184,7 @@ def _documents(at: Path) -> Documents:
     return told
 
 
-_BOOKS: Final = ("help", "commands", "policies", "files")
+_BOOKS: Final = ("questions", "help", "commands", "policies", "files")
 
 
 def _book(name: str) -> str:
@@ -217,9 +224,7 @@ def _accepted(at: Path) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _names(change: Mapping[str, str], one: Difference) -> bool:
-    return fnmatchcase(one.document, change["document"]) and fnmatchcase(
-        one.field, change["field"]
-    )
+    return fnmatchcase(one.document, change["document"]) and fnmatchcase(one.field, change["field"])
 
 
 def _short(value: Any) -> str:
@@ -235,8 +240,8 @@ def pretty(value: Any, depth: int = 0) -> str:
     inner, end = "\n" + " " * (depth + 1), "\n" + " " * depth
     if isinstance(value, list):
         return f"[{inner}{f',{inner}'.join(pretty(part, depth + 1) for part in value)}{end}]"
-    told = (f"{json.dumps(k, ensure_ascii=False)}: {pretty(v, depth + 1)}" for k, v in value.items())
-    return f"{{{inner}{f',{inner}'.join(told)}{end}}}"
+    parts = {json.dumps(k, ensure_ascii=False): pretty(v, depth + 1) for k, v in value.items()}
+    return f"{{{inner}{f',{inner}'.join(f'{k}: {v}' for k, v in parts.items())}{end}}}"
 
 
 if __name__ == "__main__":

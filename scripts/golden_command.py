@@ -26,7 +26,8 @@ import pyarrow.parquet
 
 from onesided.cli import main
 from onesided.policy import presence
-from onesided.verify import as_json, own_checks, verdicts as run_catalogue
+from onesided.verify import as_json, own_checks
+from onesided.verify import verdicts as run_catalogue
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("demo", "new", "publish", "ask", "plan", "explain", "verify", "monitor", "serve",
@@ -94,8 +95,8 @@ LINES: Final[tuple[tuple[str, tuple[str, ...], bool], ...]] = (
     ("ask what is no question", ("ask", "SELECT *", "--config", "onesided.toml", "--epsilon", "1",
                                  "--budget", "9"), True),
     ("ask without a configuration", ("ask", QUERY, "--config", "no.toml"), True),
-    ("monitor", (*MONITOR, "--at-most", "2", "--epsilon", "2", "--window", "6", "--state", "m.db",
-                 "--out", "public", "--once"), False),
+    ("monitor", (*MONITOR, "--at-most", "2", "--epsilon", "2", "--window", "6", "--batch-time",
+                 "latest", "--state", "m.db", "--out", "public", "--once"), False),
     ("monitor without a threshold", (*MONITOR, "--epsilon", "2", "--state", "m.db"), True),
     ("verify a line", ("verify", "--only", "Counts (3:1)", "--processes", "1", "--quiet"), True),
     ("verify no line", ("verify", "--only", "no such line", "--processes", "1"), True),
@@ -162,7 +163,9 @@ def _all_lines() -> dict[str, Any]:
         (folder / "policy.toml").write_text(presence(max_groups=2).to_toml())
         (folder / "onesided.toml").write_text(CONFIG)
         (folder / "in").mkdir()
-        batch = table.select(["person", "place", "hour"]).rename_columns(["person", "place", "time"])
+        batch = table.select(["person", "place", "hour"]).rename_columns(
+            ["person", "place", "time"]
+        )
         pa.parquet.write_table(batch.drop_null(), folder / "in" / "001.parquet")
         return {name: called(words, folder, printed=same) for name, words, same in LINES}
 

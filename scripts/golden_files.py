@@ -14,6 +14,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -99,9 +100,9 @@ budget = "100"
 allowance = "40"
 declared_rows = 1000
 """
-_ASKED: Final = ("Count", {"epsilon": 1, "by": "place"}), (
-    "Sum",
-    {"epsilon": 2, "column": "pay", "missing": "drop"},
+_ASKED: Final = (
+    ("Count", {"epsilon": 1, "by": "place"}),
+    ("Sum", {"epsilon": 2, "column": "pay", "missing": "drop"}),
 )
 _MONITOR: Final = ("monitor", "--input", "in", "--keys", "places.csv", "--policy", "presence",
                    "--max-groups", "1", "--at-most", "2", "--epsilon", "4", "--window", "6",
@@ -110,7 +111,7 @@ _MONITOR: Final = ("monitor", "--input", "in", "--keys", "places.csv", "--policy
 _BATCHES: Final = ([(1, "a", 1), (2, "a", 2), (3, "b", 2)],
                    [(1, "b", 4), (4, "a", 5), (5, "a", 5)],
                    [(6, "b", 9), (1, "b", 9), (7, "c", 8)])  # fmt: skip
-_NEXT: Final = [(8, "a", 11), (2, "b", 12), (9, "d", 12)]
+_NEXT: Final = [("8", "a", 11), ("2", "b", 12), ("9", "d", 12)]
 
 
 def documents(folder: Path) -> dict[str, Callable[[], Any]]:
@@ -144,7 +145,7 @@ def make(folder: Path) -> None:
 
 def _make_policies(folder: Path) -> None:
     parts = [
-        f'"{name}" = \'\'\'\n{policy.to_toml()}\'\'\'\n'
+        f"\"{name}\" = '''\n{policy.to_toml()}'''\n"
         for name, policy in {**tables.POLICIES, **MORE_POLICIES}.items()
     ]
     (folder / "policies.toml").write_text("\n".join(parts), encoding="utf-8")
@@ -185,13 +186,10 @@ def _make_ledger(folder: Path) -> None:
                 told[name] = str(error)
             else:
                 told[name] = json.loads(s.release_to_json(release))
-        ledger.entries()
     (folder / "ledger.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 def _named(question: Any, name: str, *, again: bool = False) -> Any:
-    from dataclasses import replace  # noqa: PLC0415
-
     return replace(question, id=name, again=again)
 
 
@@ -224,8 +222,6 @@ def _ledger(folder: Path) -> dict[str, Any]:
 
 
 def _fields(one: Any) -> dict[str, Any]:
-    from dataclasses import fields  # noqa: PLC0415
-
     return {part.name: getattr(one, part.name) for part in fields(one)}
 
 
@@ -307,11 +303,10 @@ def _make_service(folder: Path) -> None:
     people, roles = app.state.service.people, {"ann": "analyst", "carol": "curator"}
     keys = {who: people.add(who, {"visits": [role]}, days=36_500) for who, role in roles.items()}
     path, sent = "/api/v1/datasets/visits/ask", []
-    for number, (kind, fields) in enumerate(_ASKED):
-        question = {"version": 1, "question": kind, "fields": {**fields, "id": f"day {number}"}}
+    for number, (kind, told) in enumerate(_ASKED):
+        question = {"version": 1, "question": kind, "fields": {**told, "id": f"day {number}"}}
         sent.append(("POST", path, keys["ann"], {"question": question}))
-    told = asyncio.run(_responses(app, sent))
-    asked = [body["ask"] for _, body in told]
+    asked = [body["ask"] for _, body in asyncio.run(_responses(app, sent))]
     (own / "told.json").write_text(json.dumps({"keys": keys, "asked": asked}, indent=1) + "\n")
 
 

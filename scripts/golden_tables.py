@@ -47,7 +47,10 @@ ROWS: Final = (
     (11, "F", "d", 10, 71, 14, 3.5, False, True),
     (12, "F", "b", 8, 5, 0, 0.0, True, None),
 )
-REGISTER: Final = {"household": ["A", "B", "B", "E", None], "flag": [False, True, False, None, True]}
+REGISTER: Final = {
+    "household": ["A", "B", "B", "E", None],
+    "flag": [False, True, False, None, True],
+}
 COLUMNS: Final = {name: [row[i] for row in ROWS] for i, name in enumerate(NAMES)}
 TYPES: Final = {
     "person": pa.int64(),
@@ -71,8 +74,8 @@ def arrow(columns: Mapping[str, list[Any]]) -> pa.Table:
 
 
 ENGINES: Final[Mapping[str, Callable[[Mapping[str, list[Any]]], Any]]] = {
-    "duckdb": lambda columns: CONNECTION.from_arrow(arrow(columns)),
     "polars": lambda columns: pl.DataFrame(arrow(columns)),
+    "duckdb": lambda columns: CONNECTION.from_arrow(arrow(columns)),
     "pyarrow": arrow,
 }
 
