@@ -16,9 +16,9 @@ A document has a name, such as ``answers/Count/by place/presence``, and fields, 
     field = "plan.words"
     reason = "Plans say how many groups there are."
 
-and what is said from then on stands in golden/changed.json, which ``accept`` writes: so the new
-words are pinned as well. A difference that no table names fails the check; so does one that is not
-as it was accepted, and a table that names no difference.
+and such a document, as it is from then on, stands in golden/changed.json, which ``accept`` writes:
+so the new words are pinned as well. A difference that no table names fails the check; so does one
+that is not as it was accepted, and a table that names no difference.
 
 What is not ours is made fixed: noise comes from a seeded source, who asks is "golden", times are
 left out, and floats have twelve digits, since the last ones are the processor's. No document holds
@@ -49,11 +49,10 @@ _PART: Final = ("polars",)
 Documents = dict[str, Any]
 
 
-class Difference(NamedTuple):
-    """A field of a document that is not as it was."""
+class Pair(NamedTuple):
+    """A document as it was written, and as it is."""
 
-    document: str
-    field: str
+    name: str
     before: Any
     after: Any
 
@@ -93,36 +92,52 @@ def _write(given: argparse.Namespace) -> None:
 def _check(given: argparse.Namespace) -> int:
     """Every difference that is not intended, and every intention that is none."""
     whole = given.share == 1 and given.only == ["*"]
-    found = list(_differences(given, engines=_PART if given.share > 1 else None))
-    return _judged(given.at, found, whole=whole)
+    engines = _PART if given.share > 1 else None
+    return judged(given.at, list(_pairs(given, engines)), whole=whole, engines=engines)
 
 
-def _judged(at: Path, found: list[Difference], *, whole: bool) -> int:
+def judged(
+    at: Path, pairs: list[Pair], *, whole: bool, engines: tuple[str, ...] | None = None
+) -> int:
+    """Tell what is wrong; 1 if anything is. whole: whether these are all documents that there are.
+
+    engines: the only ones that were asked.
+    """
     changes, accepted = _changes(at), _accepted(at)
-    wrong = 0
-    met = set()
-    for one in found:
-        named = [place for place, change in enumerate(changes) if _names(change, one)]
-        met |= set(named)
-        kept = accepted.get(one.document, {}).get(one.field, ABSENT if named else None)
-        if not named or json.dumps(kept) != json.dumps(one.after):
-            wrong += 1
-            why = "is not in changes.toml" if not named else "is not as it was accepted"
-            print(f"{one.document}: {one.field} {why}")
-            print(f"  was {_short(one.before)}\n  is  {_short(one.after)}")
+    told, met = [], set()
+    for name, before, after in pairs:
+        if name in accepted:
+            kept = _said(name, accepted[name], engines)
+            told += [(name, "is not as it was accepted", *one) for one in compared(kept, after)]
+            if engines is not None:
+                continue
+        for field, *one in compared(_said(name, before, engines), after):
+            named = {place for place, change in enumerate(changes) if _names(change, name, field)}
+            met |= named
+            if not named:
+                told.append((name, "is not in changes.toml", field, *one))
+            elif name not in accepted:
+                told.append((name, "is in changes.toml but not accepted", field, *one))
+    for name, why, field, was, now in told:
+        print(f"{name}: {field} {why}\n  was {_short(was)}\n  is  {_short(now)}")
     idle = [change for place, change in enumerate(changes) if place not in met] if whole else []
     for change in idle:
         print(f"changes.toml names what did not change: {change['document']}, {change['field']}")
-    print(f"{len(found)} fields differ, {wrong} of them wrongly; {len(idle)} idle changes.")
-    return 1 if wrong or idle else 0
+    print(f"{len(pairs)} documents, {len(told)} wrong fields, {len(idle)} idle changes.")
+    return 1 if told or idle else 0
 
 
 def _accept(given: argparse.Namespace) -> None:
-    """Keep the new words of each field that changes.toml names."""
-    changes, kept = _changes(given.at), {}
-    for one in _differences(given):
-        if any(_names(change, one) for change in changes):
-            kept.setdefault(one.document, {})[one.field] = one.after
+    """Keep each document that is new in nothing but what changes.toml names."""
+    changes = _changes(given.at)
+    kept = {name: one for name, one in _accepted(given.at).items() if not _asked(name, given)}
+    for name, before, after in _pairs(given):
+        fields = [field for field, *_ in compared(before, after)]
+        unnamed = [f for f in fields if not any(_names(one, name, f) for one in changes)]
+        if unnamed:
+            print(f"{name} is not accepted: {', '.join(unnamed)}")
+        elif fields:
+            kept[name] = after
     (given.at / "changed.json").write_text(pretty(kept) + "\n", encoding="utf-8")
 
 
@@ -132,28 +147,25 @@ def _verdicts(given: argparse.Namespace) -> int:
     found = command.verdicts()
     if not place.exists():
         place.write_text(pretty(found) + "\n", encoding="utf-8")
-        return 0
     before = json.loads(place.read_text(encoding="utf-8"))
-    differences = [
-        Difference(name, *one)
-        for name in {**before, **found}
-        for one in compared(before.get(name, ABSENT), found.get(name, ABSENT))
-    ]
-    return _judged(given.at, differences, whole=False)
+    names = {**before, **found}
+    pairs = [Pair(name, before.get(name, ABSENT), found.get(name, ABSENT)) for name in names]
+    return judged(given.at, pairs, whole=False)
 
 
-def _differences(
-    given: argparse.Namespace, *, engines: tuple[str, ...] | None = None
-) -> Iterator[Difference]:
+def _pairs(given: argparse.Namespace, engines: tuple[str, ...] | None = None) -> Iterator[Pair]:
     makers, before = _makers(given.at), _documents(given.at)
     names = sorted({**before, **makers})
     for name in [one for one in names if _asked(one, given)][:: given.share]:
-        old, made = before.get(name, ABSENT), makers.get(name)
-        new = ABSENT if made is None else made(engines)
-        if engines is not None and name.startswith("answers/") and isinstance(old, dict):
-            old = answers.of_engines(old, engines)
-        for field, was, now in compared(old, new):
-            yield Difference(name, field, was, now)
+        made = makers.get(name)
+        yield Pair(name, before.get(name, ABSENT), ABSENT if made is None else made(engines))
+
+
+def _said(name: str, told: Any, engines: tuple[str, ...] | None) -> Any:
+    """The part of a document that some engines say."""
+    if engines is None or not name.startswith("answers/") or told == ABSENT:
+        return told
+    return answers.of_engines(told, engines)
 
 
 def _asked(name: str, given: argparse.Namespace) -> bool:
@@ -218,13 +230,13 @@ def _changes(at: Path) -> list[Mapping[str, str]]:
     return listed
 
 
-def _accepted(at: Path) -> Mapping[str, Mapping[str, Any]]:
+def _accepted(at: Path) -> Documents:
     place = at / "changed.json"
     return json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
 
 
-def _names(change: Mapping[str, str], one: Difference) -> bool:
-    return fnmatchcase(one.document, change["document"]) and fnmatchcase(one.field, change["field"])
+def _names(change: Mapping[str, str], document: str, field: str) -> bool:
+    return fnmatchcase(document, change["document"]) and fnmatchcase(field, change["field"])
 
 
 def _short(value: Any) -> str:

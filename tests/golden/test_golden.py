@@ -11,7 +11,7 @@ pytest.importorskip("polars")
 pytest.importorskip("typer")
 ROOT = Path(__file__).parents[2]
 SHARE = ["check", "--share", "12", "--only", "answers/*", "help/*", "policies/*", "files/*"]
-CHANGE = '[[change]]\ndocument = "answers/Count/*"\nfield = "plan.*"\nreason = "More words."\n'
+CHANGE = '[[change]]\ndocument = "answers/Count/*"\nfield = "plan.words"\nreason = "More words."\n'
 
 
 @pytest.fixture
@@ -28,44 +28,60 @@ def test_a_share_of_the_documents_is_as_it_was():
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-def judged(golden, at, capsys, found, changes="", *, whole=True):
-    (at / "changes.toml").write_text(changes)
-    code = golden._judged(at, found, whole=whole)
-    return code, capsys.readouterr().out
+NAME = "answers/Count/in all/presence"
+BEFORE = {"engines": "polars duckdb", "plan": {"words": ["a"], "charge": "1"}}
+NEW_WORDS = {**BEFORE, "plan": {"words": ["b"], "charge": "1"}}
+NEW_CHARGE = {**BEFORE, "plan": {"words": ["a"], "charge": "2"}}
 
 
-def test_a_difference_that_nobody_intended_fails(golden, tmp_path, capsys):
-    one = golden.Difference("answers/Count/in all/presence", "plan.charge", "1", "2")
-    assert judged(golden, tmp_path, capsys, [], "")[0] == 0
-    code, told = judged(golden, tmp_path, capsys, [one])
-    assert code == 1
-    assert "answers/Count/in all/presence: plan.charge is not in changes.toml" in told
-    assert judged(golden, tmp_path, capsys, [one], whole=False)[0] == 1
+@pytest.fixture
+def judged(golden, tmp_path, capsys):
+    """Whether a document that is now ``after`` is right, and what is told of it."""
+
+    def judge(after, changes="", *, whole=True, accepted=None, engines=None):
+        (tmp_path / "changes.toml").write_text(changes)
+        (tmp_path / "changed.json").write_text(golden.pretty(accepted or {}))
+        pair = golden.Pair(NAME, BEFORE, after)
+        code = golden.judged(tmp_path, [pair], whole=whole, engines=engines)
+        return code == 0, capsys.readouterr().out
+
+    return judge
 
 
-def test_a_change_that_is_none_fails(golden, tmp_path, capsys):
-    code, told = judged(golden, tmp_path, capsys, [], CHANGE)
-    assert code == 1
-    assert "names what did not change: answers/Count/*, plan.*" in told
-    assert judged(golden, tmp_path, capsys, [], CHANGE, whole=False)[0] == 0
+def test_a_difference_that_nobody_intended_fails(judged):
+    assert judged(BEFORE)[0]
+    right, told = judged(NEW_CHARGE)
+    assert not right
+    assert f"{NAME}: plan.charge is not in changes.toml" in told
+    assert not judged(NEW_CHARGE, whole=False)[0]
+    assert not judged(NEW_CHARGE, CHANGE)[0]
+    assert not judged(NEW_CHARGE, CHANGE, accepted={NAME: NEW_CHARGE})[0]
 
 
-def test_an_intended_change_is_pinned_as_it_was_accepted(golden, tmp_path, capsys):
-    name = "answers/Count/in all/presence"
-    one = golden.Difference(name, "plan.words", ["a"], ["b"])
-    code, told = judged(golden, tmp_path, capsys, [one], CHANGE)
-    assert (code, "is not as it was accepted" in told) == (1, True)
-    (tmp_path / "changed.json").write_text(golden.pretty({name: {"plan.words": ["b"]}}))
-    assert judged(golden, tmp_path, capsys, [one], CHANGE)[0] == 0
-    other = one._replace(after=["c"])
-    assert judged(golden, tmp_path, capsys, [other], CHANGE)[0] == 1
-    assert judged(golden, tmp_path, capsys, [one._replace(field="identity")], CHANGE)[0] == 1
+def test_a_change_that_is_none_fails(judged):
+    right, told = judged(BEFORE, CHANGE)
+    assert not right
+    assert "names what did not change: answers/Count/*, plan.words" in told
+    assert judged(BEFORE, CHANGE, whole=False)[0]
+
+
+@pytest.mark.parametrize("engines", [None, ("polars",)])
+def test_an_intended_change_is_pinned_as_it_was_accepted(judged, engines):
+    after = NEW_WORDS if engines is None else {**NEW_WORDS, "engines": "polars"}
+    how = {"engines": engines, "whole": engines is None}
+    right, told = judged(after, CHANGE, **how)
+    assert not right
+    assert "but not accepted" in told
+    assert judged(after, CHANGE, accepted={NAME: NEW_WORDS}, **how)[0]
+    right, told = judged(after, CHANGE, accepted={NAME: NEW_CHARGE}, **how)
+    assert not right
+    assert "is not as it was accepted" in told
 
 
 def test_a_change_needs_its_reason(golden, tmp_path):
     (tmp_path / "changes.toml").write_text(CHANGE.replace("More words.", ""))
     with pytest.raises(SystemExit, match="reason"):
-        golden._judged(tmp_path, [], whole=True)
+        golden.judged(tmp_path, [], whole=True)
 
 
 def test_every_field_that_differs_is_found(golden):
