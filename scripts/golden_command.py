@@ -174,7 +174,7 @@ def called(words: Sequence[str], folder: Path, *, printed: bool) -> dict[str, An
     """How ``onesided WORDS`` ends in that folder, and what it prints."""
     out, err, none = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(3))
     ours = {"PATH": "/usr/bin:/bin", "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb",
-            "HOME": str(folder)}  # fmt: skip
+            "HOME": str(folder), "LOGNAME": "golden"}  # fmt: skip
     with (
         contextlib.chdir(folder),
         mock.patch.dict(os.environ, ours, clear=True),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import tempfile
 import tomllib
@@ -18,6 +19,7 @@ from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 import golden_answers as answers
 import golden_command as command
@@ -99,6 +101,7 @@ policy = "policy.toml"
 budget = "100"
 allowance = "40"
 declared_rows = 1000
+grace = "20"
 """
 _ASKED: Final = (
     ("Count", {"epsilon": 1, "by": "place"}),
@@ -140,7 +143,12 @@ def make(folder: Path) -> None:
         ("service", _make_service),
     ):
         if not (folder / name).exists():
-            written(folder)
+            # Ledgers write down who charged: the user and the machine.
+            with (
+                mock.patch.dict(os.environ, {"LOGNAME": "golden"}),
+                mock.patch("socket.gethostname", return_value="example"),
+            ):
+                written(folder)
 
 
 def _make_policies(folder: Path) -> None:
