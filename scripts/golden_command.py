@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -50,6 +51,8 @@ policy = "policy.toml"
 ledger = "own.db"
 """
 MONITOR: Final = ("monitor", "--input", "in", "--keys", "places.csv", *POLICY)
+# What a clock said, in a sentence.
+_MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9.]+)?( UTC)?")
 # In one folder, one after the other. True: what is printed is the same each time, and kept.
 LINES: Final[tuple[tuple[str, tuple[str, ...], bool], ...]] = (
     ("no words", (), False),
@@ -96,7 +99,8 @@ LINES: Final[tuple[tuple[str, tuple[str, ...], bool], ...]] = (
                                  "--budget", "9"), True),
     ("ask without a configuration", ("ask", QUERY, "--config", "no.toml"), True),
     ("monitor", (*MONITOR, "--at-most", "2", "--epsilon", "2", "--window", "6", "--batch-time",
-                 "latest", "--state", "m.db", "--out", "public", "--once"), False),
+                 "latest", "--state", "m.db", "--out", "public", "--once",
+                 "--unknown-places", "ignore"), False),
     ("monitor without a threshold", (*MONITOR, "--epsilon", "2", "--state", "m.db"), True),
     ("verify a line", ("verify", "--only", "Counts (3:1)", "--processes", "1", "--quiet"), True),
     ("verify no line", ("verify", "--only", "no such line", "--processes", "1"), True),
@@ -191,5 +195,7 @@ def called(words: Sequence[str], folder: Path, *, printed: bool) -> dict[str, An
         except SystemExit as end:
             code = end.code
         told = [stream.flush() or stream.buffer.getvalue().decode() for stream in (out, err)]
-    said = [text.replace(str(folder), "FOLDER").splitlines() for text in told]
+    said = [
+        _MOMENT.sub("MOMENT", text.replace(str(folder), "FOLDER")).splitlines() for text in told
+    ]
     return {"code": code, "err": said[1]} | ({"out": said[0]} if printed else {})
