@@ -1,7 +1,7 @@
 """How many small mistakes in the shipped code does ``onesided verify`` see?
 
     python benchmarks/mutants.py                     200 mutants, the same for the same --seed
-    python benchmarks/mutants.py --sample 12         the short form, as in tests/verify
+    python benchmarks/mutants.py --sample 12         the short form, as in proofs/tests
     python benchmarks/mutants.py --update            writes the table in RESULTS.md as well
     python benchmarks/mutants.py --sample 0          all of them, which takes hours
     python benchmarks/mutants.py --only _rates _tails     those whose name has one of these
@@ -34,9 +34,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from _mutate import codes_run, modules, mutants_of
 
 from onesided.errors import OnesidedError
-from onesided.verify import _certified, _own, cases
 from onesided.verify._distribution import Settings
 from onesided.verify._exact import Task, _data_sets, distinct_moves
+from onesided_proofs import cases
+from onesided_proofs.checks import _certified, _own
 
 KNOWN = Path(__file__).with_suffix(".json")
 PACKAGES = (
