@@ -8,7 +8,7 @@ RUN := $(VENV)/bin
 DOCS_FROM := mkdocs.yml $(wildcard *.md) benchmarks/RESULTS.md \
 	$(shell find docs src proofs/src service/src scripts -type f -not -path '*/__pycache__/*')
 
-.PHONY: demo test test-heavy test-slow lint lock bench bench-growth mutants docs pages clean
+.PHONY: demo test test-heavy test-slow golden lint lock bench bench-growth mutants docs pages clean
 
 demo: $(READY)
 	rm -rf demo-out
@@ -21,6 +21,10 @@ test: $(READY)
 # too. Three processes on two cores: the one with Spark's tests mostly waits for it.
 test-heavy: $(READY)
 	$(RUN)/python -m pytest -n 3 --dist loadgroup -q -m heavy
+
+# Every document of golden/ against what the code says; make test compares a share of them.
+golden: $(READY)
+	$(RUN)/python scripts/golden.py check
 
 # Hours: every long form, as .ci/long runs them.
 test-slow: $(READY)
