@@ -36,7 +36,7 @@ def rows(text: str) -> dict[str, tuple[int, str]]:
 
 def versions() -> list[str]:
     """The file as it stands, and as each commit had it before; the newest first."""
-    history = _git("log", "--format=%H", "--", ".ci/lines").split()
+    history = _git("log", "--first-parent", "--format=%H", "--", ".ci/lines").split()
     return [STATED.read_text(), *(_git("show", f"{commit}:.ci/lines") for commit in history)]
 
 
