@@ -18,6 +18,7 @@ from onesided.verify._report import ExactReport, Finding
 from onesided.verify._risk import RiskReport, risk
 from onesided.verify._run_all import verdicts
 from onesided.verify._sum_universe import SumUniverse
+from onesided.verify._table_moves import Row, Table, Tables, subsets, table_moves
 from onesided.verify._universe import Universe
 from onesided.verify.cases import catalogue
 
@@ -37,7 +38,10 @@ __all__ = [
     "NoisePath",
     "PathNoise",
     "RiskReport",
+    "Row",
     "SumUniverse",
+    "Table",
+    "Tables",
     "Universe",
     "Verdict",
     "agrees",
@@ -58,6 +62,8 @@ __all__ = [
     "program",
     "risk",
     "shipped",
+    "subsets",
+    "table_moves",
     "two_sided_law",
     "update",
     "verdicts",
