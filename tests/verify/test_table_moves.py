@@ -1,8 +1,8 @@
 """Promises about policies against moves of tables, written down once, for all pairs of families.
 
 ``table_moves`` knows the definitions and nothing of the code that relaxes, intersects, converts,
-composes or totals. Each of those is held against it here: on every table of a small world, for every
-move, what is promised is at least what may be lost.
+composes or totals. Each of those is held against it here: on every table of a small world, for
+every move, what is promised is at least what may be lost.
 """
 
 from fractions import Fraction
@@ -32,7 +32,7 @@ POLICIES = {
     "ill": p.sensitive("ill"),
     "extended": p.extended_sensitive("minor"),
     "proposition": p.proposition("well"),
-    "tiers": p.tiers({"minor": ("1/2", "minor"), "ill": (2, "ill"), "rest": INF}),
+    "tiers": p.tiers({"strict": ("1/2", "minor"), "mild": (2, "ill"), "rest": INF}),
     "leaving": p.custom(
         kinds=["s", "o", "absent"],
         edges=[("s", "s"), ("s", "o"), ("s", "absent", 2)],
@@ -57,6 +57,7 @@ POLICIES = {
     "register": p.view("minor", over="home", members=2, table="register"),
 }
 PAIRS = list(product(POLICIES, repeat=2))
+APART = list(combinations(POLICIES, 2))
 FACTS = ((), ("minor",), ("well",), ("minor", "well"), ("ill",))
 ROWS = [Row(group, frozenset(held)) for group in "ab" for held in FACTS]
 BUSY = frozenset(Row(group, frozenset(held)) for group, held in zip("abc", FACTS, strict=False))
@@ -138,7 +139,7 @@ def test_what_relaxes_has_no_move_that_the_other_lacks(one, two):
         assert apart
 
 
-@pytest.mark.parametrize(("one", "two"), combinations(POLICIES, 2))
+@pytest.mark.parametrize(("one", "two"), APART)
 def test_an_intersection_has_the_moves_of_both_and_their_larger_weight(one, two):
     joint = joint_of(one, two)
     common = {pair: edge for pair, edge in moves(one).items() if pair in moves(two)}
@@ -159,7 +160,7 @@ def test_an_intersection_has_the_moves_of_both_and_their_larger_weight(one, two)
         real
         for real in ALONE.data_sets()
         if all(any(r == real for r, _ in moves(n)) for n in (one, two))
-    }  # noqa: E501
+    }
     idle = busy - {real for real, _ in found}
     by_values = {"attributes", "graph", "local", "neighbourhood", "intersection"}
     if not by_values & {POLICIES[name].name for name in (one, two)}:
@@ -213,7 +214,7 @@ def test_a_total_is_never_less_than_an_account_loses(asked, own):
         assert dict(told) == priced(POLICIES[own])
 
 
-@pytest.mark.parametrize(("one", "two"), combinations(POLICIES, 2))
+@pytest.mark.parametrize(("one", "two"), APART)
 def test_a_total_of_two_accounts_is_for_what_both_protect(one, two):
     joint, ledger = joint_of(one, two), ledger_of(one, two)
     if joint is None:
@@ -234,10 +235,12 @@ def test_a_total_of_two_accounts_is_for_what_both_protect(one, two):
                 assert due <= summed[edge.name]
     # Unless that is accepted, nothing is promised where presence may take units away, or leave
     # them, and an account does not hide it.
+    # A session under the intersection itself has a price for them.
     for edge in joint.edges:
         for part in joint.wider(edge):
             assert part.name == "presence"
-            assert told[edge.name] is INF
+            hidden = {POLICIES[name] for name in (one, two)} <= {part, joint}
+            assert (told[edge.name] is INF) != hidden
 
 
 def needs(pair, replace, come):
@@ -262,7 +265,8 @@ def test_differential_privacy_promises_what_its_own_moves_lose(name, replace, co
         due = needs(pair, replace, come)
         assert due <= told[edge.name], (pair, edge)
         worst[edge.name] = max(worst.get(edge.name, due), due)
-    assert worst == dict(told)
+    if name != "register":  # there rows may change that mark their household before and after
+        assert worst == dict(told)
 
 
 @pytest.mark.parametrize("name", [n for n, one in POLICIES.items() if one.view is None])
@@ -363,32 +367,28 @@ def test_a_fact_that_implies_another_is_hidden_as_that_one_is(name):
                 assert start == other or after[start, other].weight <= edge.weight
 
 
-@pytest.mark.parametrize("name", ["minors", "extended", "proposition", "tiers", "leaving"])
-def test_a_condition_that_implies_a_protected_one_is_protected(name):
-    """Whoever meets it is known to meet the other; the wider policy has all moves of such units."""
+@pytest.mark.parametrize("name", ["minors", "extended", "tiers", "leaving"])
+def test_a_condition_that_implies_a_protected_one_is_protected_as_that_one_is(name):
+    """In the wider policy whoever meets either may pass as the one who meets it may pass before."""
     policy = POLICIES[name]
     mark = policy.rules[0].predicate.text
     wide = policy.closed_under([("ill", mark)]).policy
-    found = {(one, two) for one, two in moves(name)}
-    if name == "proposition":
-        return  # its condition is the open one
-    wider = {(x, y) for x, y, _ in read_as(wide, mark)}
-    assert found & wider
-    for real, other in found:
-        if any(mark in row.facts for row in real.units[0]) and len(real.units) == 1:
-            start = real.changed(0, frozenset({Row("a", frozenset({"ill"}))}))
-            assert start == other or not other.units[0] or (start, other) in wider
-
-
-def read_as(policy, mark):
-    """The moves of a policy whose condition is ``mark or ill``, on rows that say so."""
-    text = policy.rules[0].predicate.text
-    known = {}
-    for rows in ALONE.possible:
-        known[rows] = frozenset(
-            Row(r.group, r.facts | {text}) if {mark, "ill"} & r.facts else r for r in rows
-        )
-    back = {new: old for old, new in known.items()}
-    world = Tables(possible=tuple(known.values()), homes=("h",))
-    for x, y, edge in world.moves(policy):
-        yield tuple(t.changed(0, back.get(t.units[0], t.units[0])) for t in (x, y)) + (edge,)
+    text = wide.rules[0].predicate.text
+    assert text == f"({mark}) OR (ill)"
+    rows = {
+        Row(group, frozenset(held)): Row(group, frozenset({mark} if held else ()))
+        for group in "ab"
+        for held in ((), (mark, text), ("ill", text))
+    }
+    plain = {some: frozenset(map(rows.get, some)) for some in subsets(list(rows), most=2)}
+    before = {
+        (x.units[0], y.units[0]): edge.weight
+        for x, y, edge in Tables(possible=tuple(set(plain.values()))).moves(policy)
+    }
+    after = {
+        (x.units[0], y.units[0]): edge.weight
+        for x, y, edge in Tables(possible=tuple(plain)).moves(wide)
+    }
+    for here, other in permutations(plain, 2):
+        if plain[here] != plain[other]:
+            assert after.get((here, other)) == before.get((plain[here], plain[other]))

@@ -9,7 +9,7 @@ Nothing in production imports this. Checks of promises do: it knows neither ``ed
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations, product
 from types import MappingProxyType
@@ -57,7 +57,7 @@ class Table:
     """
 
     units: tuple[Rows, ...]
-    possible: tuple[Rows, ...]
+    possible: tuple[Rows, ...] = field(compare=False)
     homes: tuple[str | None, ...] = ()
     marked: frozenset[str] = frozenset()
 
