@@ -5,6 +5,7 @@
     python benchmarks/mutants.py --update            writes the table in RESULTS.md as well
     python benchmarks/mutants.py --sample 0          all of them, which takes hours
     python benchmarks/mutants.py --only _rates _tails     those whose name has one of these
+    python benchmarks/mutants.py --lines promises         seen by the lines of these modules alone
 
 A mutant is one function with one thing changed (``_mutate.py``). Which lines of the catalogue,
 which certificates and which other checks run a function is found once, on a few random paths. For
@@ -43,12 +44,15 @@ PACKAGES = (
     "onesided.mechanism",
     "onesided.policy",
     "onesided.noise",
+    "onesided.accounting",
+    "onesided.session._own_mechanism",
     "onesided.session._session",
     "onesided.session._plan",
     "onesided.session._groups",
     "onesided.session._count",
     "onesided.session._top_k",
     "onesided.session._above",
+    "onesided.session._total",
     "onesided.session.several",
     "onesided.session.values",
 )
@@ -123,10 +127,13 @@ def touched(module):
         place += 1
 
 
-def all_touched(processes):
+def all_touched(processes, lines=None):
     """The checks that run each function, and the CPU seconds that it took to find out."""
     users, total = defaultdict(list), 0.0
-    tasks = [partial(touched, module) for module in (CERTIFICATES, OWN, *case_modules())]
+    every = (CERTIFICATES, OWN, *case_modules())
+    if lines is not None:
+        every = [one for one in every if one.rpartition(".")[2] in lines]
+    tasks = [partial(touched, module) for module in every]
     for found, seconds in spread(tasks, processes):
         total += seconds
         for module, function, keys in found:
@@ -202,6 +209,7 @@ def arguments():
     parser.add_argument("--seed", default="0")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", nargs="+", default=[""], help="names that have one of these")
+    parser.add_argument("--lines", nargs="+", help="the modules of the catalogue that may see it")
     parser.add_argument("--update", action="store_true", help="write the table in RESULTS.md")
     parser.add_argument("--all", action="store_true", help="try those that are listed as well")
     return parser.parse_args()
@@ -219,7 +227,7 @@ def main():
     tried = [m for m in every if any(t in m.name for t in asked.only) and not excused(m, apart)]
     size = min(asked.sample or len(tried), len(tried))
     chosen = sorted(tried, key=lambda mutant: drawn(asked.seed, mutant))[:size]
-    users, used = all_touched(asked.processes)
+    users, used = all_touched(asked.processes, asked.lines)
     print(f"{len(every)} mutants, {len(every) - len(tried)} not tried; {size} of the rest are.")
     print(f"Which checks run what was found in {used:.0f} s of CPU.", flush=True)
     told = outcomes(chosen, users, asked.processes)
