@@ -6,15 +6,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from onesided import policy as policies
 from onesided._numbers import INFINITE, Infinite, Loss
 from onesided.ledger import Ledger, Unit
 from onesided.noise import Noise
-from onesided.policy import Guarantee, Policy
+from onesided.policy import Edge, Guarantee, Policy
 from onesided.session import total_guarantee
-from onesided.verify._table_moves import Rows, Table, Tables
+from onesided.verify._line import Line
+from onesided.verify._table_moves import Row, Rows, Table, Tables, subsets
+
+EPSILON: Final = 2
+NOTHING: Final = "nothing is promised"
+NEARER: Final = "some of its moves are shorter under the other policy"
+BY_HAND: Final = "in promises that are reckoned by hand"
+MINOR: Final = frozenset({"minor"})
+GROUPS: Final = Tables(possible=subsets([Row("a"), Row("b"), Row("c")]))
+TWO: Final = Tables(possible=subsets([Row("a"), Row("b")]))
+KINDS: Final = Tables(possible=subsets([Row("a"), Row("a", MINOR), Row("b")], most=2))
+MARKS: Final = (frozenset[str](), MINOR, frozenset({"ill"}), frozenset({"minor", "ill"}))
+FACTS: Final = Tables(
+    possible=subsets([Row("b", MARKS[3]), *(Row("a", marks) for marks in MARKS)], most=1)
+)
+PRESENCE, WIDE = policies.presence(max_groups=1), policies.presence(max_groups=2)
+BOTH: Final = policies.bounded()
+MINORS, ILL = policies.sensitive("minor"), policies.sensitive("ill")
+MEMBER: Final = policies.custom(kinds=["r", "absent"], edges=[("r", "r", 2), ("r", "absent")])
+FULL: Final = policies.custom(kinds=["r", "absent"], edges=[("r", "r"), ("r", "absent")])
+GONE: Final = policies.graph([("a", "absent", 2), ("a", "b")], directed=True)
+LEAVING: Final = policies.custom(
+    kinds=["s", "o", "absent"],
+    edges=[("s", "s"), ("s", "o"), ("s", "absent", 2)],
+    rules=[("s", "minor")],
+    default="o",
+)
 
 Far = dict[tuple[Table, Table], Loss]
 _NONE: Rows = frozenset()
@@ -134,7 +160,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A release on the units whose rows lie in one group; all others are not there for it."""
+    """A release on the units whose first group it is; all others are not there for it."""
 
     inner: Teller
     group: str
@@ -144,7 +170,7 @@ class Part:
         """The answer on the part."""
         own = data
         for place, rows in enumerate(data.units):
-            if {row.group for row in rows} != {self.group}:
+            if min((row.group for row in rows), default="") != self.group:
                 own = own.changed(place, _NONE)
         return self.inner(own, noise)
 
@@ -158,11 +184,18 @@ def private(world: Tables, *, replace: int | None, come: int | None) -> Composed
     return Composed((Teller.by(world, iter(moves)),))
 
 
-def side_by_side(world: Tables, prices: Sequence[Mapping[str, Loss]]) -> Composed:
-    """One release for each group, at its own prices of ``source -> target``."""
+def side_by_side(
+    world: Tables, prices: Sequence[Mapping[str, Loss]], inside: Policy | None = None
+) -> Composed:
+    """One release for each group, at its own prices of ``source -> target``.
+
+    inside: along whose moves alone units change within a part, or leave it.
+    """
     parts = []
     for group, held in zip("ab", prices, strict=True):
-        possible = tuple(rows for rows in world.possible if all(r.group == group for r in rows))
+        possible = tuple(
+            rows for rows in world.possible if min((r.group for r in rows), default=group) == group
+        )
         own = Tables(possible=possible)
         named = {
             "record -> record": policies.bounded(),
@@ -170,7 +203,9 @@ def side_by_side(world: Tables, prices: Sequence[Mapping[str, Loss]]) -> Compose
         }
         named["absent -> record"] = policies.removal_only()
         moves = [
-            (x, y, price) for edge, price in held.items() for x, y, _ in own.moves(named[edge])
+            (x, y, price)
+            for edge, price in held.items()
+            for x, y, _ in own.moves(inside or named[edge])
         ]
         parts.append(Part(Teller.by(own, iter(moves)), group, world))
     return Composed(tuple(parts))
@@ -181,18 +216,25 @@ def stated(
     asked: Policy | None = None,
     *,
     deltas: Sequence[Fraction] = (),
+    rising: bool = False,
     **options: Any,
 ) -> Guarantee:
-    """The total of a ledger that holds these accounts, each charged once, of a budget of 9."""
+    """The total of a ledger that holds these accounts, each charged once, of a budget of 9.
+
+    deltas: the δ of each account's charge, on the last edge twice as much if ``rising``; three
+        times as much may be charged.
+    """
     with Ledger.open(None) as ledger:
         for at, (policy, charge) in enumerate(accounts):
             delta = dict.fromkeys(charge, deltas[at] if deltas else Fraction(0))
+            most = {edge: min(Fraction(1), 3 * one) for edge, one in delta.items()}
+            delta[list(charge)[-1]] *= 1 + rising
             account = ledger.account(
                 policy_id=policy.identity,
                 policy_toml=policy.to_toml(),
                 policy_name=policy.name,
-                budget=dict.fromkeys(charge, 9 if not at else 99),
-                delta_budget=delta,
+                budget={edge: max(Fraction(9), one) for edge, one in charge.items()},
+                delta_budget=most,
                 unit=Unit("person", "integer"),
                 further=True,
             )
@@ -200,3 +242,40 @@ def stated(
             finite = {edge: one for edge, one in charge.items() if not isinstance(one, Infinite)}
             account.spend(finite, delta=delta, label="a charge")
         return total_guarantee(ledger, asked, **options)
+
+
+def line(
+    name: str, asked: Policy, told: Mapping[str, Loss], run: Composed, loose: str = "", *,
+    silent: bool = False, flaw: str = "",
+) -> Line:  # fmt: skip
+    """What is told of each edge, against what ``run`` loses.
+
+    Less than could be told is wrong, too: a sound line must reach its claim on some edge, and
+    ``silent`` ones promise nothing on any.
+    """
+    claims: dict[Edge, Loss] = {edge: told[edge.name] for edge in asked.edges}
+    if silent and all(claim == INFINITE for claim in claims.values()):
+        loose = NOTHING
+    about = {"flaw": flaw, "seen": BY_HAND} if flaw else {"loose": loose}
+    return Line(name, asked, run, claims, universe=run.world, tail=1e-16, **about)  # type: ignore[arg-type]
+
+
+def weights(policy: Policy) -> dict[str, Loss]:
+    """ε times each edge's weight."""
+    return {edge.name: EPSILON * edge.weight for edge in policy.edges}
+
+
+def prices(policy: Policy, first: int = 1) -> dict[str, Loss]:
+    """Another price for each edge."""
+    return {edge.name: Fraction(first + 2 * at) for at, edge in enumerate(policy.edges)}
+
+
+def running(world: Tables, *accounts: tuple[Policy, Mapping[str, Loss]]) -> Composed:
+    """The releases of accounts that were charged so."""
+    return Composed(tuple(Teller.of(world, policy, held) for policy, held in accounts))
+
+
+def policy_of(told: Guarantee) -> Policy:
+    """The policy that a guarantee is for."""
+    assert told.made_for is not None  # noqa: S101 - every total is for a policy
+    return told.made_for
