@@ -2,8 +2,8 @@
 
 A mutant is one function with one thing changed: a number by one, a comparison, a sign, the side of
 a rate or a shift, min for max, one draw where several are due. Refusals and texts are left alone:
-they change no law, and tests look at them. Where promises are reckoned (:data:`MEANT`) parts are
-left out as well: a conjunct, a factor, a divisor, a condition of a loop, all of a loop but its
+they change no law, and tests look at them. Where promises are reckoned (:data:`MEANT`) parts can
+be left out as well: a conjunct, a factor, a divisor, a condition of a loop, all of a loop but its
 first round.
 """
 
@@ -206,13 +206,14 @@ class Mutant:
     function: str
     site: int
     name: str
+    meant: bool = False
 
     def planted(self):
         """The changed code in the place of the right one, for the rest of this process."""
         source = source_of(self.module)
         tree = ast.parse(source)
         node = dict(functions(tree))[self.function]
-        Sites(self.site, meant=meant(self.module)).visit(node)
+        Sites(self.site, meant=self.meant).visit(node)
         ast.fix_missing_locations(tree)
         flags = __future__.annotations.compiler_flag
         new = compile(tree, path_of(self.module), "exec", flags, dont_inherit=True)
@@ -228,11 +229,6 @@ class Mutant:
             holder.__code__ = code
         if not holders:
             raise LookupError(self.name)
-
-
-def meant(module: str) -> bool:
-    """Whether parts are left out there, too."""
-    return any(module == one or module.startswith(f"{one}.") for one in MEANT)
 
 
 def functions(tree: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -271,19 +267,23 @@ def source_of(module: str) -> str:
     return Path(path_of(module)).read_text(encoding="utf-8")
 
 
-def mutants_of(module: str) -> Iterator[Mutant]:
-    """Every mutant of a module. One name stands for one place: equal ones are numbered."""
+def mutants_of(module: str, *, meant: bool = False) -> Iterator[Mutant]:
+    """Every mutant of a module; one name for one place: equal ones are numbered.
+
+    meant: with those that leave a part out.
+    """
     lines = source_of(module).splitlines()
     for function, node in functions(ast.parse("\n".join(lines))):
         told = isinstance(node.returns, ast.Name) and node.returns.id in TOLD
         if told or node.name in TEXT:
             continue
-        sites, seen = Sites(meant=meant(module)), Counter()
+        sites, seen = Sites(meant=meant), Counter()
         sites.visit(node)
         for site, (line, what) in enumerate(sites.found):
             name = f"{module}.{function} | {lines[line - 1].strip()} | {what}"
             seen[name] += 1
-            yield Mutant(module, function, site, name + (f" #{seen[name]}" * (seen[name] > 1)))
+            name += f" #{seen[name]}" * (seen[name] > 1)
+            yield Mutant(module, function, site, name, meant)
 
 
 def codes_run(run: set[types.CodeType]) -> Iterator[tuple[str, str]]:

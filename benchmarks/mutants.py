@@ -5,6 +5,8 @@
     python benchmarks/mutants.py --update            writes the table in RESULTS.md as well
     python benchmarks/mutants.py --sample 0          all of them, which takes hours
     python benchmarks/mutants.py --only _rates _tails     those whose name has one of these
+    python benchmarks/mutants.py --promises               what totals, relaxes, composes, converts,
+                                                          with parts left out as well
     python benchmarks/mutants.py --lines promises         seen by the lines of these modules alone
 
 A mutant is one function with one thing changed (``_mutate.py``). Which lines of the catalogue,
@@ -32,7 +34,7 @@ from pkgutil import iter_modules
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _mutate import codes_run, modules, mutants_of
+from _mutate import MEANT, codes_run, modules, mutants_of
 
 from onesided.errors import OnesidedError
 from onesided.verify import _certified, _own, cases
@@ -44,15 +46,12 @@ PACKAGES = (
     "onesided.mechanism",
     "onesided.policy",
     "onesided.noise",
-    "onesided.accounting",
-    "onesided.session._own_mechanism",
     "onesided.session._session",
     "onesided.session._plan",
     "onesided.session._groups",
     "onesided.session._count",
     "onesided.session._top_k",
     "onesided.session._above",
-    "onesided.session._total",
     "onesided.session.several",
     "onesided.session.values",
 )
@@ -209,6 +208,7 @@ def arguments():
     parser.add_argument("--seed", default="0")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", nargs="+", default=[""], help="names that have one of these")
+    parser.add_argument("--promises", action="store_true", help="those of promises, by meaning")
     parser.add_argument("--lines", nargs="+", help="the modules of the catalogue that may see it")
     parser.add_argument("--update", action="store_true", help="write the table in RESULTS.md")
     parser.add_argument("--all", action="store_true", help="try those that are listed as well")
@@ -221,8 +221,10 @@ def main():
         if isinstance(one, _lru_cache_wrapper):
             one.cache_clear()
     every = [mutant for name in modules(PACKAGES) for mutant in mutants_of(name)]
+    meant = [mutant for name in modules(MEANT) for mutant in mutants_of(name, meant=True)]
     known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
-    idle = stale(known, every)
+    idle = stale(known, [*every, *meant])
+    every = meant if asked.promises else every
     apart = {} if asked.all else known
     tried = [m for m in every if any(t in m.name for t in asked.only) and not excused(m, apart)]
     size = min(asked.sample or len(tried), len(tried))

@@ -42,6 +42,12 @@ _WARD: Final = policies.custom(
     rules=[("minor", "minor"), ("ill", "ill")],
     default="other",
 )
+# Kinds of the same names, of which no rule says who has them: everybody is open here.
+_UNRULED: Final = policies.custom(
+    kinds=["sensitive", "open"],
+    edges=[("sensitive", "sensitive"), ("sensitive", "open")],
+    default="open",
+)
 
 
 def cases() -> Iterator[Line]:
@@ -83,6 +89,7 @@ def _asked() -> Iterator[Line]:
         (MINORS, (ILL,), FACTS),
         (MINORS, (joint,), FACTS),
         (BOTH, (policies.graph([("a", "b")]),), TWO),
+        (MINORS, (_UNRULED,), KINDS),
     ):
         accounts = _charged(own)
         yield _total(zoo.stated(accounts, policy), accounts, world, silent=True)
@@ -114,12 +121,21 @@ def _unaccepted() -> Iterator[Line]:
     yield line("together: accepted", policy_of(summed), summed.epsilon, run)
     # Of minors alone, along all that presence allows: who is gone is hidden by no account of them.
     (edge,) = PRESENCE.edges
-    for name, found in (
-        ("total_guarantee", zoo.stated(accounts)),
-        ("together", policies.together(*accounts)),
+    others = policies.custom(kinds=["s", "o", "absent"], default="o", rules=[("s", "minor")],
+                             edges=[("s", "s"), ("s", "o"), ("o", "absent")])  # fmt: skip
+    for name, found, held in (
+        ("total_guarantee", zoo.stated(accounts), accounts),
+        ("total_guarantee of one", zoo.stated(accounts[:1], MINORS & PRESENCE), accounts[:1]),
+        ("together", policies.together(*accounts), accounts),
+        (
+            "total_guarantee, where others leave",
+            zoo.stated([(others, prices(others))], others & PRESENCE),
+            [(others, prices(others))],
+        ),
     ):
-        worst = max(found.epsilon.values())
-        run = running(_ALL_MINORS, *accounts)
+        told_of = {e: loss for e, loss in found.epsilon.items() if "absent" not in e}
+        worst = max(told_of.values())
+        run = running(_ALL_MINORS, *held)
         yield line(f"{name}: not accepted", PRESENCE, {edge.name: worst}, run, silent=True)
     # Whoever leaves under presence is hidden by both of these: there is nothing to accept.
     both = [(FULL, prices(FULL)), (PRESENCE, prices(PRESENCE, 2))]
