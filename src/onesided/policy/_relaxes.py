@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 from onesided._numbers import INFINITE, Loss
 from onesided.policy._shift import ABSENT, Record
 
-if TYPE_CHECKING:
-    from onesided.policy._base import Policy
-
-Ends: TypeAlias = tuple[str, str]
+# Every policy is one; the class itself stands above this file.
+Policy: TypeAlias = Any
 
 
 def listed(first: Policy, second: Policy, records: Sequence[tuple[Record, Record]]) -> bool:
@@ -36,7 +34,7 @@ def decide(first: Policy, second: Policy) -> bool | None:
         return all_of(decide(first, part) for part in second.parts)
     if len(first.parts) > 1:
         return True if any(decide(part, second) for part in first.parts) else None
-    decided = first.decides(second)
+    decided: bool | None = first.decides(second)
     if decided is None and second.of_kinds:
         return within_kinds(first, second)
     return decided
@@ -70,7 +68,7 @@ def relaxed_before(first: Policy, second: Policy) -> bool:
     stay = [(edge, way) for edge, way in ways if ABSENT not in way]
     if not second.of_kinds or ABSENT in first.kinds or len(stay) == len(ways):
         return False
-    return all(_spanned(second, *way, edge.weight) for edge, way in stay)
+    return all(_spanned(second, way[0], way[1], edge.weight) for edge, way in stay)
 
 
 def all_of(verdicts: Iterable[bool | None]) -> bool | None:

@@ -1,9 +1,8 @@
 """What one move of a policy makes of a table, family by family, from the definitions alone.
 
-Records are how a policy reads a unit; a table is what there is. A unit without rows is not in the
-table, whatever it was called before: that is asked once, in :func:`_by_unit`, for every family.
-Nothing in production imports this. Checks of promises do: it knows neither ``edge_between`` nor
-``relaxes`` nor ``shifts``, only a policy's name and its parameters as they are stored.
+A unit without rows is not in the table: that is asked once, in :func:`_by_unit`, for all families.
+Nothing in production imports this. It knows neither ``edge_between`` nor ``relaxes`` nor ``shifts``,
+only a policy's name and its parameters as they are stored.
 """
 
 from __future__ import annotations
@@ -128,9 +127,6 @@ class Tables:
                 data_sets=size,
             )
 
-    def __str__(self) -> str:
-        return f"every table of {self.units} with {len(self.possible)} sets of rows each"
-
     def data_sets(self) -> Iterator[Table]:
         """All of them."""
         for units, marked in product(product(self.possible, repeat=self.units), self.registers):
@@ -210,9 +206,9 @@ def _proposition(policy: Policy, before: Rows | None, after: Rows | None) -> Edg
     mark = str(policy.parameters()["predicate"])
     if not (before and after):
         return None
-    holds = [all(mark in row.facts for row in rows) for rows in (before, after)]
-    names = ["open" if one else "protected" for one in holds]
-    return Edge(names[0], names[1]) if holds[1] or not holds[0] else None
+    real, other = (all(mark in row.facts for row in rows) for rows in (before, after))
+    ends = ("open" if real else "protected", "open" if other else "protected")
+    return Edge(*ends) if other or not real else None
 
 
 def _tiers(policy: Policy, before: Rows | None, after: Rows | None) -> Edge | None:
@@ -358,9 +354,8 @@ def _in_view(given: Mapping[str, Any], table: Table, place: int) -> bool:
     if home is None:
         return True
     own = [rows for rows, at in zip(table.units, table.homes, strict=True) if at == home and rows]
-    marked = home in table.marked if "table" in given else False
-    by_rows = "table" not in given and any(_hit(rows, given["predicate"]) for rows in own)
-    return len(own) > given["members"] or marked or by_rows
+    marked = any(_hit(rows, given["predicate"]) for rows in own)
+    return len(own) > given["members"] or (home in table.marked if "table" in given else marked)
 
 
 def _intersection(policy: Policy, table: Table) -> Iterator[Move]:

@@ -94,6 +94,11 @@ def _relaxations() -> Iterator[Line]:
         (near, named, TWO),
     ):
         yield _relaxing(one, two, world, held=_relaxed(one, two), silent=True)
+    yield from _record_by_record()
+
+
+def _record_by_record() -> Iterator[Line]:
+    """Where records are listed, the absent one among them."""
     for one, two, silent in (
         (policies.addition_only(), policies.unbounded(), False),
         (WIDE, FULL, False),
