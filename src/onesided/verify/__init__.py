@@ -25,6 +25,7 @@ from onesided.verify._report import ExactReport, Finding
 from onesided.verify._risk import RiskReport, risk
 from onesided.verify._run_all import verdicts
 from onesided.verify._sum_universe import SumUniverse
+from onesided.verify._table_moves import Row, Rows, Table, Tables, subsets, table_moves
 from onesided.verify._universe import Data, Universe
 
 __all__ = [
@@ -44,7 +45,11 @@ __all__ = [
     "NoisePath",
     "PathNoise",
     "RiskReport",
+    "Row",
+    "Rows",
     "SumUniverse",
+    "Table",
+    "Tables",
     "Universe",
     "Verdict",
     "agrees",
@@ -67,6 +72,8 @@ __all__ = [
     "risk",
     "shipped",
     "sources",
+    "subsets",
+    "table_moves",
     "two_sided_law",
     "update",
     "verdicts",

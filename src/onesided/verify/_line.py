@@ -17,6 +17,7 @@ from onesided.verify._households import Households
 from onesided.verify._progress import Progress
 from onesided.verify._report import ROUNDING, ExactReport
 from onesided.verify._sum_universe import SumUniverse
+from onesided.verify._table_moves import Tables
 from onesided.verify._universe import Data, Universe
 
 # Cut tails may hide this much and no more, unless a case says otherwise.
@@ -49,7 +50,7 @@ class Line:
     program: Any
     claims: Mapping[Edge, Loss]
     query: GroupCount = field(default_factory=GroupCount)
-    universe: Universe | SumUniverse | Households = field(default_factory=Universe)
+    universe: Universe | SumUniverse | Households | Tables = field(default_factory=Universe)
     flaw: str = ""
     seen: str = ""
     loose: str = ""
