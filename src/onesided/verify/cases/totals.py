@@ -88,6 +88,7 @@ def _asked() -> Iterator[Line]:
         (BOTH, (MINORS,), KINDS),
         (MINORS, (ILL,), FACTS),
         (MINORS, (joint,), FACTS),
+        (ILL, (joint,), FACTS),
         (BOTH, (policies.graph([("a", "b")]),), TWO),
         (MINORS, (_UNRULED,), KINDS),
     ):
