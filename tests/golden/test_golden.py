@@ -96,7 +96,7 @@ def test_every_field_that_differs_is_found(golden):
 def test_a_real_document_that_changes_is_told(golden, tmp_path, capsys):
     """From the files themselves: an edited document fails, and accepting it makes it pass."""
     (tmp_path / "files").mkdir()
-    for name in ("files/policies.toml", "policies.json"):
+    for name in ("files/policies.toml", "policies.json", "changes.toml", "changed.json"):
         (tmp_path / name).write_bytes((ROOT / "golden" / name).read_bytes())
     given = argparse.Namespace(at=tmp_path, only=["policies/*"], share=1)
     assert golden._check(given) == 0
@@ -105,7 +105,8 @@ def test_a_real_document_that_changes_is_told(golden, tmp_path, capsys):
     assert golden._check(given) == 1
     assert 'was "was"' in capsys.readouterr().out
     change = '[[change]]\ndocument = "policies/*"\nfield = "name"\nreason = "Renamed."\n'
-    (tmp_path / "changes.toml").write_text(change)
+    intended = (tmp_path / "changes.toml").read_text()
+    (tmp_path / "changes.toml").write_text(f"{intended}\n{change}")
     assert golden._check(given) == 1
     golden._accept(given)
     assert golden._check(given) == 0

@@ -1,8 +1,8 @@
 """What one move of a policy makes of a table, family by family, from the definitions alone.
 
 A unit without rows is not in the table: that is asked once, in :func:`_by_unit`, for all families.
-Nothing in production imports this. It knows neither ``edge_between`` nor ``relaxes`` nor
-``shifts``, only a policy's name and its parameters as they are stored.
+Nothing in production imports this. It knows no ``edge_between``, ``relaxes`` or ``shifts``, but
+only a policy's name and its parameters as they are stored.
 """
 
 from __future__ import annotations

@@ -102,20 +102,21 @@ def _mean(rows: Rows) -> Fraction:
 
 def _delta_of_sums(flaw: str = "") -> Line:
     """A mechanism of one's own on sums: its loss fails with the δ of the longest fall."""
-    policy = policies.addition_only()
+    policy = policies.custom(kinds=["s", "o", "absent"], edges=[("s", "absent"), ("o", "absent")],
+                             rules=[("s", "kind = 's'")], default="o")  # fmt: skip
     mechanism = TruncatedCounts("1/2", width=5, per_key=3)
     asked = questions.OwnMechanism(
         mechanism, statistic="sum", column="v", bounds=(0, 3), epsilon="3/2", unverified=True
     )
     run = Asked(policy, asked)
     plan = run.session(()).plan(asked)
-    (edge,) = policy.edges
-    delta = mechanism.delta(Shift(rise=0, fall=1)) if flaw else plan.guarantee.delta[edge.name]
+    told = [plan.guarantee.delta.get(edge.name, Fraction(0)) for edge in policy.edges]
+    delta = mechanism.delta(Shift(rise=0, fall=1)) if flaw else min(told)
     cells = [frozenset({f"p{value}"}) for value in (0, 1, 3)]
     world = Universe(
-        units=1, values=(Record("absent"), *(Record("record", cell) for cell in cells))
+        units=1, values=(Record("absent"), *(Record(kind, cell) for kind in "so" for cell in cells))
     )
     return Line(
-        "session: a sum with δ", policy, run, {edge: plan.charge[edge.name]}, universe=world,
-        delta=float(delta), sealed=False, **_told(flaw, _MET),
+        "session: a sum with δ", policy, run, {e: plan.charge[e.name] for e in policy.edges},
+        universe=world, delta=float(delta), sealed=False, **_told(flaw, _MET),
     )  # fmt: skip

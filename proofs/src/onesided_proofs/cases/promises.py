@@ -8,6 +8,7 @@ those of tables, so that a promise which takes a move for another one is broken 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -195,11 +196,37 @@ def _conversions() -> Iterator[Line]:
                 "absent" in w for e in policy.edges for w in policy.ways(e)
             )
             yield line(name, policy, told.epsilon, run, silent=silent)
+    home = Tables(possible=(frozenset(), *_MARKED), units=2, homes=("h", "h"), registers=_REGISTERS)
+    for table in (None, "register"):
+        view = policies.view("minor", over="home", members=2, table=table)
+        run, told = zoo.private(home, replace=3, come=None), acc.from_dp(view, replace=Bound(3))
+        yield line(f"from_dp: view, {table}", view, told.epsilon, run, silent=table is not None)
+    extended = policies.extended_sensitive("minor")
+    run = running(KINDS, (extended, dict.fromkeys(prices(extended), Fraction(2))))
+    yield line("extended_to_osdp", MINORS, acc.extended_to_osdp(2).epsilon, run)
+    yield _composed_deltas()
     yield from _amplified()
 
 
-def _given(replace: Number | None, come: Number | None) -> dict[str, Bound]:
-    given = {"replace": replace, "add_or_remove": come}
+_MARKED: Final = (frozenset({Row("a")}), frozenset({Row("a", frozenset({"minor"}))}))
+_REGISTERS: Final = (frozenset[str](), frozenset({"h"}))
+
+
+def _composed_deltas() -> Line:
+    """A δ on the last edge alone, of each of two releases."""
+    last = list(prices(FULL))[-1]
+    told = acc.compose_under(
+        FULL, [{e: Bound(1, "1/8" if e == last else 0) for e in prices(FULL)} for _ in "ab"]
+    )
+    one = zoo.Teller.of(TWO, FULL, dict.fromkeys(prices(FULL), Fraction(1)))
+    run = zoo.Composed(tuple(zoo.Leaking(one, Fraction(1, 8)) for _ in "ab"))
+    leaving = policies.addition_only()
+    made = line("compose_under, with δ", leaving, {"record -> absent": told.epsilon[last]}, run)
+    return replace(made, delta=float(told.delta.get(last, 0)), loose="two leaks hide no less")
+
+
+def _given(stay: Number | None, come: Number | None) -> dict[str, Bound]:
+    given = {"replace": stay, "add_or_remove": come}
     return {key: Bound(one) for key, one in given.items() if one is not None}
 
 

@@ -87,6 +87,7 @@ def _asked() -> Iterator[Line]:
         (BOTH, (MINORS,), KINDS),
         (MINORS, (ILL,), FACTS),
         (MINORS, (joint,), FACTS),
+        (ILL, (joint,), FACTS),
         (BOTH, (policies.graph([("a", "b")]),), TWO),
         (MINORS, (_UNRULED,), KINDS),
     ):
@@ -148,8 +149,12 @@ def _deltas() -> Iterator[Line]:
     told = zoo.stated(accounts, deltas=deltas)
     yield _leaking("with δ", told, accounts, FACTS, deltas)
     full = [(FULL, prices(FULL))]
-    for name, asked, spent in (("on the worse edge", WIDE, 1), ("on its edges", FULL, 1)):
-        told = zoo.stated(full, asked, deltas=deltas[:spent], rising=True)
+    for name, asked, worse in (
+        ("on the first edge", WIDE, 0),
+        ("on the last edge", WIDE, 1),
+        ("on its edges", FULL, 1),
+    ):
+        told = zoo.stated(full, asked, deltas=deltas[:1], worse=worse)
         yield _leaking(f"δ {name}", told, full, TWO, (2 * deltas[0],))
     told = zoo.stated(full, deltas=deltas[:1], of="budget")
     spare = [(FULL, dict.fromkeys(prices(FULL), Fraction(9)))]

@@ -215,19 +215,20 @@ def stated(
     asked: Policy | None = None,
     *,
     deltas: Sequence[Fraction] = (),
-    rising: bool = False,
+    worse: int | None = None,
     **options: Any,
 ) -> Guarantee:
     """The total of a ledger that holds these accounts, each charged once, of a budget of 9.
 
-    deltas: the δ of each account's charge, on the last edge twice as much if ``rising``; three
+    deltas: the δ of each account's charge, on the edge ``worse`` twice as much; three
         times as much may be charged.
     """
     with Ledger.open(None) as ledger:
         for at, (policy, charge) in enumerate(accounts):
             delta = dict.fromkeys(charge, deltas[at] if deltas else Fraction(0))
             most = {edge: min(Fraction(1), 3 * one) for edge, one in delta.items()}
-            delta[list(charge)[-1]] *= 1 + rising
+            if worse is not None:
+                delta[list(charge)[worse]] *= 2
             account = ledger.account(
                 policy_id=policy.identity,
                 policy_toml=policy.to_toml(),
