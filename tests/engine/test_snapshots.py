@@ -1,6 +1,7 @@
 """A question reads its columns once, under names of ours, where no function of others is known."""
 
 import datetime as dt
+import fcntl
 import math
 import os
 import random
@@ -347,17 +348,19 @@ def test_rows_that_do_not_fit_lie_in_a_folder_of_ours_and_leave_with_the_process
         "(folder,), = connected().sql(\"SELECT current_setting('temp_directory')\").fetchall()\n"
         "import os; print(folder, oct(os.stat(folder).st_mode & 0o777))"
     )
-    left = tmp_path / "onesided-rows-999999999-x"
-    left.mkdir()
-    kept = tmp_path / f"onesided-rows-{os.getpid()}-x"
-    kept.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    left, kept = tmp_path / "onesided-rows-left", tmp_path / "onesided-rows-kept"
+    for one in (left, kept):
+        one.mkdir()
+        (one / "lock").touch()
+    with (kept / "lock").open() as lock:  # as a process does that still runs
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     folder, mode = done.stdout.split()
     assert mode == "0o700"
     assert not Path(folder).exists()
