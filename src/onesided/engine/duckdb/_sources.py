@@ -20,6 +20,7 @@ import narwhals as nw
 from onesided.engine._protocol import places_of
 from onesided.engine.duckdb._own import connected
 from onesided.engine.duckdb._text import literal, quoted
+from onesided.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +60,10 @@ _EXTREMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Types in which values that differ count as equal, or that no other engine has.
 _REFUSED: Final = ("bit", "interval", "time with time zone", "variant", "geometry", "union")
+# What a stream may bring in place of a type, without a loss.
+_CARRIED: Final = {"HUGEINT": ("DECIMAL(38,0)",), "VARCHAR": ("UUID", "JSON")}
+_WORDS: Final = ("VARCHAR", "enum")
+_EMPTY: Final = "rows_none"
 _NESTED: Final = ("list", "array", "struct", "map")
 
 
@@ -120,33 +125,43 @@ class RelationSource(Source):
         self._native, self._numbers = native, count()
         held = dict(zip(native.columns, native.types, strict=True))
         self._casts = {name: cast for name, kind in held.items() if (cast := _cast(kind))}
-        taken = list(self._casts)
-        with self.lay(connection, taken, places_of(len(taken)), rows=False) as empty:
-            found = zip(taken, map(str, empty.types), strict=True) if taken else ()
-            odd = {name for name, kind in found if kind != self._casts[name]}
         self.refused = {
             name: str(kind)
             for name, kind in held.items()
-            if name in odd or (name not in self._casts and kind.id not in _NESTED)
+            if name not in self._casts and kind.id not in _NESTED
         }
         self.kinds = {name: str(kind) for name, kind in held.items()}
+        self._places = dict(zip(self._casts, places_of(len(self._casts)), strict=True))
+        self._copy(connection, _EMPTY, list(self._casts), list(self._places.values()), rows=False)
 
     def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
         held = dict(nw.from_native(self._native).collect_schema())
-        taken = [name for name in self._casts if name not in self.refused]
-        with self.lay(connection, taken, places_of(len(taken)), rows=False) as empty:
-            return {**held, **(dict(zip(taken, _dtypes(empty), strict=True)) if taken else {})}
+        found = _dtypes(connection.table(_EMPTY))
+        return {**held, **dict(zip(self._casts, found, strict=False))}
 
     @contextmanager
     def lay(
         self, connection: Any, columns: Sequence[str], made: Sequence[str], *, rows: bool
     ) -> Iterator[Any]:
+        if not rows:
+            yield self._without_rows(connection, columns, made)
+            return
         name = f"rows_{next(self._numbers)}"
-        self._copy(connection, name, columns, made, rows=rows)
+        self._copy(connection, name, columns, made, rows=True)
         try:
             yield connection.table(name)
         finally:
             connection.execute(f"DROP TABLE {name}")
+
+    def _without_rows(self, connection: Any, columns: Sequence[str], made: Sequence[str]) -> Any:
+        empty, places = connection.table(_EMPTY), places_of(len(columns))
+        if not columns:
+            return empty.project("1 AS c0")
+        pairs = zip(columns, places, strict=True)
+        taken = empty.project(
+            ", ".join(f"{self._places[name]} AS {place}" for name, place in pairs)
+        )
+        return taken.project(", ".join(f"{m} AS {p}" for m, p in zip(made, places, strict=True)))
 
     def _copy(
         self, connection: Any, name: str, columns: Sequence[str], made: Sequence[str], *, rows: bool
@@ -155,7 +170,7 @@ class RelationSource(Source):
         wanted = columns or list(self._native.columns)[:1]
         taken = self._native.project(", ".join(map(quoted, wanted)))
         places, stream = places_of(len(wanted)), f"from_{name}"
-        casts = [self._casts.get(column) for column in wanted]
+        casts = [self._casts.get(column, "") for column in wanted]
         given = ", ".join(
             f"CAST({place} AS {cast}) AS {place}" if cast else place
             for place, cast in zip(places, casts, strict=True)
@@ -163,12 +178,25 @@ class RelationSource(Source):
         told = ", ".join(f"{m} AS {p}" for m, p in zip(made, places, strict=False)) or "1 AS c0"
         connection.register(stream, (taken if rows else taken.limit(0)).__arrow_c_stream__())
         try:
+            _refuse_changed(wanted, casts, connection.table(stream).types)
             connection.execute(
                 f"CREATE TABLE {name} AS SELECT {told} FROM "  # noqa: S608 - names of ours
                 f"(SELECT {given} FROM {stream} AS t({', '.join(places)}))"
             )
         finally:
             connection.unregister(stream)
+
+
+def _refuse_changed(columns: Sequence[str], casts: Sequence[str], found: Sequence[Any]) -> None:
+    """Errors: DataError for a type that settings of the caller's connection change on the way."""
+    for column, cast, kind in zip(columns, casts, found, strict=True):
+        same = str(kind) in (cast, *_CARRIED.get(cast, ())) or (cast, kind.id) == _WORDS
+        if cast and not same:
+            raise DataError(
+                f"The column {column!r} came as {kind} and not as {cast}.",
+                hint="Reset the settings of the connection that begin with arrow_.",
+                column=column,
+            )
 
 
 def _dtypes(relation: Any) -> list[nw.dtypes.DType]:
