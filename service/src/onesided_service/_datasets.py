@@ -17,7 +17,6 @@ from sqlalchemy import insert, select, update
 
 from onesided import policy as policies
 from onesided.engine import Table
-from onesided.engine.kit import Settled
 from onesided.errors import DataError
 from onesided.ledger import Allowance, Standing
 from onesided.noise import Noise
@@ -216,14 +215,16 @@ class Dataset:
         session = self._session(rows, None)
         table = Table(rows, declared=self.schema)
         unit = session.unit
-        empty = 0 if unit is None else table.null_rows(unit)
+        with table.take(() if unit is None else (unit,)) as held:
+            height = held.height()
+            empty = 0 if unit is None else held.null_rows(held.at(unit))
         if empty:
             raise DataError(
                 f"{many(empty, 'row', one='has', more='have')} no value in the unit column "
                 f"{unit!r}.",
                 hint="Remove them.",
             )
-        return {"rows": table.height(), "unreadable": table.unreadable()}
+        return {"rows": height, "unreadable": table.unreadable()}
 
     def _record(self, snapshot: Snapshot) -> None:
         row = {"dataset": self.name, "state": OPEN, "snapshot": snapshot.written()}
@@ -252,7 +253,7 @@ class Dataset:
 
     def _session(self, table: Any, noise: Noise | None) -> Session:
         return Session(
-            Settled(table),  # its connection is ours alone
+            table,
             schema=self.schema,
             policy=self.policy,
             budget=self.config.budget,

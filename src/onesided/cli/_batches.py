@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.cli._key_table import with_degrees
-from onesided.cli._schema import as_declared, file_of_keys
+from onesided.cli._schema import as_declared, declared_rows, file_of_keys
 from onesided.cli._tables import reading
 from onesided.engine import Table
 from onesided.engine.kit import Column, beside, position_columns, quoted
@@ -113,7 +113,8 @@ class Layout:
                 columns, unread = self._columns(relation, file), dict[str, int]()
             else:
                 table = Table(relation, declared=self.schema, complete=False)
-                columns = self._columns(nw.to_native(table.frame), file)
+                with declared_rows(table) as rows:
+                    columns = self._columns(rows, file)
                 unread = table.unreadable()
         return Batch(self._public_time(file, columns.get("time")), columns, unread)
 
@@ -245,8 +246,8 @@ def read_places(path: Path | None, column: str, schema: Schema | None) -> Places
     """
     path = file_of_keys(schema, column) if path is None else path
     if path is not None:
-        with reading([path]) as (relation,):
-            return _places(as_declared(relation, schema), path, column)
+        with reading([path]) as (relation,), as_declared(relation, schema) as told:
+            return _places(told, path, column)
     known = None if schema is None else schema.columns.get(column)
     if known is None or known.keys is None or known.type not in ("text", "integer"):
         raise ParameterError(

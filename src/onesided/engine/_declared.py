@@ -21,7 +21,7 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
     complete: every declared column must be there.
     Errors: UnknownColumnError; SchemaError where a typed column is of another type.
     """
-    held = dict(engine.frame.collect_schema())
+    held = dict(engine.types)
     texts: dict[str, str] = {}
     for name, column in schema.columns.items():
         dtype, refused = held.get(name), engine.refused.get(name)

@@ -33,7 +33,7 @@ def as_arrow(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, str]]:
     columns, refused = {}, {}
     for name in frame.columns:
         try:
-            columns[name] = _arrow_of(frame[name])
+            columns[name] = _arrow_of(frame[name].copy())  # it may change later
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             refused[name] = str(error) if type(error) is TypeError else str(frame[name].dtype)
     table, more = mapped(pa.table(columns))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import Column, Engine, Lazy
+from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, places_of
+from onesided.engine._rows import unclean
 from onesided.engine._sampling import Draw, Samples, sampler
 from onesided.engine._words import Words
 from onesided.engine.polars._packed import packed_counts
-from onesided.engine.polars._plan import refuse_unrepeatable
 from onesided.engine.polars._rows import PolarsRows
 from onesided.engine.polars._words import words
 
@@ -23,59 +24,110 @@ if TYPE_CHECKING:
 
 
 class PolarsEngine(Engine):
-    """native: a DataFrame or a LazyFrame; answers are of the same."""
+    """native: a DataFrame or a LazyFrame; answers are of the same.
+
+    callers: the types of the caller's own columns.
+    """
 
     def __init__(self, native: Any) -> None:
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
-        self.native = native
         self.lazy = isinstance(native, pl.LazyFrame)
-        if self.lazy:
-            refuse_unrepeatable(native)
-        self.types = native.collect_schema()
-        listed = pl.selectors.categorical() | pl.selectors.enum()
-        ticks = pl.selectors.duration().to_physical()  # as from Arrow: whole numbers of its unit
-        self.frame = nw.from_native(native.lazy().with_columns(listed.cast(pl.String), ticks))
-        # The caller's own values, categories aside, until a schema reads text as something else.
-        self._whole = self.frame
-        schema = self.frame.collect_schema()
-        self.refused = {n: str(self.types[n]) for n, kind in schema.items() if _is_unknown(kind)}
+        self._native = native if self.lazy else native.clone()
+        self.callers = native.collect_schema()
+        self._places = {name: place for place, name in enumerate(self.callers)}
+        self._declared: dict[str, str] = {}
+        self.types: dict[str, nw.dtypes.DType] = {}
+        self._retype(list(self.callers))
+        self.refused = {n: str(self.callers[n]) for n, t in self.types.items() if _is_unknown(t)}
 
-    def read_as(self, kinds: Mapping[str, str]) -> None:
+    def _retype(self, names: Sequence[str]) -> None:
+        with self.snapshot(names, rows=False) as empty:
+            found = empty.collect_schema().values() if names else ()
+            self.types |= dict(zip(names, found, strict=True))
+
+    @contextmanager
+    def snapshot(
+        self, columns: Sequence[str], *, rows: bool = True, records: bool = False
+    ) -> Iterator[Lazy]:
+        taken = self._taken(columns, rows=rows).lazy()
+        made = [
+            self._made(name, place, records=records)
+            for name, place in zip(columns, places_of(len(columns)), strict=True)
+        ]
+        yield nw.from_native(taken.select(made) if made else taken)
+
+    def _taken(self, columns: Sequence[str], *, rows: bool) -> Any:
+        """The columns as they are, by where they stand: names may be patterns to Polars."""
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        whole = self._native if rows else self.callers.to_frame()
+        if not columns:
+            return whole.lazy().select(pl.int_range(pl.len()).alias("c0")).collect()
+        places = zip((self._places[name] for name in columns), places_of(len(columns)), strict=True)
+        if isinstance(whole, pl.DataFrame):
+            return pl.DataFrame([whole.to_series(at).alias(place) for at, place in places])
+        picked = whole.select(pl.nth(at).alias(place) for at, place in places)
+        return picked.collect(engine="streaming")
+
+    def _made(self, name: str, place: str, *, records: bool) -> Any:
+        """What is read of a column, in a snapshot of them."""
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         from onesided.engine.polars._strict import strict  # noqa: PLC0415 - as above
 
-        before: Any = nw.to_native(self.frame)
-        values = {
-            name: pl.col(name).cast(pl.String) if kind == "text" else strict(name, kind)
-            for name, kind in kinds.items()
-        }
-        self.frame = nw.from_native(before.with_columns(e.alias(n) for n, e in values.items()))
-        lost = ((pl.col(n).is_not_null() & e.is_null()).sum().alias(n) for n, e in values.items())
-        self.unread = nw.from_native(before.select(lost))
+        kind, column = self.callers[name], pl.col(place)
+        if name in self._declared:
+            text = self._declared[name] == "text"
+            found = column.cast(pl.String) if text else strict(place, self._declared[name])
+            return found.alias(place)
+        if kind in (pl.Categorical, pl.Enum):
+            return column.cast(pl.String)
+        if kind == pl.Duration:  # as from Arrow: whole numbers of its unit
+            return column.to_physical()
+        return column.fill_nan(None) if kind.is_float() and not records else column
+
+    def read_as(self, kinds: Mapping[str, str]) -> None:
+        self._declared = dict(kinds)
+        self._retype(list(kinds))
         self.refused = {n: kind for n, kind in self.refused.items() if n not in kinds}
 
-    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
+    def unreadable(self) -> Mapping[str, int]:
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        names, places = list(self._declared), places_of(len(self._declared))
+        if not names:
+            return {}
+        lost = (
+            (pl.col(place).is_not_null() & self._made(name, place, records=False).is_null()).sum()
+            for name, place in zip(names, places, strict=True)
+        )
+        (found,) = (
+            self._taken(names, rows=True)
+            .select(one.alias(place) for one, place in zip(lost, places, strict=True))
+            .rows()
+        )
+        return dict(zip(names, found, strict=True))
+
+    def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         del like  # the join casts both sides
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         small = pl.LazyFrame({name: _held(column) for name, column in columns.items()})
         return nw.from_native(small)
 
-    def null_rows(self, frame: Lazy, column: str, dtype: nw.dtypes.DType) -> int:
-        if self.lazy or frame is not self._whole:
-            return super().null_rows(frame, column, dtype)
-        values = self.native[column]
-        found: int = values.null_count() + (values.is_nan().sum() if dtype.is_float() else 0)
-        return found
-
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         found = nw.to_native(frame).collect(engine="streaming")
         return {series.name: _filled(series).to_numpy() for series in found}
 
-    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
+    def told(
+        self,
+        columns: Mapping[str, Column],
+        types: Mapping[str, nw.dtypes.DType],
+        names: Sequence[str],
+    ) -> Any:
         made = nw.to_native(self.cast(columns, types)).collect()
+        made.columns = list(names)
         return made.lazy() if self.lazy else made
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
@@ -99,8 +151,13 @@ class PolarsEngine(Engine):
     def words(self, native: Any) -> Words:
         return words(native)
 
+    def refuse_uncut(self) -> None:
+        for name, dtype in self.callers.items():
+            if dtype.is_nested() and "Enum(" in str(dtype):
+                raise unclean(name, "Enum in a nested type", "Categorical")
+
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
-        return sampler(PolarsRows(subject, callers=self.types, lazy=self.lazy), samples)
+        return sampler(PolarsRows(subject, callers=self.callers, lazy=self.lazy), samples)
 
 
 def _filled(series: Any) -> Any:
