@@ -220,11 +220,12 @@ def test_a_macro_of_the_callers_changes_no_answer(macro):
 NAMES = ("^minor$", "a.b", "*", 'size 6"', "c1", "c0", "onesided_kind", "Person", "it's", "`x`")
 
 
-@pytest.mark.parametrize("engine", STARTS)
-@pytest.mark.parametrize("name", NAMES)
+# A relation takes names that differ by capitals for the same before we see it.
+NAMED = [(e, n) for e in STARTS for n in NAMES if (e, n) != ("duckdb", "Person")]
+
+
+@pytest.mark.parametrize(("engine", "name"), NAMED)
 def test_a_name_is_a_name(engine, name):
-    if engine == "duckdb" and name == "Person":
-        pytest.skip("relations take capitals for the same")
     unit = "person"
     columns = {unit: [1, 2, 3], name: [3, 30, 40], "minor": [True] * 3, "age_c0": ["x", "y", "y"]}
     quoted = '"' + name.replace('"', '""') + '"'
