@@ -145,11 +145,14 @@ class Groups:
         """The same in the names of a snapshot; with a group for keys not listed, by number."""
         by = taken.at(self.by)
         found = replace(self, by=by, keys=replace(self.keys, names=by))
-        if not self.others:
-            return taken, found
-        keys = PublicKeys((_GROUP,), (np.arange(self.keys.size + 1),), self.keys.size + 1)
-        made = replace(taken, table=taken.table.numbered(found.keys, _GROUP))
-        return made, replace(found, by=(_GROUP,), keys=keys, others=False)
+        return found.collapsed(taken) if self.others else (taken, found)
+
+    def collapsed(self, taken: Taken) -> tuple[Taken, Groups]:
+        """The same over one column of numbers, the last of them for keys not listed."""
+        size = self.keys.size + 1
+        made = replace(taken, table=taken.table.numbered(self.keys, _GROUP))
+        keys = PublicKeys((_GROUP,), (np.arange(size),), size)
+        return made, replace(self, by=(_GROUP,), keys=keys, others=False)
 
     @property
     def detail(self) -> dict[str, object]:
