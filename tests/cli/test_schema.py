@@ -7,6 +7,7 @@ import pytest
 
 SCHEMA = """\
 unit = "person"
+unreadable = "missing"
 [columns.person]
 type = "integer"
 [columns.place]
@@ -86,6 +87,35 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(town, text, says):
     assert done.returncode == 2
     assert says in " ".join(done.stderr.split())
     assert sorted(path.name for path in town.folder.iterdir()) == before
+
+
+def test_unreadable_text_is_refused_and_leaves_nothing(town):
+    (town.folder / "s.toml").write_text(SCHEMA.replace('"missing"', '"refuse"'))
+    before = sorted(path.name for path in town.folder.iterdir())
+    query = "SELECT COUNT(DISTINCT person) FROM v WHERE hour > 5"
+    ask = ("ask", query, "--data", "v.csv", "--schema", "s.toml", "--policy", "addition_only")
+    for run in ((*PUBLISH, "--out", "out"), (*ask, "--epsilon", "1")):
+        done = town.run(*run)
+        assert done.returncode == 2
+        told = " ".join(done.stderr.split())
+        assert "1 value of the column 'hour' cannot be read as integer: row 401 ('x')." in told
+        assert 'unreadable = "missing"' in told
+        assert sorted(path.name for path in town.folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("more", ['unreadable = "refuse"', "required = true"])
+def test_a_monitor_refuses_a_schema_that_could_refuse_a_batch(town, more):
+    text = SCHEMA.replace('type = "integer"', f'type = "integer"\n{more}', 1)
+    (town.folder / "s.toml").write_text(text)
+    (town.folder / "batches").mkdir()
+    done = town.run(
+        "monitor", "--input", "batches", "--schema", "s.toml", "--epsilon", "1",
+        "--max-groups", "3", "--at-most", "5", "--window", "14d", "--state", "state.db",
+        "--out", "public", "--once",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "one value of 'person' could refuse a whole batch" in " ".join(done.stderr.split())
+    assert not (town.folder / "state.db").exists()
 
 
 def test_a_typed_file_must_hold_what_is_declared(town):

@@ -1,6 +1,10 @@
 """Sessions with a schema: its unit, types, bounds and keys, and what a ledger keeps of it."""
 
+import duckdb
+import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import onesided as od
@@ -26,9 +30,13 @@ COLUMNS = {
     "age": od.column("integer", bounds=(0, 110)),
     "day": od.column("date", keys=["2020-01-01", "2020-01-02"]),
 }
-SCHEMA = od.Schema(unit="person", columns=COLUMNS)
+SCHEMA = od.Schema(unit="person", columns=COLUMNS, unreadable="missing")
 PRESENCE = od.policy.presence(max_groups=2)
 SURE = 500  # no noise to speak of
+
+
+def relation(columns):
+    return duckdb.connect().from_arrow(pa.table(columns))
 
 
 def session(schema=SCHEMA, rows=ROWS, **more):
@@ -38,7 +46,7 @@ def session(schema=SCHEMA, rows=ROWS, **more):
 
 def test_the_unit_is_the_schemas():
     assert session().unit == session(unit="person").unit == "person"
-    assert session(od.Schema(columns=COLUMNS)).unit is None
+    assert session(od.Schema(columns=COLUMNS, unreadable="missing")).unit is None
     assert session().schema is SCHEMA
     with pytest.raises(ParameterError, match="is not the schema's unit"):
         session(unit="place")
@@ -81,7 +89,9 @@ def test_bounds_come_from_the_schema_and_clip():
 
 
 def test_questions_ask_for_what_no_schema_says():
-    made = session(od.Schema(unit="person", columns={"age": od.column("integer")}))
+    made = session(
+        od.Schema(unit="person", columns={"age": od.column("integer", unreadable="missing")})
+    )
     for question, says in [
         (Sum("age", epsilon=1), "Within which bounds"),
         (Mean("age", epsilon=1), "Within which bounds"),
@@ -109,6 +119,77 @@ def test_unreadable_text_is_unknown_and_told_to_the_curator_alone():
         session().sum("age", epsilon=1)
 
 
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (
+            COLUMNS,
+            r"1 value of the column 'age' cannot be read as integer: row 3 \('x'\)\. "
+            r"1 value of the column 'day' cannot be read as date: row 4 \('03/01/2020'\)\.",
+        ),
+        ({"person": od.column("boolean")}, r"3 values .* row 2 \('2'\), row 3 \('2'\), row 4"),
+        ({"place": od.column("text", missing=["c"], required=True)}, "1 row has no value in .*'pl"),
+        (
+            {"age": od.column("integer", unreadable="missing", required=True)},
+            "1 row has no value in the column 'age', which the schema requires",
+        ),
+    ],
+)
+def test_rows_that_are_not_as_declared_are_refused_before_any_ledger(columns, says, tmp_path):
+    path = tmp_path / "ledger.db"
+    with pytest.raises(od.errors.DataError, match=says) as caught:
+        session(od.Schema(unit="person", columns=columns), ledger=path)
+    assert caught.value.hint
+    assert not path.exists()
+
+
+def test_every_answer_says_what_counts_as_missing():
+    columns = COLUMNS | {"day": od.column("date", missing=["03/01/2020"])}
+    columns["age"] = od.column("integer", unreadable="missing")
+    made = session(od.Schema(unit="person", columns=columns))
+    caveat = "Values of 'age' that could not be read as declared count as missing."
+    for release in (made.count(by="place", epsilon=1), made.mean("age", missing="drop", epsilon=1)):
+        assert release.warnings == (caveat,)
+        assert caveat in release.guarantee.about
+        assert caveat in str(release)
+
+
+IDS = {"person": ["1", "", None, "2"], "place": ["a", "a", "a", "b"]}
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pl.LazyFrame, pa.table, pd.DataFrame, relation])
+def test_rows_of_nobody_are_refused_or_left_out(make, tmp_path):
+    path, one = tmp_path / "ledger.db", {"person": IDS["person"][:2], "place": ["a", "b"]}
+    for rows, says in ((IDS, "1 row has no value in the unit"), (one, "1 row has an empty text")):
+        with pytest.raises(od.errors.DataError, match=says) as caught:
+            session(None, make(rows), unit="person", ledger=path)
+        assert 'missing_unit = "drop"' in caught.value.hint
+    assert not path.exists()
+    schema = od.Schema(unit="person", missing_unit="drop")
+    release = session(schema, make(IDS)).count(by="place", keys=["a", "b"], epsilon=SURE)
+    assert release.estimate.tolist() == [1, 1]
+    assert release.warnings == ("Rows without a value of 'person' were left out.",)
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame, relation])
+@pytest.mark.parametrize("value", [7.0, np.float32(7), float("nan")])
+def test_floats_tell_nobody_apart(make, value, tmp_path):
+    rows = make({"person": np.array([value, value]), "place": ["a", "b"]})
+    with pytest.raises(od.errors.DataError, match=r"'person' holds Float.* rounded") as caught:
+        session(None, rows, unit="person", ledger=tmp_path / "ledger.db")
+    assert "integer or text" in caught.value.hint
+    with pytest.raises(KeysError, match=r"'person' holds Float.*, which cannot be grouped by"):
+        session(None, rows).count(by="person", keys=[7.0], epsilon=1)
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_ids_are_told_apart_byte_by_byte():
+    ids = ["7", "07", "7.0", "\uff17", "é", "e\u0301", " 7", "7 "]
+    for make in (pl.DataFrame, pa.table, pd.DataFrame, relation):
+        made = session(None, make({"person": ids, "place": ["a"] * len(ids)}), unit="person")
+        assert made.count(epsilon=SURE).estimate.tolist() == [len(ids)]
+
+
 def test_the_ledger_says_which_schema_it_was():
     made = session()
     entry = made.count(by="place", epsilon=1).entry
@@ -122,15 +203,16 @@ def test_an_answer_is_told_again_under_its_own_schema_alone(tmp_path):
     path = tmp_path / "ledger.db"
     ask = {"by": "place", "epsilon": 1, "id": "monday"}
     first = session(ledger=path).count(**ask)
-    words = od.Schema(
-        unit="person", columns=COLUMNS | {"age": od.column("integer", bounds=(0, 110), about="!")}
-    )
+    age = od.column("integer", bounds=(0, 110), about="!")
+    words = od.Schema(unit="person", columns=COLUMNS | {"age": age}, unreadable="missing")
     again = session(words, ledger=path).count(again=True, **ask)
     assert again.told_again
     assert again.noisy.tolist() == first.noisy.tolist()
     # Named by the caller, the same keys are the same question.
     assert session(ledger=path).count(again=True, keys=["a", "b", "c"], **ask).told_again
-    other = od.Schema(unit="person", columns=COLUMNS | {"age": od.column("text")})
+    other = od.Schema(
+        unit="person", columns=COLUMNS | {"age": od.column("text")}, unreadable="missing"
+    )
     with pytest.raises(ReleaseExistsError, match="another question"):
         session(other, ledger=path).count(again=True, **ask)
     with pytest.raises(ReleaseExistsError, match="another question"):
@@ -178,7 +260,7 @@ def test_a_file_of_keys_is_read_strictly(kind, text, error, says, tmp_path):
     (tmp_path / "k.csv").write_bytes(text.encode("latin-1"))
     schema = od.Schema(columns={"x": od.column(kind, keys="k.csv")}, folder=tmp_path)
     with pytest.raises(error, match=says) as caught:
-        session(schema, pl.DataFrame({"x": ["1"]})).count(by="x", epsilon=1)
+        session(schema, pl.DataFrame({"x": [None]})).count(by="x", epsilon=1)
     assert caught.value.hint
 
 
@@ -200,7 +282,10 @@ def test_lists_of_keys_for_several_columns_name_cross():
 def test_an_account_protects_units_read_in_one_way(tmp_path):
     """As text 7 and 07 are two people, as numbers one: charges of both do not add up."""
     columns = COLUMNS | {"person": od.column("integer")}
-    path, numbers = tmp_path / "ledger.db", od.Schema(unit="person", columns=columns)
+    path, numbers = (
+        tmp_path / "ledger.db",
+        od.Schema(unit="person", columns=columns, unreadable="missing"),
+    )
     session(numbers, ledger=path).count(by="place", epsilon=1)
     session(numbers, ledger=path).count(by="place", epsilon=1)
     with pytest.raises(od.errors.PolicyMismatchError, match="'person' read as integer"):
@@ -217,7 +302,11 @@ def test_spark_reads_by_a_schema_too(spark):
     rows = spark.createDataFrame(
         ROWS.rows(), "person string, place string, age string, day string"
     ).cache()
-    numbers = od.Schema(unit="person", columns=COLUMNS | {"person": od.column("integer")})
+    numbers = od.Schema(
+        unit="person",
+        columns=COLUMNS | {"person": od.column("integer")},
+        unreadable="missing",
+    )
     made = session(numbers, rows, policy=od.policy.sensitive("age > 110"))
     ask = {"by": "place", "epsilon": SURE, "max_groups": 2}
     assert made.inspect(Count(**ask)).unreadable == {"age": 1, "day": 1}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import narwhals as nw
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from onesided.engine._subject import Subject
     from onesided.engine._words import Words
     from onesided.noise import IntArray
+    from onesided.schema import Reading
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 Column: TypeAlias = NDArray[Any] | nw.Series[Any] | Sequence[Any]
@@ -29,27 +32,50 @@ KeyTypes: TypeAlias = Mapping[str, nw.dtypes.DType]
 KIND: Final = "onesided_kind"
 LENGTH: Final = "onesided_length"
 ORDER: Final = "onesided_order"
+ROW: Final = "onesided_row"
 _RANK: Final = "onesided_rank"
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """What a column of Python objects holds that is no text: how many, and some after their rows.
+
+    >>> Objects("Python objects that are no text (int)", 1, ((1, "7"),)).count
+    1
+    """
+
+    kind: str
+    count: int
+    some: tuple[tuple[int, str], ...]
 
 
 class Engine(ABC):
     """One table in its engine.
 
     frame: the rows, every column of a type that the gate knows; categories are decoded to their
-    values. refused: columns that may not be used, with what they hold. unread: one row, how many
-    texts of each column are not of their declared form; None where nothing was declared. packs:
-    whether whole numbers packed into one are faster than columns of them.
+    values. refused: columns that may not be used, with what they hold. texts: what the columns
+    named in ``read`` held before they were read, each in :func:`text_of` of its place, and in
+    :func:`unread_of` whether that could not be read; None where nothing was. odd: columns of
+    objects that are not all text; these are refused until a schema says what they are read as.
+    packs: whether whole numbers packed into one are faster than columns of them.
     """
 
     packs: ClassVar[bool] = True
 
     frame: Lazy
     refused: Mapping[str, str]
-    unread: Lazy | None = None
+    texts: Lazy | None = None
+    read: Sequence[str] = ()
+    odd: Mapping[str, Objects] = MappingProxyType({})
 
     @abstractmethod
-    def read_as(self, kinds: Mapping[str, str]) -> None:
-        """Read columns of text as these declared types; what is not of its form is null."""
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
+        """Read columns of text as these types; what is not of its form is null."""
+
+    def numbered(self, frame: Lazy) -> Lazy | None:
+        """The rows with their places from 1 in :data:`ROW`; None where they have no order."""
+        del frame
+        return None
 
     def refuse_collated(self, names: Sequence[str]) -> None:  # noqa: B027 - few have collations
         """Refuse columns of text not compared byte by byte. Errors: DataError."""
@@ -153,6 +179,16 @@ class Engine(ABC):
     @abstractmethod
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         """Check the rows; what is returned flips the coins and cuts. Errors: DataError."""
+
+
+def text_of(place: int) -> str:
+    """The name of what a column of text held before it was read."""
+    return f"onesided_text_{place}"
+
+
+def unread_of(place: int) -> str:
+    """The name of whether a text could not be read."""
+    return f"onesided_unread_{place}"
 
 
 def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:

@@ -18,7 +18,17 @@ from onesided.engine._declared import declare
 from onesided.engine._first_groups import CODE, code_counts
 from onesided.engine._gate import enter
 from onesided.engine._keys import PublicKeys
-from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Lazy, missing
+from onesided.engine._protocol import (
+    KIND,
+    LENGTH,
+    ORDER,
+    ROW,
+    Column,
+    Lazy,
+    missing,
+    text_of,
+    unread_of,
+)
 from onesided.engine._reading import reading
 from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.noise import IntArray
@@ -28,6 +38,11 @@ from onesided.schema import Schema
 __all__ = ["KIND", "LENGTH", "ORDER", "Lazy", "Table"]
 
 _HOLDS: Final = "onesided_holds"
+OBJECTS: Final = (
+    ' In pandas: frame["x"].astype("Int64") for whole numbers, "boolean" for booleans, '
+    'pd.to_datetime for moments, "date32[pyarrow]" for dates; decimals as text, .astype("str"), '
+    "with a schema that declares a number."
+)
 
 
 class Table:
@@ -85,7 +100,7 @@ class Table:
                     f"Column {name!r} holds {kind or self.schema[name]}, of which nothing can be "
                     "asked.",
                     hint="Give the column a plain type: text, booleans, whole numbers, numbers, "
-                    "dates or moments.",
+                    f"dates or moments.{'' if name not in self.engine.odd else OBJECTS}",
                     column=name,
                 )
 
@@ -133,13 +148,43 @@ class Table:
         """How many rows there are."""
         return int(self.scalar(self._frame.select(nw.len().alias(LENGTH))))
 
+    def rows_where(self, which: nw.Expr) -> int:
+        """How many rows there are of which this is true."""
+        return int(self.scalar(self._frame.filter(which).select(nw.len().alias(LENGTH))))
+
     def unreadable(self) -> dict[str, int]:
-        """How many texts of a column are not of their declared form, where some are. Secret."""
-        unread = self.engine.unread
-        if unread is None:
+        """How many texts of a column cannot be read as declared, where some cannot. Secret."""
+        if self.engine.texts is None:
             return {}
-        counts = self.arrays(unread)
-        return {name: int(count[0]) for name, count in counts.items() if len(count) and count[0]}
+        flags = [unread_of(place) for place in range(len(self.engine.read))]
+        sums = (nw.when(nw.col(flag)).then(1).otherwise(0).sum().alias(flag) for flag in flags)
+        counts = self.arrays(self.engine.texts.select(*sums))
+        found = zip(self.engine.read, (counts[flag] for flag in flags), strict=True)
+        told = {name: int(count[0]) if len(count) else 0 for name, count in found}
+        for name, odd in self.engine.odd.items():
+            told |= {name: told[name] + odd.count} if name in told else {}
+        return {name: count for name, count in told.items() if count}
+
+    def examples(self, name: str, *, most: int = 3) -> list[tuple[int | None, str]]:
+        """Some values of a column that cannot be read, as Python writes them. Secret.
+
+        The first ones, after their rows from 1; any ones, without, where rows have no order.
+        """
+        if self.engine.texts is None:
+            return []
+        if name in self.engine.odd:
+            return list(self.engine.odd[name].some)
+        place = list(self.engine.read).index(name)
+        with reading():
+            numbered = self.engine.numbered(self.engine.texts)
+            rows = self.engine.texts if numbered is None else numbered
+            chosen = rows.filter(nw.col(unread_of(place)))
+            chosen = chosen if numbered is None else chosen.sort(ROW)
+            names = [text_of(place), *([] if numbered is None else [ROW])]
+            found = self.engine.columns(chosen.select(*names).head(most))
+        texts, *places = (found[one] for one in names)
+        told = places[0] if places else [None] * len(texts)
+        return list(zip(told, map(repr, texts), strict=True))
 
     def undecided_rows(self, rules: Sequence[Rule]) -> int:
         """How many rows some rule could not decide, and so counts as protected."""

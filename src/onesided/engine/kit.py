@@ -2,6 +2,7 @@
 
 from onesided.engine._beside import Beside, beside, position_columns
 from onesided.engine._first_groups import first_groups
+from onesided.engine._fit import of_units, refuse_floats, require_fit
 from onesided.engine._gate import Settled
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
@@ -42,10 +43,13 @@ __all__ = [
     "look",
     "missing",
     "of_kinds",
+    "of_units",
     "other_table",
     "position_columns",
     "quoted",
     "reading",
+    "refuse_floats",
+    "require_fit",
     "require_view",
     "rule_of",
     "units_of",

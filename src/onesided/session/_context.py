@@ -9,7 +9,16 @@ import narwhals as nw
 
 from onesided._english import many
 from onesided.engine import PublicKeys, Table, public_keys
-from onesided.engine.kit import Lazy, of_kinds, other_table, require_view, rule_of
+from onesided.engine.kit import (
+    Lazy,
+    of_kinds,
+    of_units,
+    other_table,
+    refuse_floats,
+    require_fit,
+    require_view,
+    rule_of,
+)
 from onesided.errors import DataError, PolicyError
 from onesided.ledger import Account
 from onesided.policy import Policy, Predicate
@@ -54,6 +63,11 @@ class QueryContext:
     def schema(self) -> Mapping[str, nw.dtypes.DType]:
         """The types of the table's columns."""
         return self.table.schema
+
+    @property
+    def caveat(self) -> str:
+        """What must be said of every answer, for how the table was read; "" if nothing."""
+        return "" if self.declared is None else self.declared.caveat
 
     @property
     def unit_name(self) -> str:
@@ -127,16 +141,23 @@ def opened(
 ) -> tuple[Table, Table | None]:
     """The data, and the table that marks groups under a view, if it is another one.
 
-    Looks at no row. Errors: those of columns that the policy or the unit cannot be asked of.
+    Errors: those of columns that the policy or the unit cannot be asked of; DataError for rows
+    that are not as declared.
     """
     table = Table(data, declared=declared)
     if unit is not None:
         table.require(unit)
         table.refuse_collated(unit)
+        refuse_floats(table, unit, "unit")
     table.require_conditions(policy.rules)
     marks = other_table(policy.view, tables)
     if policy.view is not None:
         require_view(policy.view, table, marks)
+    if declared is not None:
+        require_fit(table, declared)
+    if unit is not None:
+        drop = declared is not None and declared.missing_unit == "drop"
+        table = of_units(table, unit, drop=drop)
     return table, marks
 
 

@@ -34,6 +34,7 @@ from onesided.session._question import (
     query_method,
     require_noise,
     require_question,
+    warned,
 )
 from onesided.session._recall import (
     asked_as,
@@ -367,7 +368,7 @@ class Session(Joins):
         self, question: Question[Result], context: QueryContext
     ) -> PreparedQuery[Any, Result]:
         require_question(question)
-        return question.prepare(context)
+        return warned(question.prepare(context), context.caveat)
 
     def _context(self) -> QueryContext:
         return QueryContext(

@@ -86,7 +86,8 @@ class DuckDBTerms:
         if native in ("TIMESTAMP_S", "TIMESTAMP_MS"):
             return f"TRY_CAST({quoted} AS TIMESTAMP)"
         if native == "TIME_NS":
-            return f"CAST({quoted} AS TIME)"
+            whole = f"CAST({quoted} AS TIME)"
+            return f"(CASE WHEN CAST({whole} AS TIME_NS) = {quoted} THEN {whole} END)"
         if native.startswith("DECIMAL"):
             return f"CAST(CAST({quoted} AS VARCHAR) AS DOUBLE)"
         return f"CAST({quoted} AS VARCHAR)" if native.startswith("ENUM(") else quoted

@@ -12,7 +12,17 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import LENGTH, ORDER, Column, Engine, KeyTypes, Lazy
+from onesided.engine._protocol import (
+    LENGTH,
+    ORDER,
+    ROW,
+    Column,
+    Engine,
+    KeyTypes,
+    Lazy,
+    text_of,
+    unread_of,
+)
 from onesided.engine._sampling import Draw, Samples, sampler
 from onesided.engine._words import Words
 from onesided.engine.duckdb._arrow import mapped
@@ -20,7 +30,7 @@ from onesided.engine.duckdb._callers import ArrowCaller, Caller, PandasCaller, R
 from onesided.engine.duckdb._pandas import as_arrow
 from onesided.engine.duckdb._plan import refuse_unrepeatable
 from onesided.engine.duckdb._rows import DuckDBRows
-from onesided.engine.duckdb._strict import strict
+from onesided.engine.duckdb._strict import canonical, known, value
 from onesided.engine.duckdb._text import finds_python, handed_over, quoted, refuse_collated, spelt
 from onesided.engine.duckdb._words import words
 from onesided.errors import MissingDependencyError
@@ -28,6 +38,7 @@ from onesided.errors import MissingDependencyError
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
     from onesided.noise import IntArray
+    from onesided.schema import Reading
 
 # Types in which values that differ count as equal, or that no other engine has.
 _REFUSED: Final = ("bit", "interval", "time with time zone", "variant", "geometry", "union")
@@ -61,8 +72,11 @@ def arrow_engine(native: Any) -> DuckDBEngine:
 
 def pandas_engine(native: Any) -> DuckDBEngine:
     """A pandas table; what is no Arrow column is made into one."""
-    table, refused = as_arrow(native)
-    return _on_our_own(table, refused, PandasCaller(native))
+    table, refused, odd = as_arrow(native)
+    refused |= {name: found.kind for name, found in odd.items()}
+    engine = _on_our_own(table, refused, PandasCaller(native))
+    engine.odd = odd
+    return engine
 
 
 def _on_our_own(table: Any, refused: Mapping[str, str], caller: Caller) -> DuckDBEngine:
@@ -103,18 +117,34 @@ class DuckDBEngine(Engine):
         )
         self.frame = nw.from_native(native.project(wanted))
 
-    def read_as(self, kinds: Mapping[str, str]) -> None:
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
         before: Any = nw.to_native(self.frame)
-        values = {name: strict(name, kind) for name, kind in kinds.items() if kind != "text"}
-        if not values:
-            return
-        columns = (
-            f"{values[n]} AS {quoted(n)}" if n in values else quoted(n) for n in before.columns
-        )
-        self.frame = nw.from_native(before.project(", ".join(columns)))
-        counts = (f"count({quoted(n)}) - count({v}) AS {quoted(n)}" for n, v in values.items())
-        self.unread = nw.from_native(before.aggregate(", ".join(counts)))
-        self.caller.read_as(values)
+        held, kept = list(before.columns), [text_of(place) for place in range(len(readings))]
+        others = ", ".join(quoted(name) for name in held if name not in readings)
+        # A stage for each step: what the next one uses is written once.
+        told, shared = before, [others] if others else []
+        for step, names in ((known, list(readings)), (canonical, kept)):
+            made = (
+                f"{step(source, one)} AS {text if step is known else quoted(name)}"
+                for source, text, (name, one) in zip(names, kept, readings.items(), strict=True)
+            )
+            told = told.project(", ".join((*shared, *made)))
+            shared += kept
+        values = {name: value(name, one) for name, one in readings.items()}
+        flags = [
+            f"({text} IS NOT NULL AND {made} IS NULL) AS {unread_of(place)}"
+            for place, (text, made) in enumerate(zip(kept, values.values(), strict=True))
+        ]
+        columns = (f"{values[n]} AS {quoted(n)}" if n in values else quoted(n) for n in held)
+        self.frame = nw.from_native(told.project(", ".join(columns)))
+        self.texts = nw.from_native(told.project(", ".join((*kept, *flags))))
+        self.read = tuple(readings)
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
+        self.caller.read_as([name for name, one in readings.items() if one.kind != "text"])
+
+    def numbered(self, frame: Lazy) -> Lazy:
+        text = f"SELECT *, row_number() OVER () AS {ROW} FROM onesided_rows"  # noqa: S608 - ours
+        return nw.from_native(nw.to_native(frame).query("onesided_rows", text))  # type: ignore[no-any-return]
 
     def refuse_collated(self, names: Sequence[str]) -> None:
         self._refuse_collated(self.native, names)

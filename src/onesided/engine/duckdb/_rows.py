@@ -44,7 +44,7 @@ class DuckDBRows(Rows):
 
     def check(self) -> None:
         for name, kind in self._refused.items():
-            if name not in self.native.columns:
+            if name not in self.native.columns or kind.startswith("Python objects"):
                 raise unclean(name, kind, "a plain type")
         for name, dtype in zip(self.native.columns, self.native.types, strict=True):
             kind = str(dtype)

@@ -22,6 +22,7 @@ from onesided.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
+    from onesided.schema import Reading
 
 _RANK = "onesided_rank"
 
@@ -36,15 +37,25 @@ class WarehouseEngine(Engine):
         self.frame = nw.from_native(self.native)
         self.refused = warehouse.refused
 
-    def read_as(self, kinds: Mapping[str, str]) -> None:
-        for name, kind in kinds.items():
-            if kind != "text":
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
+        for name, one in readings.items():
+            if one.kind != "text":
                 raise SchemaError(
-                    f"The schema declares {name!r} as {kind}, but the warehouse holds text.",
+                    f"The schema declares {name!r} as {one.kind}, but the warehouse holds text.",
                     hint="Text is not read as another type there: give the column its type in the "
                     "warehouse, or declare it as text.",
                     column=name,
                 )
+        words = {
+            name: self.native[name]
+            .notin(one.missing)
+            .ifelse(self.native[name], ibis.null("string"))
+            for name, one in readings.items()
+            if one.missing
+        }
+        if words:
+            self.native = self.native.mutate(**words)
+            self.frame = nw.from_native(self.native)
 
     def refuse_collated(self, names: Sequence[str]) -> None:
         self.warehouse.refuse_collated(self.native, names)

@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import Column, Engine, Lazy
+from onesided.engine._protocol import ROW, Column, Engine, Lazy, text_of, unread_of
 from onesided.engine._sampling import Draw, Samples, sampler
 from onesided.engine._words import Words
 from onesided.engine.polars._packed import packed_counts
@@ -20,6 +20,7 @@ from onesided.engine.polars._words import words
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
     from onesided.noise import IntArray
+    from onesided.schema import Reading
 
 
 class PolarsEngine(Engine):
@@ -41,20 +42,29 @@ class PolarsEngine(Engine):
         schema = self.frame.collect_schema()
         self.refused = {n: str(self.types[n]) for n, kind in schema.items() if _is_unknown(kind)}
 
-    def read_as(self, kinds: Mapping[str, str]) -> None:
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
-        from onesided.engine.polars._strict import strict  # noqa: PLC0415 - as above
+        from onesided.engine.polars._strict import canonical, known, value  # noqa: PLC0415 - as above
 
         before: Any = nw.to_native(self.frame)
-        values = {
-            name: pl.col(name).cast(pl.String) if kind == "text" else strict(name, kind)
-            for name, kind in kinds.items()
-        }
-        self.frame = nw.from_native(before.with_columns(e.alias(n) for n, e in values.items()))
-        lost = ((pl.col(n).is_not_null() & e.is_null()).sum().alias(n) for n, e in values.items())
-        self.unread = nw.from_native(before.select(lost))
-        self.refused = {n: kind for n, kind in self.refused.items() if n not in kinds}
+        kept = [text_of(place) for place in range(len(readings))]
+        texts = dict(zip(kept, readings.items(), strict=True))
+        told = before.with_columns(known(n, one).alias(t) for t, (n, one) in texts.items())
+        told = told.with_columns(canonical(t, one).alias(n) for t, (n, one) in texts.items())
+        values = {name: value(name, one) for name, one in readings.items()}
+        flags = (
+            (pl.col(text).is_not_null() & made.is_null()).alias(unread_of(place))
+            for place, (text, made) in enumerate(zip(kept, values.values(), strict=True))
+        )
+        self.frame = nw.from_native(
+            told.with_columns(e.alias(n) for n, e in values.items()).drop(kept)
+        )
+        self.texts, self.read = nw.from_native(told.select(*kept, *flags)), tuple(readings)
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
+
+    def numbered(self, frame: Lazy) -> Lazy:
+        return nw.from_native(nw.to_native(frame).with_row_index(ROW, offset=1))  # type: ignore[no-any-return]
 
     def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
         del like  # the join casts both sides

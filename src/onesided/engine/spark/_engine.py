@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import Column, Engine, Lazy
+from onesided.engine._protocol import Column, Engine, Lazy, text_of, unread_of
 from onesided.engine._sampling import Draw, Samples
 from onesided.engine._words import Words
 from onesided.engine.spark._plan import refuse_unreadable
@@ -19,6 +19,7 @@ from onesided.engine.spark._words import words
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
+    from onesided.schema import Reading
 
 
 _LONGEST: Final = 2**31 - 1  # no array of Spark's has more
@@ -40,21 +41,24 @@ class SparkEngine(Engine):
             if isinstance(kind, nw.Unknown)
         }
 
-    def read_as(self, kinds: Mapping[str, str]) -> None:
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
         from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
 
-        from onesided.engine.spark._strict import strict  # noqa: PLC0415 - as above
+        from onesided.engine.spark._strict import canonical, known, strict  # noqa: PLC0415 - as above
 
-        before, values = self.native, {}
-        for name, kind in kinds.items():
-            values[name] = sql.col(name).cast("string") if kind == "text" else strict(name, kind)
-        self.native = before.withColumns(values)
+        kept = [text_of(place) for place in range(len(readings))]
+        texts = dict(zip(kept, readings.items(), strict=True))
+        told = self.native.withColumns({t: known(n, one) for t, (n, one) in texts.items()})
+        told = told.withColumns({n: canonical(t, one) for t, (n, one) in texts.items()})
+        values = {name: strict(name, one.kind) for name, one in readings.items()}
+        flags = [
+            (sql.col(text).isNotNull() & made.isNull()).alias(unread_of(place))
+            for place, (text, made) in enumerate(zip(kept, values.values(), strict=True))
+        ]
+        self.native = told.withColumns(values).drop(*kept)
         self.frame = nw.from_native(self.native)
-        lost = (sql.count(name) - sql.count(value) for name, value in values.items())
-        self.unread = nw.from_native(
-            before.select(*(one.alias(name) for name, one in zip(values, lost, strict=True)))
-        )
-        self.refused = {n: kind for n, kind in self.refused.items() if n not in kinds}
+        self.texts, self.read = nw.from_native(told.select(*kept, *flags)), tuple(readings)
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
 
     def distinct(self, frame: Lazy) -> Lazy:
         """Narwhals would number the rows in a window, which cannot be added up early."""
