@@ -196,3 +196,22 @@ def test_batches_are_read_as_declared(town):
     done = town.run(*run)
     assert done.returncode == 2
     assert "No public places are named" in done.stderr
+
+
+def test_the_health_of_data_is_told_before_anything_is_spent(town):
+    (town.folder / "s.toml").write_text(SCHEMA.replace('"missing"', '"refuse"'))
+    before = sorted(path.name for path in town.folder.iterdir())
+    done = town.run("check", "v.csv", "--schema", "s.toml", "--max-groups", "3")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("For the curator alone, not for publication.")
+    assert "1 row (0.249 %) that cannot be read: row 401 ('x')" in done.stdout
+    assert "Refused: 1 value of the column 'hour' cannot be read as integer" in done.stdout
+    (town.folder / "s.toml").write_text(SCHEMA)
+    done = town.run("check", "--input", "v.csv", "--schema", "s.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["ok"], facts["rows"], facts["unit"]) == (True, 401, "person")
+    assert "not for publication" in facts["for"]
+    for wrong in (["check"], ["check", "v.csv", "--unit", "nobody"], ["check", "no.csv"]):
+        assert town.run(*wrong).returncode == 2
+    assert sorted(path.name for path in town.folder.iterdir()) == before

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from onesided.cli import (
     _ask,
+    _check,
     _datasets,
     _demo,
     _explain,
@@ -49,6 +50,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo", epilog=_EPILOG)(_demo.demo)
+app.command("check", epilog=_EPILOG)(command(_check.Check, _check.check))
 app.command("new", epilog=_EPILOG)(_new.new)
 app.command("publish", epilog=_EPILOG)(command(_publish.Publish, _publish.publish))
 app.command("ask", epilog=_EPILOG)(command(_ask.Ask, _ask.ask))

@@ -49,7 +49,7 @@ class Table:
     """A caller's table behind a narwhals lazy frame; never holds rows of its own.
 
     declared: a schema, by which columns of text are read. complete: it must fit all of them.
-    read_as: the columns of text that it had read as other types.
+    read_as: the columns of text that it had read as other types. given: the data as they came.
 
     >>> import polars as pl
     >>> table = Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]}))
@@ -60,7 +60,7 @@ class Table:
     def __init__(
         self, data: object, *, declared: Schema | None = None, complete: bool = True
     ) -> None:
-        self.engine = enter(data)
+        self.given, self.engine = data, enter(data)
         self.read_as: Mapping[str, str] = (
             {} if declared is None else declare(self.engine, declared, complete=complete)
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
@@ -23,6 +23,7 @@ from onesided.session._context import QueryContext, opened
 from onesided.session._count import Count
 from onesided.session._diagnostics import Diagnostics, Inspected, inspected
 from onesided.session._enclosed import Enclosed
+from onesided.session._health import Health, health_of
 from onesided.session._joins import Joins
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan
@@ -389,9 +390,22 @@ class Session(Joins):
         """Whose data these are, under which policy, and what is left of the budget."""
         return card_of(self)
 
-    def inspect(self, question: Inspected) -> Diagnostics:
+    @overload
+    def inspect(self, question: None = None) -> Health: ...
+    @overload
+    def inspect(self, question: Inspected) -> Diagnostics: ...
+    def inspect(self, question: Inspected | None = None) -> Diagnostics | Health:
         """Facts about the real data that help the curator choose bounds. NOT for publication.
 
-        question: one over public groups, bins or candidates. Errors: ParameterError for others.
+        question: one over public groups, bins or candidates; without one, the data's health: what
+            is missing, units that stand out, rows outside keys and bounds. Spends nothing.
+        Errors: ParameterError for other questions.
         """
-        return inspected(self._context(), self._completed(question))
+        if question is not None:
+            return inspected(self._context(), self._completed(question))
+        return health_of(
+            self._table.given,
+            self.schema,
+            unit=self.unit,
+            max_groups=self.policy.covers,
+        )
