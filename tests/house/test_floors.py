@@ -428,6 +428,8 @@ PUBLIC = {
         "Assurance",
         "Count",
         "Diagnostics",
+        "Health",
+        "health_of",
         "Discover",
         "Enclosed",
         "Estimates",

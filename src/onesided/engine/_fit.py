@@ -8,8 +8,8 @@ from typing import Final
 import narwhals as nw
 
 from onesided._english import many
-from onesided.engine._protocol import missing
-from onesided.engine._reading import BEFORE
+from onesided.engine._protocol import ROW, missing, text_of, unread_of
+from onesided.engine._reading import BEFORE, reading
 from onesided.engine._table import OBJECTS, Table
 from onesided.errors import DataError
 from onesided.schema import Schema
@@ -62,6 +62,9 @@ def refuse_floats(table: Table, column: str, what: str) -> None:
     """Refuse floats as what tells people apart: rounded, two of them are one. Looks at no row.
 
     Errors: DataError.
+
+    >>> import polars as pl
+    >>> refuse_floats(Table(pl.DataFrame({"person": [1, 2]})), "person", "unit")
     """
     if table.schema[column].is_float():
         raise DataError(
@@ -101,12 +104,46 @@ def of_units(table: Table, unit: str, *, drop: bool) -> Table:
 
 
 def nobody(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-    """Whether a row has no unit: null, NaN or an empty text."""
+    """Whether a row has no unit: null, NaN or an empty text.
+
+    >>> import polars as pl
+    >>> ids = nw.from_native(pl.DataFrame({"person": ["1", "", None]}))
+    >>> len(ids.filter(nobody("person", nw.String())))
+    2
+    """
     lost = missing(column, dtype)
     return lost | (nw.col(column) == "") if isinstance(dtype, nw.String) else lost
 
 
+def examples(table: Table, name: str, *, most: int = 3) -> list[tuple[int | None, str]]:
+    """Some values of a column that cannot be read, as Python writes them. Secret.
+
+    The first ones, after their rows from 1; any ones, without, where rows have no order.
+
+    >>> import polars as pl, onesided as od
+    >>> schema = od.Schema(columns={"age": od.column("integer")})
+    >>> examples(Table(pl.DataFrame({"age": ["7", "31.0"]}), declared=schema), "age")
+    [(2, "'31.0'")]
+    """
+    engine = table.engine
+    if engine.texts is None:
+        return []
+    if name in engine.odd:
+        return list(engine.odd[name].some)
+    place = list(engine.read).index(name)
+    with reading():
+        numbered = engine.numbered(engine.texts)
+        rows = engine.texts if numbered is None else numbered
+        chosen = rows.filter(nw.col(unread_of(place)))
+        chosen = chosen if numbered is None else chosen.sort(ROW)
+        names = [text_of(place), *([] if numbered is None else [ROW])]
+        found = engine.columns(chosen.select(*names).head(most))
+    texts, *places = (found[one] for one in names)
+    told = places[0] if places else [None] * len(texts)
+    return list(zip(told, map(repr, texts), strict=True))
+
+
 def _examples(table: Table, name: str) -> Iterator[str]:
-    for row, text in table.examples(name):
+    for row, text in examples(table, name):
         shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         yield shown if row is None else f"row {row:,} ({shown})"

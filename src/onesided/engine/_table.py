@@ -22,11 +22,9 @@ from onesided.engine._protocol import (
     KIND,
     LENGTH,
     ORDER,
-    ROW,
     Column,
     Lazy,
     missing,
-    text_of,
     unread_of,
 )
 from onesided.engine._reading import reading
@@ -160,31 +158,9 @@ class Table:
         sums = (nw.when(nw.col(flag)).then(1).otherwise(0).sum().alias(flag) for flag in flags)
         counts = self.arrays(self.engine.texts.select(*sums))
         found = zip(self.engine.read, (counts[flag] for flag in flags), strict=True)
-        told = {name: int(count[0]) if len(count) else 0 for name, count in found}
-        for name, odd in self.engine.odd.items():
-            told |= {name: told[name] + odd.count} if name in told else {}
+        odd = {name: objects.count for name, objects in self.engine.odd.items()}
+        told = {name: int(count.sum()) + odd.get(name, 0) for name, count in found}
         return {name: count for name, count in told.items() if count}
-
-    def examples(self, name: str, *, most: int = 3) -> list[tuple[int | None, str]]:
-        """Some values of a column that cannot be read, as Python writes them. Secret.
-
-        The first ones, after their rows from 1; any ones, without, where rows have no order.
-        """
-        if self.engine.texts is None:
-            return []
-        if name in self.engine.odd:
-            return list(self.engine.odd[name].some)
-        place = list(self.engine.read).index(name)
-        with reading():
-            numbered = self.engine.numbered(self.engine.texts)
-            rows = self.engine.texts if numbered is None else numbered
-            chosen = rows.filter(nw.col(unread_of(place)))
-            chosen = chosen if numbered is None else chosen.sort(ROW)
-            names = [text_of(place), *([] if numbered is None else [ROW])]
-            found = self.engine.columns(chosen.select(*names).head(most))
-        texts, *places = (found[one] for one in names)
-        told = places[0] if places else [None] * len(texts)
-        return list(zip(told, map(repr, texts), strict=True))
 
     def undecided_rows(self, rules: Sequence[Rule]) -> int:
         """How many rows some rule could not decide, and so counts as protected."""

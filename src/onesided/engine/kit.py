@@ -2,7 +2,7 @@
 
 from onesided.engine._beside import Beside, beside, position_columns
 from onesided.engine._first_groups import first_groups
-from onesided.engine._fit import nobody, of_units, refuse_floats, require_fit
+from onesided.engine._fit import examples, nobody, of_units, refuse_floats, require_fit
 from onesided.engine._gate import Settled
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
@@ -36,6 +36,7 @@ __all__ = [
     "Settled",
     "beside",
     "check_types",
+    "examples",
     "first_groups",
     "joined_with",
     "key_file",

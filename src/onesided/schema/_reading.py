@@ -102,7 +102,11 @@ def reading_of(
     false: tuple[str, ...] | None = None,
     zone: str | None = None,
 ) -> Reading:
-    """The reading of a column of this type with these declared forms, checked before."""
+    """The reading of a column of this type with these declared forms, checked before.
+
+    >>> reading_of("boolean", true=("ja",), false=("nein",)).read("ja")
+    True
+    """
     if true is not None and false is not None:
         words = (*((word, "true") for word in true), *((word, "false") for word in false))
         return Reading(kind, missing, words=words)

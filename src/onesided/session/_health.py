@@ -18,6 +18,7 @@ from onesided.engine import Table, public_keys
 from onesided.engine.kit import (
     LENGTH,
     check_types,
+    examples,
     nobody,
     of_units,
     reading,
@@ -88,7 +89,7 @@ class Health:
     >>> visits = pl.DataFrame({"person": ["1", "2", "2"], "cost": ["1,5", "7", None]})
     >>> schema = od.Schema(unit="person", columns={"cost": od.column("number")})
     >>> health = health_of(visits, schema)
-    >>> health.columns[1].proposal, health.largest[0], health.ok
+    >>> health.columns[0].proposal, health.largest[0], health.ok
     ('decimal = ","', ('2', 2), False)
     """
 
@@ -140,6 +141,10 @@ def health_of(
 
     max_groups: what units in more groups are counted by.
     Errors: those of a table that cannot be read at all, or lacks a declared column.
+
+    >>> import polars as pl
+    >>> health_of(pl.DataFrame({"person": ["1", "2"]}), None, unit="person").ok
+    True
     """
     declared = Schema() if schema is None else schema
     unit = declared.unit_of(unit)
@@ -222,7 +227,7 @@ def _column(
     more: dict[str, Any] = {"outside_bounds": _outside(table, name, one)}
     if unread:
         told = (
-            text if row is None else f"row {row:,} ({text})" for row, text in table.examples(name)
+            text if row is None else f"row {row:,} ({text})" for row, text in examples(table, name)
         )
         more |= {"examples": tuple(told), "proposal": _proposal(table, declared, name)}
     if one.keys is not None:
