@@ -180,6 +180,13 @@ def test_batches_are_read_as_declared(town):
     done = town.run(*run)
     assert done.returncode == 0, done.stderr
     assert "1 text is not of the declared form of 'hour'" in " ".join(done.stderr.split())
+    (town.folder / "s.toml").write_text(f'missing_unit = "drop"\n{SCHEMA}')
+    nobody = town.folder / "batches" / "visits-2026-11-21T12-00.csv"
+    nobody.write_text("person,place,hour\n,place 1,7\n7.0,place 1,7\n3,place 1,7\n")
+    done = town.run(*run)
+    assert done.returncode == 0, done.stderr
+    assert "1 text is not of the declared form of 'person'" in " ".join(done.stderr.split())
+    (town.folder / "s.toml").write_text(SCHEMA)
     (town.folder / "batches" / "visits-2026-11-22.csv").write_text("person,place\nx,place 1\n")
     done = town.run(*run)
     assert done.returncode == 2

@@ -19,7 +19,7 @@ from onesided.cli._key_table import with_degrees
 from onesided.cli._schema import as_declared, file_of_keys
 from onesided.cli._tables import reading
 from onesided.engine import Table
-from onesided.engine.kit import Column, beside, position_columns, quoted
+from onesided.engine.kit import Column, beside, of_units, position_columns, quoted
 from onesided.errors import DataError, ParameterError, UnknownColumnError, first_line
 from onesided.monitor.kit import Scale, time_in_name, times_of
 from onesided.schema import Schema
@@ -109,10 +109,13 @@ class Layout:
         SchemaError for a typed file that is not as declared.
         """
         with reading([file.path]) as (relation,):
-            if not self.schema.columns:
+            drop = self.schema.missing_unit == "drop"
+            if not (self.schema.columns or drop):
                 columns, unread = self._columns(relation, file), dict[str, int]()
             else:
                 table = Table(relation, declared=self.schema, complete=False)
+                if drop and self.person in table.schema:
+                    table = of_units(table, self.person, drop=True)
                 columns = self._columns(nw.to_native(table.frame), file)
                 unread = table.unreadable()
         return Batch(self._public_time(file, columns.get("time")), columns, unread)
