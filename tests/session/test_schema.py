@@ -145,7 +145,7 @@ def test_rows_that_are_not_as_declared_are_refused_before_any_ledger(columns, sa
 
 def test_every_answer_says_what_counts_as_missing():
     columns = COLUMNS | {"day": od.column("date", missing=["03/01/2020"])}
-    columns["age"] = od.column("integer", unreadable="missing")
+    columns["age"] = od.column("integer", bounds=(0, 110), unreadable="missing")
     made = session(od.Schema(unit="person", columns=columns))
     caveat = "Values of 'age' that could not be read as declared count as missing."
     for release in (made.count(by="place", epsilon=1), made.mean("age", missing="drop", epsilon=1)):
@@ -169,6 +169,35 @@ def test_rows_of_nobody_are_refused_or_left_out(make, tmp_path):
     release = session(schema, make(IDS)).count(by="place", keys=["a", "b"], epsilon=SURE)
     assert release.estimate.tolist() == [1, 1]
     assert release.warnings == ("Rows without a value of 'person' were left out.",)
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame, relation])
+def test_words_for_no_value_hold_for_a_unit_that_is_not_declared(make):
+    rows = make({"person": ["1", "NULL", "NULL", "2"], "place": ["a", "a", "b", "NULL"]})
+    schema = od.Schema(unit="person", columns={"place": od.column("text")}, missing=["NULL"])
+    with pytest.raises(od.errors.DataError, match="2 rows have no value in the unit"):
+        session(schema, rows)
+    schema = od.Schema(unit="person", columns=schema.columns, missing=["NULL"], missing_unit="drop")
+    release = session(schema, rows).count(by="place", keys=["a", "NULL"], epsilon=SURE)
+    assert release.estimate.tolist() == [1, 0]
+
+
+def test_a_warehouse_is_held_to_a_schema_too(postgres_table):
+    rows = postgres_table(
+        {"person": ["1", "NA", "7", "07"], "place": ["a", "NA", "b", "b"], "age": [3, 4, None, 200]}
+    )
+    age = od.column("integer", bounds=(0, 110))
+    columns = {"place": od.column("text", keys=["a", "b"]), "age": age}
+    schema = od.Schema(unit="person", columns=columns, missing=["NA"], missing_unit="drop")
+    made = session(schema, rows)
+    assert made.count(by="place", epsilon=SURE).estimate.tolist() == [1, 2]
+    health = made.inspect()
+    assert (health.without_unit, health.alike) == (1, (("07", "7"),))
+    assert (health.columns[0].missing, health.columns[1].outside_bounds) == (1, 1)
+    for column, says in (("age", "1 row has no value"), ("place", "1 row has no value")):
+        required = {column: od.column("integer" if column == "age" else "text", required=True)}
+        with pytest.raises(od.errors.DataError, match=says):
+            session(od.Schema(unit="person", columns=required, missing=["NA"]), rows)
 
 
 @pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame, relation])

@@ -48,6 +48,9 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
                 "says.",
                 column=name,
             )
+    unit = schema.unit
+    if unit is not None and unit not in schema.columns and isinstance(held.get(unit), nw.String):
+        readings |= {unit: Reading("text", schema.missing)} if schema.missing else {}
     if readings:
         engine.read_as(readings)
     return {name: one.kind for name, one in readings.items() if one.kind != "text"}

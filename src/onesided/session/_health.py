@@ -181,12 +181,13 @@ def _refusals(table: Table, declared: Schema, unit: str | None) -> Iterable[str]
 
 
 def _units(table: Table, unit: str) -> dict[str, Any]:
-    sizes = table.frame.select(unit).group_by(unit).agg(nw.len().alias(LENGTH))
+    known = table.frame.filter(~nobody(unit, table.schema[unit])).select(unit)
+    sizes = known.group_by(unit).agg(nw.len().alias(LENGTH))
     with reading():
         top = table.engine.columns(sizes.sort(LENGTH, descending=True).head(3))
         alike: tuple[tuple[str, ...], ...] = ()
         if isinstance(table.schema[unit], nw.String):
-            ids = table.engine.columns(table.engine.distinct(table.frame.select(unit)).head(_MOST))
+            ids = table.engine.columns(table.engine.distinct(known).head(_MOST))
             alike = _alike(list(ids[unit]))
     largest = zip(map(str, top[unit]), map(int, top[LENGTH]), strict=True)
     lost = table.rows_where(nobody(unit, table.schema[unit]))
