@@ -37,9 +37,8 @@ __all__ = ["KIND", "LENGTH", "ORDER", "Lazy", "Table"]
 
 _HOLDS: Final = "onesided_holds"
 OBJECTS: Final = (
-    ' In pandas: frame["x"].astype("Int64") for whole numbers, "boolean" for booleans, '
-    'pd.to_datetime for moments, "date32[pyarrow]" for dates; decimals as text, .astype("str"), '
-    "with a schema that declares a number."
+    ' In pandas: frame["x"].astype("Int64"), "boolean" or "date32[pyarrow]"; pd.to_datetime for '
+    'moments; decimals as text, .astype("str"), with a schema that declares a number.'
 )
 
 
@@ -47,7 +46,7 @@ class Table:
     """A caller's table behind a narwhals lazy frame; never holds rows of its own.
 
     declared: a schema, by which columns of text are read. complete: it must fit all of them.
-    read_as: the columns of text that it had read as other types. given: the data as they came.
+    read_as: the columns of text that it had read as other types. given: what came.
 
     >>> import polars as pl
     >>> table = Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]}))

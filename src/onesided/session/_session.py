@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, overload
+from typing import Any
 
 from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
@@ -21,9 +21,9 @@ from onesided.session._card import card_of
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, opened
 from onesided.session._count import Count
-from onesided.session._diagnostics import Diagnostics, Inspected, inspected
+from onesided.session._diagnostics import Inspected, inspected
 from onesided.session._enclosed import Enclosed
-from onesided.session._health import Health, health_of
+from onesided.session._health import health_of
 from onesided.session._joins import Joins
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan
@@ -211,10 +211,7 @@ class Session(Joins):
         return self.plan(asked) if plan_alone else self.ask(asked)
 
     def question(self, text: str, **question: Any) -> Any:
-        """The question that a query in SQL asks, as Python would write it. Asks nothing.
-
-        The arguments are those of :meth:`sql`.
-        """
+        """The question that a query in SQL asks; takes what :meth:`sql` takes, and asks nothing."""
         return self._read(text, question)[0]
 
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
@@ -390,22 +387,13 @@ class Session(Joins):
         """Whose data these are, under which policy, and what is left of the budget."""
         return card_of(self)
 
-    @overload
-    def inspect(self, question: None = None) -> Health: ...
-    @overload
-    def inspect(self, question: Inspected) -> Diagnostics: ...
-    def inspect(self, question: Inspected | None = None) -> Diagnostics | Health:
+    def inspect(self, question: Inspected | None = None) -> Any:
         """Facts about the real data that help the curator choose bounds. NOT for publication.
 
-        question: one over public groups, bins or candidates; without one, the data's health: what
-            is missing, units that stand out, rows outside keys and bounds. Spends nothing.
-        Errors: ParameterError for other questions.
+        question: one over public groups, bins or candidates, told as :class:`Diagnostics`; without
+            one, the data's :class:`Health`. Errors: ParameterError for others.
         """
         if question is not None:
             return inspected(self._context(), self._completed(question))
-        return health_of(
-            self._table.given,
-            self.schema,
-            unit=self.unit,
-            max_groups=self.policy.covers,
-        )
+        covered = self.policy.covers
+        return health_of(self._table.given, self.schema, unit=self.unit, max_groups=covered)
