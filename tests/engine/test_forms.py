@@ -173,3 +173,14 @@ def test_a_zones_clock_is_pythons(zone, local):
     first, second = (local.replace(tzinfo=place, fold=fold).utcoffset() for fold in (0, 1))
     wanted = (local - first - EPOCH) // dt.timedelta(microseconds=1) if first == second else None
     assert found.read(text) == wanted
+
+
+@pytest.mark.parametrize("name", ["a.b", "*", 'q"x', "^x$", "select", "it's"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_name_is_a_name_wherever_text_is_read(engine, name):
+    data = ENGINES[engine]({"x": ["7", "7"], name: ["1,5", "-"]})
+    column = od.column("number", decimal=",", missing=["-"])
+    table = Table(data, declared=od.Schema(columns={name: column}))
+    assert table.unreadable() == {}
+    assert str(table.schema[name]) == "Float64"
+    assert str(table.schema["x"]) == "String"
