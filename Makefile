@@ -6,9 +6,9 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 
 DOCS_FROM := mkdocs.yml $(wildcard *.md) benchmarks/RESULTS.md \
-	$(shell find docs src scripts -type f -not -path '*/__pycache__/*')
+	$(shell find docs src proofs/src service/src scripts -type f -not -path '*/__pycache__/*')
 
-.PHONY: demo test test-heavy lint lock bench bench-growth mutants docs clean
+.PHONY: demo test test-heavy test-slow golden lint lock bench bench-growth mutants docs pages clean
 
 demo: $(READY)
 	rm -rf demo-out
@@ -22,7 +22,16 @@ test: $(READY)
 test-heavy: $(READY)
 	$(RUN)/python -m pytest -n 3 --dist loadgroup -q -m heavy
 
+# Every document of golden/ against what the code says; make test compares a share of them.
+golden: $(READY)
+	$(RUN)/python scripts/golden.py check
+
+# Hours: every long form, as .ci/long runs them.
+test-slow: $(READY)
+	$(RUN)/python -m pytest -n 2 --dist loadgroup -q --slow
+
 lint: $(READY)
+	$(RUN)/python scripts/lines.py
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
@@ -35,16 +44,19 @@ bench-growth: $(READY)
 	$(RUN)/python benchmarks/growth.py --write
 
 # Small mistakes in the shipped code that onesided verify must see: 200, as in the long form of
-# the tests (pytest --slow tests/verify/test_mutants.py); make test-heavy plants the first twelve.
+# the tests (pytest --slow proofs/tests/test_mutants.py); make test-heavy plants the first twelve.
 mutants: $(READY)
 	$(RUN)/python benchmarks/mutants.py
 
-docs: site/.built
+# The site with its tutorials run as notebooks, on their pages' code as it stands.
+docs: pages
+	$(RUN)/python scripts/notebooks.py site/tutorials
 
-# Notebooks run on their pages' code as it stands; the site is built strictly: a dead link fails.
+# The site is built strictly: a dead link fails.
+pages: site/.built
+
 site/.built: $(READY) $(DOCS_FROM)
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --quiet
-	$(RUN)/python scripts/notebooks.py site/tutorials
 	touch $@
 
 $(READY): requirements.lock scripts/install.sh $(wildcard pyproject.toml */pyproject.toml)

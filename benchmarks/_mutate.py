@@ -2,7 +2,9 @@
 
 A mutant is one function with one thing changed: a number by one, a comparison, a sign, the side of
 a rate or a shift, min for max, one draw where several are due. Refusals and texts are left alone:
-they change no law, and tests look at them.
+they change no law, and tests look at them. Where promises are reckoned (:data:`MEANT`) parts can
+be left out as well: a conjunct, a factor, a divisor, a condition of a loop, all of a loop but its
+first round.
 """
 
 import __future__
@@ -62,6 +64,17 @@ COUNTED = {
     ast.RShift: ast.LShift,
 }
 JOINED = {ast.And: ast.Or, ast.Or: ast.And}
+# Where what is promised of several releases, or of policies, is reckoned.
+MEANT = (
+    "onesided.accounting",
+    "onesided.policy._intersection",
+    "onesided.policy._placing",
+    "onesided.policy._presence",
+    "onesided.policy._relaxes",
+    "onesided.policy._together",
+    "onesided.session._own_mechanism",
+    "onesided.session._total",
+)
 DRAWS = ("geometric", "two_sided", "bernoulli", "bernoulli_exp", "uniform")
 TEXT = ("__repr__", "__str__", "_repr_html_", "__reduce__")
 TOLD = ("str", "NoReturn", "NoiseError", "ParameterError", "PolicyError", "UnprotectableError")
@@ -70,8 +83,8 @@ TOLD = ("str", "NoReturn", "NoiseError", "ParameterError", "PolicyError", "Unpro
 class Sites(ast.NodeTransformer):
     """Counts the places of a function that can be changed, and changes the one asked for."""
 
-    def __init__(self, wanted=-1):
-        self.wanted, self.found = wanted, []
+    def __init__(self, wanted=-1, *, meant=False):
+        self.wanted, self.found, self.meant = wanted, [], meant
 
     def _hit(self, node, what):
         self.found.append((node.lineno, what))
@@ -114,6 +127,11 @@ class Sites(ast.NodeTransformer):
     def visit_BinOp(self, node):
         self.generic_visit(node)
         self._other(node, COUNTED, node.op, lambda new: setattr(node, "op", new))
+        if self.meant and isinstance(node, ast.BinOp):
+            sides = {ast.Mult: ("left", "right"), ast.Div: ("left",)}.get(type(node.op), ())
+            for side in sides:
+                if self._hit(node, f"{side} side alone"):
+                    return getattr(node, side)
         return node
 
     visit_AugAssign = visit_BinOp  # noqa: N815 - named by ast
@@ -121,6 +139,29 @@ class Sites(ast.NodeTransformer):
     def visit_BoolOp(self, node):
         self.generic_visit(node)
         self._other(node, JOINED, node.op, lambda new: setattr(node, "op", new))
+        for place in range(len(node.values) if self.meant else 0):
+            if self._hit(node, f"without part {place + 1}"):
+                rest = [part for at, part in enumerate(node.values) if at != place]
+                return rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+        return node
+
+    def visit_comprehension(self, node):
+        self.generic_visit(node)
+        for place in range(len(node.ifs) if self.meant else 0):
+            if self._hit(node.ifs[place], "the condition dropped"):
+                node.ifs = [one for at, one in enumerate(node.ifs) if at != place]
+        return self._first_round(node)
+
+    def visit_For(self, node):
+        self.generic_visit(node)
+        return self._first_round(node)
+
+    def _first_round(self, node):
+        if self.meant and self._hit(node.iter, "the first round alone"):
+            listed = ast.Call(ast.Name("list", ast.Load()), [node.iter], [])
+            node.iter = ast.copy_location(
+                ast.Subscript(listed, ast.Slice(upper=ast.Constant(1)), ast.Load()), node.iter
+            )
         return node
 
     def _other(self, node, table, old, put):
@@ -165,13 +206,14 @@ class Mutant:
     function: str
     site: int
     name: str
+    meant: bool = False
 
     def planted(self):
         """The changed code in the place of the right one, for the rest of this process."""
         source = source_of(self.module)
         tree = ast.parse(source)
         node = dict(functions(tree))[self.function]
-        Sites(self.site).visit(node)
+        Sites(self.site, meant=self.meant).visit(node)
         ast.fix_missing_locations(tree)
         flags = __future__.annotations.compiler_flag
         new = compile(tree, path_of(self.module), "exec", flags, dont_inherit=True)
@@ -225,19 +267,23 @@ def source_of(module: str) -> str:
     return Path(path_of(module)).read_text(encoding="utf-8")
 
 
-def mutants_of(module: str) -> Iterator[Mutant]:
-    """Every mutant of a module. One name stands for one place: equal ones are numbered."""
+def mutants_of(module: str, *, meant: bool = False) -> Iterator[Mutant]:
+    """Every mutant of a module; one name for one place: equal ones are numbered.
+
+    meant: with those that leave a part out.
+    """
     lines = source_of(module).splitlines()
     for function, node in functions(ast.parse("\n".join(lines))):
         told = isinstance(node.returns, ast.Name) and node.returns.id in TOLD
         if told or node.name in TEXT:
             continue
-        sites, seen = Sites(), Counter()
+        sites, seen = Sites(meant=meant), Counter()
         sites.visit(node)
         for site, (line, what) in enumerate(sites.found):
             name = f"{module}.{function} | {lines[line - 1].strip()} | {what}"
             seen[name] += 1
-            yield Mutant(module, function, site, name + (f" #{seen[name]}" * (seen[name] > 1)))
+            name += f" #{seen[name]}" * (seen[name] > 1)
+            yield Mutant(module, function, site, name, meant)
 
 
 def codes_run(run: set[types.CodeType]) -> Iterator[tuple[str, str]]:

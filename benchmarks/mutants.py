@@ -1,10 +1,13 @@
 """How many small mistakes in the shipped code does ``onesided verify`` see?
 
     python benchmarks/mutants.py                     200 mutants, the same for the same --seed
-    python benchmarks/mutants.py --sample 12         the short form, as in tests/verify
+    python benchmarks/mutants.py --sample 12         the short form, as in proofs/tests
     python benchmarks/mutants.py --update            writes the table in RESULTS.md as well
     python benchmarks/mutants.py --sample 0          all of them, which takes hours
     python benchmarks/mutants.py --only _rates _tails     those whose name has one of these
+    python benchmarks/mutants.py --promises               what totals, relaxes, composes, converts,
+                                                          with parts left out as well
+    python benchmarks/mutants.py --lines promises         seen by the lines of these modules alone
 
 A mutant is one function with one thing changed (``_mutate.py``). Which lines of the catalogue,
 which certificates and which other checks run a function is found once, on a few random paths. For
@@ -31,12 +34,13 @@ from pkgutil import iter_modules
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _mutate import codes_run, modules, mutants_of
+from _mutate import MEANT, codes_run, modules, mutants_of
 
 from onesided.errors import OnesidedError
-from onesided.verify import _certified, _own, cases
 from onesided.verify._distribution import Settings
 from onesided.verify._exact import Task, _data_sets, distinct_moves
+from onesided_proofs import cases
+from onesided_proofs.checks import _certified, _own
 
 KNOWN = Path(__file__).with_suffix(".json")
 PACKAGES = (
@@ -123,10 +127,13 @@ def touched(module):
         place += 1
 
 
-def all_touched(processes):
+def all_touched(processes, lines=None):
     """The checks that run each function, and the CPU seconds that it took to find out."""
     users, total = defaultdict(list), 0.0
-    tasks = [partial(touched, module) for module in (CERTIFICATES, OWN, *case_modules())]
+    every = (CERTIFICATES, OWN, *case_modules())
+    if lines is not None:
+        every = [one for one in every if one.rpartition(".")[2] in lines]
+    tasks = [partial(touched, module) for module in every]
     for found, seconds in spread(tasks, processes):
         total += seconds
         for module, function, keys in found:
@@ -202,6 +209,8 @@ def arguments():
     parser.add_argument("--seed", default="0")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", nargs="+", default=[""], help="names that have one of these")
+    parser.add_argument("--promises", action="store_true", help="those of promises, by meaning")
+    parser.add_argument("--lines", nargs="+", help="the modules of the catalogue that may see it")
     parser.add_argument("--update", action="store_true", help="write the table in RESULTS.md")
     parser.add_argument("--all", action="store_true", help="try those that are listed as well")
     return parser.parse_args()
@@ -213,13 +222,15 @@ def main():
         if isinstance(one, _lru_cache_wrapper):
             one.cache_clear()
     every = [mutant for name in modules(PACKAGES) for mutant in mutants_of(name)]
+    meant = [mutant for name in modules(MEANT) for mutant in mutants_of(name, meant=True)]
     known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
-    idle = stale(known, every)
+    idle = stale(known, [*every, *meant])
+    every = meant if asked.promises else every
     apart = {} if asked.all else known
     tried = [m for m in every if any(t in m.name for t in asked.only) and not excused(m, apart)]
     size = min(asked.sample or len(tried), len(tried))
     chosen = sorted(tried, key=lambda mutant: drawn(asked.seed, mutant))[:size]
-    users, used = all_touched(asked.processes)
+    users, used = all_touched(asked.processes, asked.lines)
     print(f"{len(every)} mutants, {len(every) - len(tried)} not tried; {size} of the rest are.")
     print(f"Which checks run what was found in {used:.0f} s of CPU.", flush=True)
     told = outcomes(chosen, users, asked.processes)

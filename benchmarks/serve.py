@@ -27,7 +27,7 @@ import httpx
 
 import onesided as od
 
-TESTS = Path(__file__).parents[1] / "tests" / "serve"
+TESTS = Path(__file__).parents[1] / "service" / "tests"
 PLACES = [f"place {number}" for number in range(20)]
 PLAIN = """
 import sys, duckdb, fastapi, uvicorn

@@ -14,7 +14,7 @@ from onesided import verify
 from onesided.mechanism import Counts
 from onesided.noise import SecureNoise
 from onesided.policy import Record
-from onesided.verify._timing import time_release
+from onesided_proofs.checks._timing import time_release
 
 
 def sixteen_coins(data, noise):

@@ -1,6 +1,7 @@
 """Write requirements.lock: every package that any part of this repository needs, with hashes.
 
-    make lock
+    make lock                          # solve anew
+    python scripts/lock.py --wanted    # print what is needed, without versions of a lock
 
 One lock serves Python 3.11 to 3.14 on all systems. ``scripts/install.sh`` installs from it alone;
 what our own distributions need from each other is installed from here, and so is not in it.
@@ -48,6 +49,9 @@ def wanted() -> list[str]:
 
 def main() -> None:
     """Solve anew, from the package index that the environment names; write no address of it."""
+    if "--wanted" in sys.argv[1:]:
+        print("\n".join(wanted()))
+        return
     held = ROOT / ".held"
     held.write_text("".join(f"{name}=={version}\n" for name, version in HELD.items()))
     try:

@@ -30,7 +30,7 @@ def main() -> None:
     for extra in extras:
         wanted += project["optional-dependencies"][extra]
     for requirement in sorted(set(wanted)):
-        name, bound = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?>=([\w.]+)", requirement).groups()
+        name, bound = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?[>=]=([\w.]+)", requirement).groups()
         if name != OURS:
             print(f"{name}=={bound}")
 

@@ -345,6 +345,10 @@ def exp_neg_bounds(exponent: Fraction, *, bits: int) -> tuple[Fraction, Fraction
 
     ``exponent >= 0``. The decimal module's ``exp`` is correctly rounded; the argument is
     rounded both ways first, so the two ends are rigorous.
+
+    >>> low, high = exp_neg_bounds(Fraction(1), bits=64)
+    >>> low < high <= low + Fraction(1, 2**64)
+    True
     """
     if exponent == 0:
         return Fraction(1), Fraction(1)
@@ -367,7 +371,11 @@ def _digits(bits: int) -> int:
 
 
 def log_up(number: Fraction, *, bits: int = 64) -> Fraction:
-    """A fraction at least ``ln number`` and above it by at most ``2^-bits``; ``number > 0``."""
+    """A fraction at least ``ln number`` and above it by at most ``2^-bits``; ``number > 0``.
+
+    >>> log_up(Fraction(1)), float(log_up(Fraction(2)))
+    (Fraction(0, 1), 0.6931471805599453)
+    """
     if number == 1:
         return Fraction(0)
     with decimal.localcontext() as context:

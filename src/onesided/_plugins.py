@@ -5,15 +5,19 @@ A group is a place with a closed protocol: what stands there is one kind of obje
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points, version
+from importlib.util import find_spec
 from typing import Any, Final
 
-from onesided.errors import PluginError, first_line
+from onesided.errors import MissingDependencyError, PluginError, first_line
 
 COMMANDS: Final = "onesided.commands"
 """Names of commands, each a ``typer.Typer``."""
-CHECKS: Final = "onesided.verify"
+LINES: Final = "onesided.verify"
 """Functions without arguments that return lines of the table of ``onesided verify``."""
+CHECKS: Final = "onesided.verify.checks"
+"""Functions without arguments that return results of checks of their own kind."""
 
 
 def plugins(group: str) -> dict[str, list[EntryPoint]]:
@@ -61,6 +65,26 @@ def broken(entry: EntryPoint, flaw: str) -> PluginError:
         f"remove it: pip uninstall {owner}",
         group=entry.group,
         name=entry.name,
+    )
+
+
+def from_part(distribution: str, name: str, *, module: str = "") -> Any:
+    """A public name of another part of this repository, loaded on use.
+
+    Errors: MissingDependencyError if that part is not installed.
+    """
+    package = distribution.replace("-", "_")
+    if find_spec(package) is None:
+        raise missing_part(distribution, f"{name} comes")
+    return getattr(import_module(f"{package}.{module}".rstrip(".")), name)
+
+
+def missing_part(distribution: str, what: str) -> MissingDependencyError:
+    """The error that says which part is not installed, and how to get it."""
+    folder = distribution.removeprefix("onesided-")
+    return MissingDependencyError(
+        f"{what} with {distribution}, which is not installed.",
+        hint=f"pip install {distribution}, or in a copy of the repository: pip install ./{folder}",
     )
 
 

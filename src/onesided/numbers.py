@@ -6,11 +6,13 @@ Fraction(1, 2)
 INFINITE
 """
 
+from onesided._english import many
 from onesided._numbers import (
     INFINITE,
     Infinite,
     Loss,
     Number,
+    exp_neg_bounds,
     positive,
     rate,
     round_up,
@@ -24,6 +26,8 @@ __all__ = [
     "Infinite",
     "Loss",
     "Number",
+    "exp_neg_bounds",
+    "many",
     "positive",
     "rate",
     "round_up",

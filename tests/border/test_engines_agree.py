@@ -127,8 +127,8 @@ def on_postgres(postgres_table):
 
     def start(frame):
         data = postgres_table(frame.with_row_index("place").to_arrow())
-        engine = Table(data).engine
-        data, warehouse = engine.native, engine.warehouse
+        warehouse = Table(data).engine.warehouse
+        data = warehouse.settled(data)
         translator = Translator(warehouse.terms(data))
 
         def run(bound):

@@ -33,8 +33,9 @@ def counts_of(pairs, *, bits, most, start=on_polars, kind=pl.Int64):
     """In how many units' first groups each number is."""
     frame = pl.DataFrame(pairs, schema={"u": pl.Int64, "code": pl.Int64}, orient="row")
     held = Table(start(frame.with_columns(pl.col("u").cast(kind))))
-    coded = held.frame.rename({"code": CODE})
-    numbers, counts = code_counts(held.engine, coded, "u", bits=bits, most=most)
+    with held.take(["u", "code"]) as rows:
+        coded = rows.frame.rename({"c1": CODE})
+        numbers, counts = code_counts(held.engine, coded, "c0", bits=bits, most=most)
     return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
 
 
@@ -104,8 +105,9 @@ def test_all_groups_are_kept_alike(start, bits):
 def test_every_unit_has_an_order_of_its_own(start):
     frame = pl.DataFrame(everybody(range(2000), 24), schema=["u", "g"], orient="row")
     held = Table(start(frame))
-    first = first_groups(held.engine, held.frame, "u", ["g"], most=6).collect()
-    own = pl.DataFrame({name: first[name].to_list() for name in ("u", "g")})
+    with held.take(["u", "g"]) as rows:
+        first = first_groups(held.engine, rows.frame, "c0", ["c1"], most=6).collect()
+    own = pl.DataFrame({"u": first["c0"].to_list(), "g": first["c1"].to_list()})
     sets = own.group_by("u").agg(pl.col("g").sort())["g"].to_list()
     assert len(sets) == 2000
     assert {len(groups) for groups in sets} == {6}
@@ -174,8 +176,9 @@ def test_units_of_any_type_keep_as_many(kind, far):
     if far and kind == pl.Int64:
         table = table.with_columns(u=pl.when(pl.col("u") == 1).then(2**62).otherwise(0))
     held = Table(table.rename({CODE: "code"}))
-    frame = held.frame.rename({"code": CODE})
-    _, counts = code_counts(held.engine, frame, "u", bits=3, most=2)
+    with held.take(["u", "code"]) as rows:
+        frame = rows.frame.rename({"c1": CODE})
+        _, counts = code_counts(held.engine, frame, "c0", bits=3, most=2)
     assert counts.sum() == 4
 
 

@@ -108,12 +108,14 @@ IDS = [f"{one.type} {one.decimal or one.thousands or one.date or one.zone}" for 
 def values(data, column):
     """What the column x is read as, by the column i, and how many texts were not."""
     table = Table(data, declared=od.Schema(columns={"x": column}))
-    native = nw.to_native(table.frame)
-    if "spark" in type(native).__module__:
-        rows = {row.i: row.x for row in native.collect()}
-        return [value_of(rows[i]) for i in range(len(rows))], table.unreadable().get("x", 0)
-    found = table.columns(["i", "x"])
-    rows = dict(zip(found["i"].to_list(), found["x"].to_list(), strict=True))
+    with table.take(["i", "x"]) as taken:
+        i, x = taken.at("i"), taken.at("x")
+        native = nw.to_native(taken.frame)
+        if "spark" in type(native).__module__:
+            rows = {row[i]: row[x] for row in native.collect()}
+        else:
+            found = taken.columns([i, x])
+            rows = dict(zip(found[i].to_list(), found[x].to_list(), strict=True))
     return [value_of(rows[i]) for i in range(len(rows))], table.unreadable().get("x", 0)
 
 

@@ -51,8 +51,9 @@ def test_words_of_keys_and_conditions_are_words_and_nothing_else(postgres_table)
 
 def test_no_word_of_a_key_is_in_the_sql(postgres_table):
     table = Table(postgres_table({"place": ["a"]}))
-    keys = od.engine.public_keys(["o'Brien"], ("place",))
-    text = written(table.join_keys(table.frame, keys).to_native())
+    keys = od.engine.public_keys({"c0": ["o'Brien"]}, ("c0",))
+    with table.take(["place"]) as held:
+        text = written(held.join_keys(held.frame, keys).to_native())
     assert "Brien" not in text
     assert b"o'Brien".hex() in text
 
@@ -74,7 +75,8 @@ def test_sums_beyond_floats_stay_whole(postgres_table):
     large = 2**51 - 1
     data = postgres_table({"person": [1, 1, 1], "x": [large, large, large - 1]})
     table = Table(data)
-    assert table.fetch(table.frame.select(nw.col("x").sum()), ["x"]) == [(3 * large - 1,)]
+    with table.take(["x"]) as held:
+        assert held.fetch(held.frame.select(nw.col("c0").sum()), ["c0"]) == [(3 * large - 1,)]
 
 
 @pytest.mark.parametrize(
@@ -128,8 +130,9 @@ def test_text_is_in_the_order_of_its_bytes(warehouse):
     for where, wanted in (("place < 'a'", 1), ("place > 'f'", 1), ("place <= 'B'", 1)):
         assert asked.count(epsilon=EXACT, where=where).estimate.tolist() == [wanted]
     table = Table(warehouse.table("words"))
-    groups = table.frame.group_by("place").agg(nw.len().alias("n")).sort("place")
-    assert table.engine.groups(groups)["place"].to_list() == ["B", "a", "f", "é"]
+    with table.take(["place"]) as held:
+        groups = held.frame.group_by("c0").agg(nw.len().alias("n")).sort("c0")
+        assert table.engine.groups(groups)["c0"].to_list() == ["B", "a", "f", "é"]
 
 
 ODD = {
@@ -299,7 +302,10 @@ def test_nobody_else_means_the_servers_own_functions(warehouse):
             connection.execute(f"SET search_path TO {path}")
             for where in ("place = 'a'", "LOWER(place) = 'a'"):
                 assert asked.count(epsilon=EXACT, where=where).estimate.tolist() == [5]
+        with connection.transaction(), pytest.raises(errors.DataError, match="read committed"):
+            asked.count(epsilon=EXACT)
         with connection.transaction():  # the caller's own goes on as it was
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             assert asked.count(epsilon=EXACT).estimate.tolist() == [5]
             assert connection.execute("SHOW search_path").fetchone() == (f"{schema}, pg_catalog",)
             connection.execute("CREATE TABLE written (x int)")
@@ -309,6 +315,21 @@ def test_nobody_else_means_the_servers_own_functions(warehouse):
             "DROP TABLE pg_temp.named; DROP OPERATOR = (varchar, varchar);"
             f"DROP FUNCTION {schema}.translate(text, text, text)"
         )
+
+
+def test_all_statements_of_a_question_find_the_same_rows(warehouse):
+    import psycopg
+
+    (schema,) = warehouse.con.execute("SELECT current_schema()").fetchone()
+    warehouse.con.execute("CREATE TABLE growing AS SELECT 1 AS person")
+    table = Table(warehouse.table("growing"))
+    with psycopg.connect(warehouse.con.info.dsn, autocommit=True) as other:
+        with table.take(["person"]) as held:
+            assert held.height() == 1
+            other.execute(f"INSERT INTO {schema}.growing VALUES (2)")
+            assert held.height() == 1
+        with table.take(["person"]) as held:
+            assert held.height() == 2
 
 
 def test_a_decimal_that_is_no_number_is_unknown(warehouse):

@@ -74,13 +74,15 @@ def test_rows_of_the_counted_kinds_are_counted_and_no_others(engine, unit):
         names = [rule.kind for rule in rules] + ["open"]
         for many in range(1, len(names) + 1):
             counted = frozenset(rng.sample(names, many))
-            chosen = told.select(
-                unit=unit,
-                by=["n"],
-                where=None,
-                rules=rules,
-                default="open",
-                counted=counted,
-            )
-            found = sorted(told.arrays(chosen.select("n"))["n"].tolist())
+            with told.take(["n", "person", *TYPES]) as held:
+                chosen = held.select(
+                    unit=unit and held.at(unit),
+                    by=[held.at("n")],
+                    where=None,
+                    rules=rules,
+                    default="open",
+                    counted=counted,
+                )
+                (found,) = held.arrays(chosen.select(held.at("n"))).values()
+            found = sorted(found.tolist())
             assert found == [n for n, one in enumerate(kinds) if one in counted], (rules, counted)

@@ -58,18 +58,19 @@ ENGINES = {
 def values(data, kind):
     """What the column x is read as, by the column i, and how many texts were not."""
     table = Table(data, declared=od.Schema(columns={"x": od.column(kind)}))
-    native = nw.to_native(table.frame)
-    if "spark" in type(native).__module__:
-        from pyspark.sql import functions as sql
+    with table.take(["i", "x"]) as held:
+        native = nw.to_native(held.frame)
+        if "spark" in type(native).__module__:
+            from pyspark.sql import functions as sql
 
-        zoned = kind == "datetime with zone"  # Python's own reader knows not all of them
-        native = native.withColumn("x", sql.unix_micros("x")) if zoned else native
-        rows = {row.i: row.x for row in native.collect()}
-    elif hasattr(native, "collect"):
-        rows = dict(native.collect().rows())
-    else:
-        found = native.arrow().read_all()
-        rows = dict(zip(found["i"].to_pylist(), found["x"].to_pylist(), strict=True))
+            zoned = kind == "datetime with zone"  # Python's own reader knows not all of them
+            native = native.withColumn("c1", sql.unix_micros("c1")) if zoned else native
+            rows = {row.c0: row.c1 for row in native.collect()}
+        elif hasattr(native, "collect"):
+            rows = dict(native.collect().rows())
+        else:
+            found = native.arrow().read_all()
+            rows = dict(zip(found["c0"].to_pylist(), found["c1"].to_pylist(), strict=True))
     return [value_of(rows[i]) for i in range(len(rows))], table.unreadable().get("x", 0)
 
 
@@ -111,10 +112,11 @@ def test_a_callers_zone_and_calendar_change_nothing(kind):
     columns = {"i": list(range(len(TEXTS))), "x": TEXTS}
     data = connection.from_arrow(pa.table(columns))
     table = Table(data, declared=od.Schema(columns={"x": od.column(kind)}))
-    native = nw.to_native(table.frame)
-    if kind == "datetime with zone":  # past the last day Python has no local time
-        native = native.project("i, epoch_us(x) AS x")
-    found = native.arrow().read_all().sort_by("i")["x"].to_pylist()
+    with table.take(["i", "x"]) as held:
+        native = nw.to_native(held.frame)
+        if kind == "datetime with zone":  # past the last day Python has no local time
+            native = native.project("c0, epoch_us(c1) AS c1")
+        found = native.arrow().read_all().sort_by("c0")["c1"].to_pylist()
     assert same([value_of(value) for value in found], wanted(TEXTS, kind)[0])
 
 

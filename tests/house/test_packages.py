@@ -34,7 +34,10 @@ def built(where, project, *, late, umask):
     return {path.name: path for path in (where / "dist").iterdir()}
 
 
-@pytest.mark.parametrize("project", [ROOT, ROOT / "experiments"], ids=["library", "experiments"])
+PROJECTS = [file.parent for file in (ROOT / "pyproject.toml", *ROOT.glob("*/pyproject.toml"))]
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
 def test_two_builds_give_the_same_bytes(project, tmp_path):
     pytest.importorskip("hatchling")
     one = built(tmp_path / "one", project, late=1_000_000_000, umask=0o022)

@@ -10,7 +10,7 @@ from tests.command import called
 
 import onesided
 from onesided import errors, verify
-from onesided._plugins import CHECKS, load, plugins
+from onesided._plugins import CHECKS, LINES, load, plugins
 
 SOURCE = Path(onesided.__file__).parent
 
@@ -70,8 +70,8 @@ def test_a_plug_in_never_takes_the_place_of_our_own_command(install):
 
 
 def test_two_plug_ins_of_one_name_are_refused(install):
-    install("moon", CHECKS, "def cases():\n    return []\n", "cases")
-    install("moon", CHECKS, "def cases():\n    return []\n", "cases", owner="another")
+    install("moon", LINES, "def cases():\n    return []\n", "cases")
+    install("moon", LINES, "def cases():\n    return []\n", "cases", owner="another")
     with pytest.raises(errors.PluginError, match="another and made-up"):
         verify.catalogue("moon")
 
@@ -91,7 +91,7 @@ def test_two_plug_ins_of_one_name_are_refused(install):
     ],
 )
 def test_broken_checks_are_our_error(install, name, module, said):
-    install(name, CHECKS, module, "cases")
+    install(name, LINES, module, "cases")
     with pytest.raises(errors.PluginError, match=said) as caught:
         verify.catalogue(name)
     assert "pip uninstall made-up" in caught.value.hint
@@ -103,35 +103,101 @@ def test_checks_of_another_distribution_join_the_table(install):
         "def cases():\n"
         "    yield verify.shipped(mechanism.Counts(1, 1), policy.bounded(), name='Theirs')\n"
     )
-    install("theirs", CHECKS, module, "cases")
-    assert "theirs" in plugins(CHECKS)
+    install("theirs", LINES, module, "cases")
+    assert "theirs" in plugins(LINES)
     (verdict,) = verify.verdicts(source="theirs", processes=1)
     assert verdict.right
     assert verdict.case.name == "Theirs"
+
+
+def test_checks_of_their_own_kind_are_run_as_they_are_read(install):
+    module = (
+        "from onesided.verify import CheckResult\n"
+        "def checks():\n"
+        "    yield CheckResult('tide', 'the sea', 'high', accepted=True, sound=True)\n"
+        "    yield 3\n"
+    )
+    install("tides", CHECKS, module, "checks")
+    found = verify.own_checks("tides")
+    assert next(found).name == "tide"
+    with pytest.raises(errors.PluginError, match="returns int where a CheckResult is due"):
+        next(found)
+    assert verify.verdicts(only="tides") == []
 
 
 def test_unknown_names_are_refused():
     with pytest.raises(errors.ParameterError, match="no checks from 'moon'"):
         verify.catalogue("moon")
     with pytest.raises(errors.PluginError, match="no distribution"):
-        load(CHECKS, "moon", object)
+        load(LINES, "moon", object)
 
 
-def test_papers_without_the_experiments_say_how_to_get_them(tmp_path):
-    code = (
-        "import importlib.metadata as m; m.entry_points = lambda **_: ();"
-        "import sys; sys.argv = ['onesided', 'papers', 'list'];"
-        "import onesided.cli; onesided.cli.main()"
+# Python as it is where the library alone is installed.
+ALONE = (
+    "import importlib.metadata as m, sys; m.entry_points = lambda **_: ();"
+    "sys.modules |= dict.fromkeys(['onesided_service', 'onesided_experiments']);"
+)
+
+
+def alone(code, folder):
+    return subprocess.run(
+        [sys.executable, "-c", ALONE + code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", "COLUMNS": "200"},
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["papers", "list"], "experiments"),
+        (["serve", "--demo"], "service"),
+        (["serve", "--help"], "service"),
+        (["people", "add", "ann", "--role", "visits:analyst"], "service"),
+        (["datasets"], "service"),
+    ],
+)
+def test_commands_of_parts_that_are_missing_say_how_to_get_them(tmp_path, words, part):
+    code = f"sys.argv = ['onesided', *{words}]; import onesided.cli; onesided.cli.main()"
+    done = alone(code, tmp_path)
     assert done.returncode == 2
-    assert "comes with onesided-experiments, which is not installed" in done.stderr
+    assert (
+        f"'onesided {words[0]}' comes with onesided-{part}, which is not installed." in done.stderr
+    )
+    assert f"pip install onesided-{part}, or in a copy of the repository" in done.stderr
+
+
+def test_the_help_lists_commands_of_parts_that_are_missing_in_their_places(tmp_path):
+    code = "sys.argv = ['onesided', '--help']; import onesided.cli; onesided.cli.main()"
+    done = alone(code, tmp_path)
+    listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("│ ")]
+    assert listed[listed.index("monitor") :] == [
+        "monitor", "serve", "ledger", "people", "datasets", "papers",
+    ]  # fmt: skip
+    assert done.stdout.count("; needs onesided-service.") == 3
+
+
+def test_names_of_a_service_that_is_missing_say_how_to_get_it(tmp_path):
+    done = alone("import onesided.serve as s; print(dir(s)); s.create_app", tmp_path)
+    assert "'ServiceConfig', 'create_app'" in done.stdout
+    assert "MissingDependencyError: create_app comes with onesided-service, which" in done.stderr
+    assert "pip install onesided-service" in done.stderr
+    done = alone("from onesided.serve import ServiceConfig", tmp_path)
+    assert "MissingDependencyError: ServiceConfig comes with onesided-service" in done.stderr
+
+
+def test_bounds_of_papers_that_are_missing_say_how_to_get_them(tmp_path):
+    done = alone("import onesided as od; od.bounds.power_bound; od.bounds.laplace_noise", tmp_path)
+    assert "MissingDependencyError: laplace_noise comes with onesided-experiments" in done.stderr
     assert "pip install onesided-experiments" in done.stderr
 
 
-def test_the_library_knows_nothing_of_the_experiments_but_one_hint():
+def test_the_library_knows_nothing_of_other_parts_but_where_to_get_them():
     texts = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
     assert not [name for name, text in texts.items() if "onesided_experiments" in text]
-    assert [n for n, text in texts.items() if "onesided-experiments" in text] == ["cli/_plugins.py"]
+    named = {name for name, text in texts.items() if "onesided-experiments" in text}
+    assert named == {"cli/_plugins.py", "bounds/__init__.py"}
+    assert {n for n, text in texts.items() if "onesided_service" in text} == {"serve.py"}

@@ -17,7 +17,6 @@ from onesided.mechanism._tails import tail_bound
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Record, Shift
 from onesided.verify import Universe
-from onesided.verify.cases import continual
 
 RATES = [(1, INFINITE), (INFINITE, 1), (2, "1/2")]
 
@@ -107,11 +106,6 @@ def test_a_stream_without_an_end_pays_only_logarithms():
     known = ContinualCount.for_policy(policies.unbounded(), epsilon=1, horizon=1023)
     assert mechanism.loss(Shift(rise=0, fall=1)) == 1
     assert mechanism.variance(1023) < 4 * known.variance(1023)
-
-
-def test_the_catalogue_has_its_controls():
-    """They are run by ``tests/verify/test_catalogue.py``."""
-    assert sum(not case.sound for case in continual.cases()) == 8
 
 
 @pytest.mark.parametrize(

@@ -153,10 +153,21 @@ def test_if_all_are_sensitive_osdp_is_differential_privacy():
     assert p.bounded().relaxes(policy, records=[(two, one) for one, two in values])
 
 
-@pytest.mark.parametrize("policy", [p.sensitive("x"), p.proposition("x"), p.presence(max_groups=2),
+@pytest.mark.parametrize("policy", [p.sensitive("x"), p.proposition("x"),
                                     p.attributes({"a": "*"}), p.graph([("a", "b")])])  # fmt: skip
 def test_every_policy_without_absence_relaxes_differential_privacy(policy):
     assert policy.relaxes(p.bounded())
+
+
+def test_presence_takes_units_out_of_the_table_and_some_of_their_groups_away():
+    """The first is no move of bounded privacy, the second none of addition-only or unbounded."""
+    policy = p.presence(max_groups=2)
+    for other in (p.bounded(), p.addition_only(), p.unbounded(), p.sensitive("x")):
+        assert not policy.relaxes(other)
+    both = p.custom(kinds=["r", "absent"], edges=[("r", "r"), ("r", "absent")])
+    assert policy.relaxes(both)
+    late = p.custom(kinds=["r", "absent"], edges=[("r", "r"), ("r", "absent", 2)])
+    assert not policy.relaxes(late)
 
 
 def test_extended_osdp_adds_any_record_and_removes_sensitive_ones():

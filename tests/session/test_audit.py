@@ -151,7 +151,8 @@ def test_an_answer_is_recalled_for_its_own_unit_and_form_only():
         session.count(by="p", keys=["x"], max_groups=1, epsilon=900, id="y")
 
 
-def test_names_of_our_own_columns_are_taken():
-    data = table([("a", "x", False)], ("u", "p", "onesided_holds_0_0"))
-    with pytest.raises(errors.DataError, match="onesided_"):
-        od.Session(data, policy=P.bounded(), unit="u", budget=1)
+def test_names_of_our_own_columns_are_free_to_take():
+    data = table([("a", "x", False)], ("c1", "c0", "onesided_holds_0_0"))
+    made = od.Session(data, policy=P.bounded(), unit="c1", budget=999)
+    told = made.count(by="c0", keys=["x"], max_groups=1, epsilon=90, where="NOT onesided_holds_0_0")
+    assert told.estimate.tolist() == [1]

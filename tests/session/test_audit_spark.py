@@ -63,19 +63,6 @@ def test_a_cast_that_fails_is_found_before_the_charge(spark, unit):
     assert not any(made.spent.values())
 
 
-def test_windows_that_go_by_the_order_of_ties_are_refused(spark):
-    data = spark_table(spark, {"person": [1, 2], "age": [30, 30]})
-    for made in (
-        "row_number() over (order by age)",
-        "lag(age) over (order by age)",
-        "sum(age) over (order by age rows between 1 preceding and current row)",
-    ):
-        with pytest.raises(errors.DataError, match="other rows each time"):
-            session(data.selectExpr("*", f"{made} as n"))
-    for made in ("rank() over (order by age)", "sum(age) over (partition by age)"):
-        session(data.selectExpr("*", f"{made} as n"))
-
-
 def test_a_draw_that_fails_leaves_nothing_in_the_executors(spark, monkeypatch):
     from onesided.engine.spark import _rows
 

@@ -87,7 +87,7 @@ def test_an_answer_about_other_public_values_is_another_question():
 
 BAD = {
     "given twice": ({"place": ["a", "a"], "x": [1, 2]}, "place"),
-    "name of a column": ({"place": ["a"], "AGE": [1]}, "place"),
+    "name of a column": ({"place": ["a"], "age": [1]}, "place"),
     "no column but": ({"place": ["a"]}, "place"),
     "never match": ({"place": [1], "x": [1]}, "place"),
     "has no column": ({"where": ["a"], "x": [1]}, "where"),

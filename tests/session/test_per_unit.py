@@ -109,8 +109,7 @@ BAD = {
     "Float64": {"x": ("max", "share")},
     "sum is not taken": {"x": ("sum", "day", (0, 1))},
     "max is not taken": {"x": ("max", "person")},
-    "already": {"Spent": "count"},
-    "name of ours": {"onesided_x": "count"},
+    "already": {"spent": "count"},
 }
 
 

@@ -33,8 +33,9 @@ def coded(spark, kind, *, rows=3000, groups=30):
 
 def told(frame, most):
     table = Table(frame)
-    rows = table.frame.rename({"code": CODE})
-    numbers, counts = code_counts(table.engine, rows, "unit", bits=40, most=most)
+    with table.take(["unit", "code"]) as held:
+        rows = held.frame.rename({"c1": CODE})
+        numbers, counts = code_counts(table.engine, rows, "c0", bits=40, most=most)
     assert len(set(numbers.tolist())) == len(numbers)
     return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
 

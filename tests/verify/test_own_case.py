@@ -27,7 +27,7 @@ from onesided.cli._app import app
 from onesided.mechanism import CheckRecord, Counts
 from onesided.mechanism.kit import source_of
 from onesided.policy import GroupCount, Record
-from onesided.verify import Case, Universe, zoo
+from onesided.verify import Case, Universe
 
 ONE = Universe(groups=("a",), units=2)
 ADDED = policy.addition_only()
@@ -492,25 +492,6 @@ def test_a_file_without_cases_is_refused(tmp_path, name, text, word):
         (tmp_path / name).write_text(text)
     with pytest.raises(errors.ParameterError, match=word):
         verify.cases_in(tmp_path / name)
-
-
-def test_only_some_lines_can_be_asked_for():
-    titles = []
-    found = verify.verdicts(
-        only="atmost", processes=1, progress=lambda _done, _total, title: titles.append(title)
-    )
-    named = ("AtMost", "Subsampled (AtMost inside)", "session: AtMost")
-    assert found
-    assert all(v.case.name.startswith(named) for v in found)
-    assert len(titles) == len(found)
-    with pytest.raises(errors.ParameterError, match="mentions"):
-        verify.verdicts(only="nonesuch")
-
-
-def test_the_zoo_is_public_and_each_says_what_is_wrong():
-    assert len(zoo.broken()) > 100
-    assert all(line.flaw and line.seen for line in zoo.broken())
-    assert not any(line.flaw for line in zoo.sound())
 
 
 class Understated(Doubled):

@@ -35,6 +35,18 @@ class Bound:
 NOTHING = Bound(INFINITE, 1)
 
 
+def worst(bounds: Iterable[Bound]) -> Bound:
+    """The largest ε and the largest δ: a promise that all of ``bounds`` imply; NOTHING of none.
+
+    >>> worst([Bound(1), Bound(0, "1/8")])
+    Bound(epsilon=Fraction(1, 1), delta=Fraction(1, 8))
+    """
+    found = list(bounds)
+    if not found:
+        return NOTHING
+    return Bound(max(one.epsilon for one in found), max(one.delta for one in found))
+
+
 def along_path(bounds: Iterable[Bound]) -> Bound:
     """What holds from the first to the last data set of a path, one bound for each of its moves.
 

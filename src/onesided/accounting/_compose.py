@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations
 
-from onesided.accounting._bound import NOTHING, Bound
+from onesided.accounting._bound import Bound, worst
 from onesided.accounting._guarantees import bound_on, bounds_of, guarantee
 from onesided.errors import ParameterError, PolicyError
 from onesided.policy import ABSENT, Guarantee, Policy
@@ -119,7 +119,7 @@ def parallel(policy: Policy, parts: Sequence[Mapping[str, Bound]]) -> Guarantee:
     edges = {}
     for edge in policy.edges:
         found = [bound_on(table, edge.name) for table in known]
-        if ABSENT not in (edge.source, edge.target):
+        if any(ABSENT not in way for way in policy.ways(edge)):
             found += [
                 added(
                     (
@@ -131,10 +131,3 @@ def parallel(policy: Policy, parts: Sequence[Mapping[str, Bound]]) -> Guarantee:
             ]
         edges[edge.name] = worst(found)
     return guarantee(policy, edges)
-
-
-def worst(bounds: Sequence[Bound]) -> Bound:
-    """The largest ε and the largest δ: a promise that all of ``bounds`` imply."""
-    if not bounds:
-        return NOTHING
-    return Bound(max(b.epsilon for b in bounds), max(b.delta for b in bounds))

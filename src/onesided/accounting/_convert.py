@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onesided._numbers import Infinite, Number, non_negative
-from onesided.accounting._bound import NOTHING, Bound, along_path
+from onesided.accounting._bound import NOTHING, Bound, along_path, worst
 from onesided.accounting._guarantees import guarantee
 from onesided.errors import ParameterError
 from onesided.policy import ABSENT, Guarantee, Policy
@@ -54,14 +54,19 @@ def from_dp(
     replace: the promise of bounded DP, along ``record -> record`` either way.
     add_or_remove: the promise of unbounded DP, along ``record -> absent`` and back; it gives
         replacement too, at twice ε.
-    An edge from or to ``absent`` needs ``add_or_remove`` and is INFINITE without it: bounded DP may
-    tell how many records there are. Source: OSDP Lemma 3.1, ADP-2021 Theorem 5 (2).
+    An edge along which somebody may come or leave needs ``add_or_remove`` and is INFINITE without
+    it: bounded DP may tell how many records there are. That is every edge from or to ``absent``,
+    and presence, where whoever drops her last group leaves; there the worse promise counts. Along
+    a view by another table several records of that table change, and nothing is promised.
+    Source: OSDP Lemma 3.1, ADP-2021 Theorem 5 (2). Proof: docs/proofs/absence.md.
     Errors: ParameterError if neither is given, or for a negative ε.
 
-    >>> from onesided.policy import addition_only, bounded
+    >>> from onesided.policy import addition_only, bounded, presence
     >>> from_dp(bounded(), add_or_remove=Bound(1)).headline
     Fraction(2, 1)
     >>> from_dp(addition_only(), replace=Bound(1)).headline
+    INFINITE
+    >>> from_dp(presence(max_groups=1), replace=Bound(1)).headline
     INFINITE
     """
     given = [bound for bound in (replace, add_or_remove) if bound is not None]
@@ -73,9 +78,12 @@ def from_dp(
     for bound in given:
         if not isinstance(bound.epsilon, Infinite):
             non_negative(bound.epsilon, name="epsilon")
-    exchange = _cheapest(replace, add_or_remove)
+    exchange, come_or_go = _cheapest(replace, add_or_remove), add_or_remove or NOTHING
+    elsewhere = policy.view is not None and policy.view.table is not None
     edges = {
-        edge.name: (add_or_remove or NOTHING) if ABSENT in (edge.source, edge.target) else exchange
+        edge.name: NOTHING
+        if elsewhere
+        else worst(come_or_go if ABSENT in way else exchange for way in policy.ways(edge))
         for edge in policy.edges
     }
     return guarantee(policy, edges)

@@ -18,50 +18,42 @@ from rich.text import Text
 from onesided.cli import (
     _ask,
     _check,
-    _datasets,
     _demo,
     _explain,
     _ledger,
     _monitor,
     _new,
-    _people,
     _plan,
     _publish,
-    _serve,
     _verify,
 )
-from onesided.cli._exits import FAILED, MISTAKE, exit_code, told
+from onesided.cli._exits import EPILOG, FAILED, MISTAKE, exit_code
 from onesided.cli._options import command
 from onesided.cli._plugins import Commands
 from onesided.cli._terminal import Terminal
 from onesided.errors import OnesidedError
 from onesided.store import PermissionsWarning
 
-_EPILOG = told()
-
 app = typer.Typer(
     name="onesided",
     cls=Commands,
     help="Publish statistics about people with differential privacy that has a direction.",
-    epilog=_EPILOG,
+    epilog=EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", epilog=_EPILOG)(_demo.demo)
-app.command("check", epilog=_EPILOG)(command(_check.Check, _check.check))
-app.command("new", epilog=_EPILOG)(_new.new)
-app.command("publish", epilog=_EPILOG)(command(_publish.Publish, _publish.publish))
-app.command("ask", epilog=_EPILOG)(command(_ask.Ask, _ask.ask))
-app.command("plan", epilog=_EPILOG)(command(_plan.Wanted, _plan.plan))
-app.command("explain", epilog=_EPILOG)(_explain.explain)
-app.command("verify", epilog=_EPILOG)(_verify.verify)
-app.command("monitor", epilog=_EPILOG)(_monitor.monitor)
-app.command("serve", epilog=_EPILOG)(_serve.serve)
+app.command("demo", epilog=EPILOG)(_demo.demo)
+app.command("check", epilog=EPILOG)(command(_check.Check, _check.check))
+app.command("new", epilog=EPILOG)(_new.new)
+app.command("publish", epilog=EPILOG)(command(_publish.Publish, _publish.publish))
+app.command("ask", epilog=EPILOG)(command(_ask.Ask, _ask.ask))
+app.command("plan", epilog=EPILOG)(command(_plan.Wanted, _plan.plan))
+app.command("explain", epilog=EPILOG)(_explain.explain)
+app.command("verify", epilog=EPILOG)(_verify.verify)
+app.command("monitor", epilog=EPILOG)(_monitor.monitor)
 app.add_typer(_ledger.app, name="ledger")
-app.add_typer(_people.app, name="people")
-app.add_typer(_datasets.app, name="datasets")
 
 
 def _say_version(asked: bool) -> None:  # noqa: FBT001 - how Typer calls it

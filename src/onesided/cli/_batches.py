@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.cli._key_table import with_degrees
-from onesided.cli._schema import as_declared, file_of_keys
+from onesided.cli._schema import as_declared, file_of_keys, under_names, usable
 from onesided.cli._tables import reading
 from onesided.engine import Table
-from onesided.engine.kit import Column, beside, of_units, position_columns, quoted
+from onesided.engine.kit import Column, beside, position_columns, quoted
 from onesided.errors import DataError, ParameterError, UnknownColumnError, first_line
 from onesided.monitor.kit import Scale, time_in_name, times_of
 from onesided.schema import Schema
@@ -109,16 +109,21 @@ class Layout:
         SchemaError for a typed file that is not as declared.
         """
         with reading([file.path]) as (relation,):
-            drop = self.schema.missing_unit == "drop"
-            if not (self.schema.columns or drop):
+            if not (self.schema.columns or self.schema.missing_unit == "drop"):
                 columns, unread = self._columns(relation, file), dict[str, int]()
             else:
-                table = Table(relation, declared=self.schema, complete=False)
-                if drop and self.person in table.schema:
-                    table = of_units(table, self.person, drop=True)
-                columns = self._columns(nw.to_native(table.frame), file)
-                unread = table.unreadable()
+                columns, unread = self._declared(relation, file)
         return Batch(self._public_time(file, columns.get("time")), columns, unread)
+
+    def _declared(
+        self, relation: duckdb.DuckDBPyRelation, file: BatchFile
+    ) -> tuple[dict[str, Column], dict[str, int]]:
+        table = Table(relation, declared=self.schema, complete=False)
+        with table.texts(usable(table), records=True) as rows:
+            unread, kept = rows.unreadable(), rows
+            if self.schema.missing_unit == "drop" and self.person in rows.names:
+                kept = rows.of_somebody(rows.at(self.person))
+            return self._columns(under_names(kept), file), unread
 
     def _columns(self, relation: duckdb.DuckDBPyRelation, file: BatchFile) -> dict[str, Column]:
         wanted = [self.person, self.place]
@@ -248,8 +253,8 @@ def read_places(path: Path | None, column: str, schema: Schema | None) -> Places
     """
     path = file_of_keys(schema, column) if path is None else path
     if path is not None:
-        with reading([path]) as (relation,):
-            return _places(as_declared(relation, schema), path, column)
+        with reading([path]) as (relation,), as_declared(relation, schema) as told:
+            return _places(told, path, column)
     known = None if schema is None else schema.columns.get(column)
     if known is None or known.keys is None or known.type not in ("text", "integer"):
         raise ParameterError(

@@ -98,7 +98,11 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class City:
-    """Made-up visits of infected people and the made-up places they went to."""
+    """Made-up visits of infected people and the made-up places they went to.
+
+    >>> city(people=20, places=3).places.place.size
+    3
+    """
 
     visits: Visits
     places: Places
@@ -115,6 +119,9 @@ def city(*, seed: int = 1, people: int = 6000, places: int = 2500, days: int = 7
         people: number of persons, at least 1.
         places: number of places, at least 1.
         days: length of the record in days from a Monday, at least 1.
+
+    >>> city(people=20, places=3).places.category.shape
+    (3,)
     """
     for name, value in {"people": people, "places": places, "days": days}.items():
         if value < 1:
@@ -283,6 +290,9 @@ def write_city(folder: str | Path, *, made: City | None = None) -> tuple[Path, P
     Raises:
         MissingDependencyError: DuckDB is not installed.
         OutputError: the folder cannot be written to.
+
+    >>> [path.name for path in write_city("city", made=city(people=20, places=3))]
+    ['visits.parquet', 'places.parquet']
     """
     made = city() if made is None else made
     folder = Path(folder)

@@ -23,12 +23,9 @@ EXITS: Final = {
     130: "interrupted (Ctrl-C)",
     143: "terminated",
 }
+EPILOG: Final = "Exit codes: " + "; ".join(f"{code} {end}" for code, end in EXITS.items()) + "."
+"""The table as a sentence for the help."""
 _ERRORS: Final = ((BudgetExceededError, 3), (LedgerError, 4), (OutputError, 5))
-
-
-def told() -> str:
-    """The table as a sentence for the help."""
-    return "Exit codes: " + "; ".join(f"{code} {words}" for code, words in EXITS.items()) + "."
 
 
 def exit_code(error: OnesidedError) -> int:

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from onesided._plugins import COMMANDS, load, plugins, provider
-from onesided.errors import MissingDependencyError
+from onesided._plugins import COMMANDS, load, missing_part, plugins, provider
 
-# Commands that are known to exist elsewhere: where from, and what they do.
-_ELSEWHERE: Final = {"papers": ("onesided-experiments", "Reproduce publications")}
+
+class _Elsewhere(NamedTuple):
+    """A command of another part of this repository: what it does, and after what it is listed."""
+
+    distribution: str
+    what: str
+    after: str = ""
+
+
+_ELSEWHERE: Final = {
+    "serve": _Elsewhere(
+        "onesided-service",
+        "Let analysts ask and the public read, while rows stay where they are",
+        after="monitor",
+    ),
+    "people": _Elsewhere("onesided-service", "Manage who may use a service", after="ledger"),
+    "datasets": _Elsewhere("onesided-service", "Check the datasets of a service", after="people"),
+    "papers": _Elsewhere("onesided-experiments", "Reproduce publications"),
+}
 
 
 class Commands(TyperGroup):
@@ -20,8 +36,10 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, for the help; nothing is loaded."""
-        own = super().list_commands(ctx)
-        return [*own, *sorted({*plugins(COMMANDS), *_ELSEWHERE} - set(own))]
+        names = super().list_commands(ctx)
+        for name, one in _ELSEWHERE.items():
+            names.insert(names.index(one.after) + 1 if one.after else len(names), name)
+        return [*names, *sorted(plugins(COMMANDS).keys() - set(names))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Our own command, or a line for the help that says where a plug-in comes from."""
@@ -36,24 +54,20 @@ class Commands(TyperGroup):
 
 def _line(name: str) -> TyperCommand | None:
     """A stand-in with a name and a sentence."""
-    entries = plugins(COMMANDS).get(name)
-    if entries:
-        return TyperCommand(name, help=f"Added by {provider(entries[0])}.")
-    if name in _ELSEWHERE:
-        distribution, what = _ELSEWHERE[name]
-        return TyperCommand(name, help=f"{what}; needs {distribution}.")
+    known, owners = _ELSEWHERE.get(name), [provider(one) for one in plugins(COMMANDS).get(name, [])]
+    if known and owners == [known.distribution]:
+        return TyperCommand(name, help=f"{known.what}.")
+    if owners:
+        return TyperCommand(name, help=f"Added by {owners[0]}.")
+    if known:
+        return TyperCommand(name, help=f"{known.what}; needs {known.distribution}.")
     return None
 
 
 def _plugged(name: str) -> Any:
     """The command of a plug-in. Errors: MissingDependencyError; PluginError for a broken one."""
     if name not in plugins(COMMANDS):
-        distribution, _what = _ELSEWHERE[name]
-        raise MissingDependencyError(
-            f"'onesided {name}' comes with {distribution}, which is not installed.",
-            hint=f"pip install {distribution}, or in a copy of the repository: "
-            "pip install ./experiments",
-        )
+        raise missing_part(_ELSEWHERE[name].distribution, f"'onesided {name}' comes")
     command = get_command(load(COMMANDS, name, Typer))
     command.name = name
     return command

@@ -251,7 +251,11 @@ def _tables(
 ) -> Iterator[tuple[Any, Any]]:
     """The data, and the keys as they are declared, if a file has them."""
     with reading(files, *([] if asked.keys is None else [[asked.keys]])) as (data, *keys):
-        yield data, with_degrees(as_declared(keys[0], schema), asked.by) if keys else None
+        if not keys:
+            yield data, None
+            return
+        with as_declared(keys[0], schema) as told:
+            yield data, with_degrees(told, asked.by)
 
 
 @contextmanager

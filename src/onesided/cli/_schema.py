@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 
 from onesided.engine import Table
+from onesided.engine.kit import Snapshot, quoted
 from onesided.schema import Schema
 
 
@@ -16,14 +19,29 @@ def read_schema(path: Path | None) -> Schema | None:
     return None if path is None else Schema.read(path)
 
 
-def as_declared(table: Any, schema: Schema | None) -> Any:
-    """A file's table with its text read as declared, where it has columns of the schema.
+@contextmanager
+def as_declared(table: Any, schema: Schema | None) -> Iterator[Any]:
+    """Within, a file's table with its text read as declared, where it has columns of the schema.
 
     Errors: SchemaError where a typed file holds another type.
     """
     if schema is None:
-        return table
-    return nw.to_native(Table(table, declared=schema, complete=False).frame)
+        yield table
+        return
+    declared = Table(table, declared=schema, complete=False)
+    with declared.source(usable(declared), records=True) as rows:
+        yield under_names(rows)
+
+
+def usable(table: Table) -> list[str]:
+    """The columns of a file's table that can be read."""
+    return [name for name in table.engine.types if name not in table.engine.refused]
+
+
+def under_names(rows: Snapshot) -> Any:
+    """A snapshot's columns under the names that people use."""
+    told = (f"{place} AS {quoted(name)}" for name, place in rows.names.items())
+    return nw.to_native(rows.frame).project(", ".join(told))
 
 
 def file_of_keys(schema: Schema | None, column: str) -> Path | None:

@@ -11,7 +11,11 @@ from rich.text import Text
 
 
 class Terminal(Console):
-    """A console on which text is text: brackets, emoji codes and escape sequences mean nothing."""
+    """A console on which text is text: brackets, emoji codes and escape sequences mean nothing.
+
+    >>> Terminal().print("[bold]a place[/bold]")
+    [bold]a place[/bold]
+    """
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
         super().__init__(stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False)
@@ -33,10 +37,20 @@ def clean(word: str) -> str:
 
 
 def print_json(document: object) -> None:
-    """A document for programs; in ASCII, so that no name in it can steer a terminal."""
+    """A document for programs; in ASCII, so that no name in it can steer a terminal.
+
+    >>> print_json([1])
+    [
+      1
+    ]
+    """
     typer.echo(json.dumps(document, indent=2))
 
 
 def print_line(document: object) -> None:
-    """A document for programs that read line by line."""
+    """A document for programs that read line by line.
+
+    >>> print_line({"rows": 3})
+    {"rows": 3}
+    """
     typer.echo(json.dumps(document))

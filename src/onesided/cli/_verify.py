@@ -23,6 +23,7 @@ from onesided.verify import (
     cases_in,
     markdown,
     own_checks,
+    sources,
     update,
     verdicts,
 )
@@ -100,7 +101,8 @@ def _catalogue(only: str | None, processes: int) -> tuple[list[Verdict], list[Ch
 
         found = verdicts(only=only, processes=processes, progress=show)
         bar.update(task, description="Checks of their own kind")
-        return found, list(own_checks()) if only in {None, "onesided"} else []
+        whole = only is None or only in sources()
+        return found, list(own_checks(only)) if whole else []
 
 
 def _own_cases(cases: list[Case]) -> tuple[list[Verdict], list[CheckResult]]:

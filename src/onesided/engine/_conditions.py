@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 
-from onesided.conditions import Both, Condition, Node
+from onesided.conditions import Both, Condition, Node, Translator
 from onesided.engine._words import Words
-from onesided.errors import DataError, UnknownColumnError
+from onesided.errors import DataError
 from onesided.policy import Predicate, Rule
 from onesided.schema import Type
 
@@ -17,31 +17,33 @@ Lazy: TypeAlias = nw.LazyFrame[Any]
 
 
 class Conditions:
-    """Conditions on the rows of one table, in the words of its engine.
+    """Conditions on the rows of one snapshot, in the words of its engine.
 
-    words: of the table in its engine. refused: columns that may not be used, with what they hold.
+    words: of the snapshot in its engine. names: what the columns that conditions name are called
+    there. refused: columns that may not be used, with what they hold.
     Errors of all: UnknownColumnError; DataError for a column of a type that conditions cannot look
     at; ConditionError for mixtures of types.
     """
 
-    def __init__(self, words: Words, refused: Mapping[str, str]) -> None:
-        self._words, self._refused = words, refused
+    def __init__(self, words: Words, names: Mapping[str, str], refused: Mapping[str, str]) -> None:
+        self._words, self._refused, self._names = words, refused, names
+        self._translator: Translator[Any] = Translator(_Named(words.terms, names))
 
     def with_values(self, predicate: Predicate, name: str) -> Lazy:
         """Add a column: true, false or null."""
-        return self._added(self._words.translator.three_valued(self._tree(predicate)), name)
+        return self._added(self._translator.three_valued(self._tree(predicate)), name)
 
     def with_not_false(self, predicate: Predicate, name: str) -> Lazy:
         """Add a column: true where the condition is true or unknown, else false."""
-        return self._added(self._words.translator.not_false(self._tree(predicate)), name)
+        return self._added(self._translator.not_false(self._tree(predicate)), name)
 
     def where(self, predicate: Predicate) -> Lazy:
         """The rows for which the condition is true."""
-        return self._filtered(self._words.translator.where(self._tree(predicate)))
+        return self._filtered(self._translator.where(self._tree(predicate)))
 
     def where_not_false(self, predicate: Predicate) -> Lazy:
         """The rows for which the condition is true or unknown."""
-        return self._filtered(self._words.translator.not_false(self._tree(predicate)))
+        return self._filtered(self._translator.not_false(self._tree(predicate)))
 
     def of_kinds(self, rules: Sequence[Rule], default: str, counted: frozenset[str]) -> Lazy:
         """The rows of some kinds: the first rule all of whose conditions hold, or are unknown."""
@@ -50,15 +52,13 @@ class Conditions:
             parts = tuple(map(self._tree, rule.predicates))
             tree = parts[0] if len(parts) == 1 else Both(op="AND", members=parts)
             trees.append((tree, rule.kind in counted))
-        return self._filtered(self._words.translator.kept(trees, default=default in counted))
+        return self._filtered(self._translator.kept(trees, default=default in counted))
 
     def _tree(self, predicate: Predicate) -> Node:
         condition = predicate.readable()
-        held = {**self._words.held, **self._refused}
-        types = {n: None if n in self._refused else t for n, t in self._words.types.items()}
-        tree = _typed(condition, held, types)
-        self._words.check(condition.columns)
-        return tree
+        held = {name: self._words.held[place] for name, place in self._names.items()}
+        types = {name: self._words.types[place] for name, place in self._names.items()}
+        return _typed(condition, {**held, **self._refused}, types)
 
     def _added(self, made: Any, name: str) -> Lazy:
         return nw.from_native(self._words.add(made, name))  # type: ignore[no-any-return]
@@ -80,11 +80,17 @@ def _typed(
                 "value into a column of its own, of such a type.",
                 column=column,
             )
-        if column.startswith("onesided_"):
-            raise UnknownColumnError(
-                f"The table has no column {column!r}.",
-                hint="Names that begin with onesided_ are ours.",
-                column=column,
-            )
-    own = {n: kind for n, kind in types.items() if kind and not n.startswith("onesided_")}
-    return condition.bind(own).tree
+    return condition.bind({name: kind for name, kind in types.items() if kind}).tree
+
+
+class _Named:
+    """Words of an engine, asked by the names that people use."""
+
+    def __init__(self, terms: Any, names: Mapping[str, str]) -> None:
+        self._terms, self._names = terms, names
+
+    def column(self, name: str, kind: Type) -> Any:
+        return self._terms.column(self._names[name], kind)
+
+    def __getattr__(self, operation: str) -> Any:
+        return getattr(self._terms, operation)

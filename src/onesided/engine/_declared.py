@@ -21,7 +21,7 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
     complete: every declared column must be there.
     Errors: UnknownColumnError; SchemaError where a typed column is of another type.
     """
-    held = dict(engine.frame.collect_schema())
+    held = dict(engine.types)
     readings: dict[str, Reading] = {}
     for name, column in schema.columns.items():
         dtype, refused = held.get(name), engine.refused.get(name)
@@ -49,8 +49,9 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
                 column=name,
             )
     unit = schema.unit
-    if unit is not None and unit not in schema.columns and isinstance(held.get(unit), nw.String):
-        readings |= {unit: Reading("text", schema.missing)} if schema.missing else {}
+    if unit is not None and unit not in schema.columns and unit not in engine.refused:
+        text = isinstance(held.get(unit), nw.String)
+        readings |= {unit: Reading("text", schema.missing)} if text and schema.missing else {}
     if readings:
         engine.read_as(readings)
     return {name: one.kind for name, one in readings.items() if one.kind != "text"}

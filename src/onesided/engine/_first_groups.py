@@ -46,8 +46,9 @@ def first_groups(
     >>> import polars as pl
     >>> from onesided.engine import Table
     >>> table = Table(pl.DataFrame({"unit": [1, 1, 2], "place": ["a", "b", "a"]}))
-    >>> kept = first_groups(table.engine, table.frame, "unit", ["place"], most=1)
-    >>> sorted(kept.collect()["unit"].to_list())
+    >>> with table.take(["unit", "place"]) as rows:
+    ...     kept = first_groups(table.engine, rows.frame, "c0", ["c1"], most=1)
+    ...     sorted(kept.collect()["c0"].to_list())
     [1, 2]
     """
     hashed = engine.with_hash(pairs, [unit, *names], _HASH)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -19,39 +18,19 @@ from onesided.engine._reading import reading
 from onesided.engine._room import Room
 from onesided.errors import DataError
 
-OURS = "onesided_"
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A table of which whoever gives it says that nothing changes: no setting, no column's type.
-
-    What these decide is then asked once, and not with every question.
-
-    >>> Settled("a table").table
-    'a table'
-    """
-
-    table: object
-
 
 def enter(data: object) -> Engine:
     """The table in its engine.
 
-    Errors: DataError for an object that no engine claims, for one that may give other rows when
-    it is read again, and for columns that are named like ours or like each other.
+    Errors: DataError for an object that no engine claims, and for columns of the same name.
     """
-    if isinstance(data, Settled):
-        engine = enter(data.table)
-        engine.settle()
-        return engine
     native: Any = nw.to_native(data, pass_through=True)
     for room in _rooms():
         library = sys.modules.get(room.library)
         known = () if library is None else tuple(getattr(library, name) for name in room.tables)
         if isinstance(native, known):
             with reading():
-                _refuse_names(room.names(native), capitals=room.capitals)
+                _refuse_names(room.names(native))
                 return room.open(native)
     raise DataError(
         f"Cannot read {a(_called(native))} as a table.",
@@ -74,21 +53,10 @@ def _called(native: object) -> str:
     return kind.__name__ if library == "builtins" else f"{kind.__name__} of {library}"
 
 
-def _refuse_names(names: Sequence[object], *, capitals: bool) -> None:
-    """Engines take capitals for the same, or rename a column that comes twice."""
+def _refuse_names(names: Sequence[object]) -> None:
     seen: set[str] = set()
     for name in names:
-        if not isinstance(name, str) or name.lower().startswith(OURS):
-            raise DataError(
-                f"The column {name!r} is named like one of ours, or by no text.",
-                hint="Rename it: names that begin with onesided_ are taken.",
-                column=name,
-            )
-        told = name if capitals else name.lower()
-        if told in seen:
-            raise DataError(
-                f"The column {name!r} has the name of another one.",
-                hint="Rename it: engines ignore capitals in names.",
-                column=name,
-            )
-        seen.add(told)
+        if not isinstance(name, str) or name in seen:
+            why = "has the name of another one" if name in seen else "is named by no text"
+            raise DataError(f"The column {name!r} {why}.", hint="Rename it.", column=name)
+        seen.add(name)

@@ -1,12 +1,15 @@
 """What a room must be able to do.
 
-All else is relational algebra, which narwhals spells alike for every engine.
+A question reads the columns that it uses once, as a snapshot, in which they are called c0, c1 and
+so on: no expression of ours ever holds a name of the caller's, nor calls what his catalogue holds.
+All else is relational algebra on snapshots, which narwhals spells alike for every engine.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -52,25 +55,42 @@ class Objects:
 class Engine(ABC):
     """One table in its engine.
 
-    frame: the rows, every column of a type that the gate knows; categories are decoded to their
-    values. refused: columns that may not be used, with what they hold. texts: what the columns
-    named in ``read`` held before they were read, each in :func:`text_of` of its place, and in
-    :func:`unread_of` whether that could not be read; None where nothing was. odd: columns of
-    objects that are not all text; these are refused until a schema says what they are read as.
-    packs: whether whole numbers packed into one are faster than columns of them.
+    types: of every column, as snapshots hold it. refused: columns that may not be used, with what
+    they hold. readings: how columns of text are read. odd: columns of objects that are not all
+    text; these are refused until a schema says what they are read as. packs: whether whole numbers
+    packed into one are faster than columns of them.
     """
 
     packs: ClassVar[bool] = True
 
-    frame: Lazy
+    types: Mapping[str, nw.dtypes.DType]
     refused: Mapping[str, str]
-    texts: Lazy | None = None
-    read: Sequence[str] = ()
+    readings: Mapping[str, Reading] = MappingProxyType({})
     odd: Mapping[str, Objects] = MappingProxyType({})
 
     @abstractmethod
+    def snapshot(
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
+    ) -> AbstractContextManager[Lazy]:
+        """These columns as they are now, called ``c0``, ``c1`` ...; nothing changes them any more.
+
+        Within, every reading finds the same rows; afterwards there are none. Values are of types
+        of the gate's list: enums and categories are text, NaN is null, text is read as declared.
+        Without columns there is one, ``c0``, that holds nothing of the rows but their number.
+        rows: False takes none, so that types can be asked of. records: columns that ride along in
+        samples may be among them, and NaN stays. texts: each column of text that is read as another
+        type has two beside it: in :func:`text_of` its place what it held, null for no value, and in
+        :func:`unread_of` its place whether that could not be read.
+        """
+
+    @abstractmethod
     def read_as(self, readings: Mapping[str, Reading]) -> None:
-        """Read columns of text as these types; what is not of its form is null."""
+        """Read columns of text as declared; what is not of its form is null."""
 
     def numbered(self, frame: Lazy) -> Lazy | None:
         """The rows with their places from 1 in :data:`ROW`; None where they have no order."""
@@ -80,16 +100,13 @@ class Engine(ABC):
     def refuse_collated(self, names: Sequence[str]) -> None:  # noqa: B027 - few have collations
         """Refuse columns of text not compared byte by byte. Errors: DataError."""
 
-    def settle(self) -> None:  # noqa: B027 - few ask twice
-        """Nothing changes from now on: what types and settings decide need be asked only once."""
-
     def distinct(self, frame: Lazy) -> Lazy:
         """Each row once."""
         return frame.unique()
 
-    def null_rows(self, frame: Lazy, column: str, dtype: nw.dtypes.DType) -> int:
-        """How many rows have no value (null or NaN) in ``column``."""
-        found = self.fetch(frame.filter(missing(column, dtype)).select(nw.len().alias(LENGTH)))
+    def null_rows(self, frame: Lazy, column: str) -> int:
+        """How many rows have no value in ``column``."""
+        found = self.fetch(frame.filter(nw.col(column).is_null()).select(nw.len().alias(LENGTH)))
         return int(found[LENGTH][0])
 
     def key_counts(
@@ -109,16 +126,16 @@ class Engine(ABC):
     def listed(self, rows: Lazy, keys: Mapping[str, Column], types: KeyTypes) -> Lazy:
         """Rows whose group is a public key, with the key's place in :data:`ORDER`."""
         same = [nw.col(name).cast(dtype) for name, dtype in types.items()]
-        small = self.small(keys, like=list(types)).with_columns(*same)
+        small = self.small(keys, like=types).with_columns(*same)
         return rows.with_columns(*same).join(small, on=list(types))
 
     @abstractmethod
-    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
-        """A public table in the same engine; columns in ``like`` are to have the data's types."""
+    def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
+        """A public table in the same engine. like: types that columns are compared in, if known."""
 
     def cast(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Lazy:
         """A public table in the same engine, with columns of these types."""
-        small = self.small(columns, like=list(types))
+        small = self.small(columns, like=types)
         casts = [nw.col(name).cast(dtype) for name, dtype in types.items()]
         return small.with_columns(*casts) if casts else small
 
@@ -142,10 +159,6 @@ class Engine(ABC):
             with reading():
                 nw.to_native(found).validate(full=True)
         return found
-
-    @abstractmethod
-    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
-        """A public table of the caller's own type; ``types`` are those of the key columns."""
 
     @abstractmethod
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
@@ -176,28 +189,44 @@ class Engine(ABC):
     def words(self, native: Any) -> Words:
         """How conditions are asked of a table of this engine."""
 
+    def refuse_uncut(self) -> None:  # noqa: B027 - most engines have nothing to refuse
+        """Refuse columns that cannot be cut out cleanly. Looks at no row. Errors: DataError."""
+
     @abstractmethod
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         """Check the rows; what is returned flips the coins and cuts. Errors: DataError."""
 
+    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
+        """A public table of the caller's own type; ``types`` are those of the key columns."""
+        named = dict(zip(columns, places_of(len(columns)), strict=True))
+        held = {named[name]: column for name, column in columns.items()}
+        kinds = {named[name]: dtype for name, dtype in types.items()}
+        return self.told(held, kinds, list(columns))
 
-def text_of(place: int) -> str:
-    """The name of what a column of text held before it was read."""
+    @abstractmethod
+    def told(
+        self,
+        columns: Mapping[str, Column],
+        types: Mapping[str, nw.dtypes.DType],
+        names: Sequence[str],
+    ) -> Any:
+        """As :meth:`answer`, of columns called c0, c1 ...; they are to be called ``names``."""
+
+
+def text_of(place: str) -> str:
+    """What the text is called that a column held before it was read."""
     return f"onesided_text_{place}"
 
 
-def unread_of(place: int) -> str:
-    """The name of whether a text could not be read."""
+def unread_of(place: str) -> str:
+    """What it is called whether the text of a column could not be read."""
     return f"onesided_unread_{place}"
 
 
-def missing(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-    """Null, or NaN in a column of floats.
+def places_of(number: int) -> list[str]:
+    """What columns are called inside.
 
-    >>> import polars as pl
-    >>> ages = nw.from_native(pl.DataFrame({"age": [7.0, None, float("nan")]}))
-    >>> len(ages.filter(missing("age", nw.Float64())))
-    2
+    >>> places_of(2)
+    ['c0', 'c1']
     """
-    missing = nw.col(column).is_null()
-    return missing | nw.col(column).is_nan() if dtype.is_float() else missing
+    return [f"c{place}" for place in range(number)]

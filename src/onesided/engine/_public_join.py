@@ -14,16 +14,16 @@ import datetime as dt
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from copy import copy
+from dataclasses import replace
 from typing import Any, Final
 
 import narwhals as nw
 
-from onesided.engine._gate import OURS
 from onesided.engine._key_types import check_types
-from onesided.engine._keys import public_keys
+from onesided.engine._keys import PublicKeys, public_keys
 from onesided.engine._protocol import Column
-from onesided.engine._table import Table
+from onesided.engine._snapshot import Snapshot, comparable_keys
+from onesided.engine._table import Step, Table
 from onesided.errors import DataError
 
 _PLAIN: Final = (bool, int, float, str, dt.date)
@@ -38,7 +38,8 @@ def joined_with(table: Table, frame: object, on: str) -> Table:
     >>> import polars as pl
     >>> visits = Table(pl.DataFrame({"place": ["gym", "bar"]}))
     >>> joined = joined_with(visits, {"place": ["gym"], "area": ["north"]}, "place")
-    >>> sorted(joined.columns(["area"])["area"], key=str)
+    >>> with joined.take(["area"]) as rows:
+    ...     sorted(rows.columns(["c1"])["c1"], key=str)
     [None, 'north']
     """
     table.require(on)
@@ -47,19 +48,28 @@ def joined_with(table: Table, frame: object, on: str) -> Table:
     check_types(given, table.schema)
     added = {name: _of_one_type(name, v) for name, v in given.beside.columns.items()}
     _refuse_names(table, added)
-    columns: dict[str, Column] = {on: table.comparable_keys(given)[on], **added}
-    return _joined(table, columns, on, _digest(table, on, given.digest, added))
+    types = {name: _type_of(values) for name, values in added.items()}
+    step = Step(table, types, (on,), lambda rows: _joined(rows, given, added, on))
+    digest = _digest(table, on, given.digest, added)
+    return table.made_by(step, schema={**table.schema, **types}, joined=digest)
 
 
-def _joined(table: Table, columns: Mapping[str, Column], on: str, digest: str) -> Table:
-    dtype = table.comparable(on)
-    small = table.engine.small(columns, like=[on]).with_columns(nw.col(on).cast(dtype))
-    made = copy(table)
-    rows = table.frame.with_columns(nw.col(on).cast(dtype))
-    made._frame = rows.join(small, on=[on], how="left")  # noqa: SLF001 - its own copy
-    made.schema = dict(made._frame.collect_schema())  # noqa: SLF001
-    made.joined = digest
-    return made
+def _joined(
+    rows: Snapshot, given: PublicKeys, added: Mapping[str, Sequence[Any]], on: str
+) -> Snapshot:
+    own, dtype = rows.at(on), rows.comparable(rows.at(on))
+    places = rows.fresh(added)
+    columns: dict[str, Column] = {own: comparable_keys(given, rows.schema, [own])[own]}
+    columns |= {places[name]: values for name, values in added.items()}
+    small = rows.engine.small(columns, like={own: dtype}).with_columns(nw.col(own).cast(dtype))
+    frame = rows.frame.with_columns(nw.col(own).cast(dtype)).join(small, on=[own], how="left")
+    return replace(rows, frame=frame, names={**rows.names, **places})
+
+
+def _type_of(values: Sequence[Any]) -> nw.dtypes.DType:
+    first = next(value for value in values if value is not None)
+    kinds = {bool: nw.Boolean(), int: nw.Int64(), float: nw.Float64(), str: nw.String()}
+    return kinds.get(type(first), nw.Date())
 
 
 def _of_one_type(name: str, values: Sequence[Any]) -> list[Any]:
@@ -80,11 +90,10 @@ def _of_one_type(name: str, values: Sequence[Any]) -> list[Any]:
 
 
 def _refuse_names(table: Table, added: Mapping[str, object]) -> None:
-    known = {name.casefold() for name in (*table.schema, *table.engine.refused)}
     for name in added:
-        if name.casefold() in known or name.casefold().startswith(OURS):
+        if name in table.schema or name in table.engine.refused:
             raise DataError(
-                f"The public column {name!r} has the name of a column of the table, or of ours.",
+                f"The public column {name!r} has the name of a column of the table.",
                 hint="Rename it: the table's own columns stay as they are.",
                 column=name,
             )

@@ -14,11 +14,10 @@ class Room:
     """Tables of one library, and the engine that they enter.
 
     library: its module; what is not loaded has no table here. tables: their classes' names in it.
-    names: reads the columns' names; capitals: whether names may differ by capitals alone.
+    names: reads the columns' names.
     """
 
     library: str
     tables: tuple[str, ...]
     open: Callable[[Any], Engine]
     names: Callable[[Any], Sequence[object]]
-    capitals: bool = False

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import narwhals as nw
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import KIND, Lazy
+from onesided.engine._protocol import KIND, Lazy, places_of
 from onesided.engine._subject import Subject
 from onesided.errors import DataError
 from onesided.noise import BoolArray
@@ -21,19 +21,18 @@ Kinds = NDArray[Any] | None
 
 
 class Rows(ABC):
-    """The rows of one table. What :meth:`finish` returns is made of the kept rows alone.
+    """The rows of one snapshot of all columns. names: what people call them.
 
-    A data frame holds more than rows. Left as they are, an index, chunks or stored metadata would
-    tell where rows are missing, lists of categories would name values of suppressed rows, and
-    shared buffers of text would hold them in full.
+    What :meth:`finish` returns is made of the kept rows alone. A data frame holds more than rows.
+    Left as they are, an index, chunks or stored metadata would tell where rows are missing, lists
+    of categories would name values of suppressed rows, and shared buffers of text would hold them
+    in full.
     """
 
     def __init__(self, subject: Subject) -> None:
-        self.subject = subject
+        self.subject, names = subject, list(subject.table.names)
         self.native: Any = nw.to_native(subject.table.frame)
-
-    def check(self) -> None:  # noqa: B027 - most engines have nothing to refuse
-        """Refuse columns that cannot be cut out cleanly, before anything is charged."""
+        self.names = dict(zip(places_of(len(names)), names, strict=True))
 
     @abstractmethod
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
@@ -57,32 +56,13 @@ class Rows(ABC):
         codes = {kind: place for place, kind in enumerate(kinds)}
         return table.with_kind(frame, None, policy.rules, policy.default_kind, codes=codes)
 
-    @abstractmethod
-    def in_shells(self, aside: Mapping[str, str]) -> Any:
-        """The table, and each of these columns once more as a struct of one field."""
-
     def of_kinds(self, kinds: Sequence[str]) -> Lazy:
-        """Rows of these kinds as they are; their kind beside them if there are several.
-
-        Conditions see NaN as null, so floats are set aside, in a shell, and put back.
-        """
+        """Rows of these kinds as they are; their kind beside them if there are several."""
         table, policy = self.subject.table, self.subject.policy
         if not policy.rules:
             return table.frame
-        aside = {
-            name: f"onesided_{place}"
-            for place, (name, dtype) in enumerate(table.schema.items())
-            if dtype.is_float()
-        }
-        frame = table.frame
-        if aside:
-            frame = nw.from_native(self.in_shells(aside))
-        frame = self.coded(frame, kinds).filter(nw.col(KIND) >= 0)
-        columns = [
-            nw.col(aside[name]).struct.field(name).alias(name) if name in aside else nw.col(name)
-            for name in table.schema
-        ]
-        return frame.select(*columns, *([nw.col(KIND)] if len(kinds) > 1 else []))
+        frame = self.coded(table.frame, kinds).filter(nw.col(KIND) >= 0)
+        return frame.select(*self.names, *([KIND] if len(kinds) > 1 else []))
 
 
 def unclean(column: str, kind: str, other: str) -> DataError:

@@ -6,6 +6,7 @@ What is returned is held in memory: a lazy answer evaluated again gives the same
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,7 +16,6 @@ import numpy as np
 from onesided.engine._reading import AFTER, reading
 from onesided.engine._rows import Kinds, Rows
 from onesided.engine._subject import Subject
-from onesided.errors import DataError
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
 
@@ -37,34 +37,40 @@ class Cut:
 Draw: TypeAlias = Callable[[Noise | None], Cut]
 
 
-def look(subject: Subject, samples: Samples) -> Draw:
+def look(taking: AbstractContextManager[Subject], samples: Samples) -> Draw:
     """Check the rows; what is returned flips the coins and cuts. Secret until then.
 
-    Errors: DataError for rows of nobody, and for columns that cannot be cut cleanly.
+    taking: takes all columns; they are held until the rows are cut, or nobody can cut them.
+    Errors: DataError for columns that cannot be cut cleanly.
 
     >>> import polars as pl
     >>> from onesided.engine import Table
     >>> from onesided.policy import sensitive
     >>> from onesided.session._context import QueryContext
     >>> table, policy = Table(pl.DataFrame({"minor": [True, False]})), sensitive("minor")
-    >>> subject = QueryContext(policy=policy, unit=None, table=table, account=None)
-    >>> draw = look(subject, {"open": RecordSample(1)})
+    >>> context = QueryContext(policy=policy, unit=None, table=table, account=None)
+    >>> draw = look(context.records(), {"open": RecordSample(1)})
     >>> draw(None).frame["minor"].sum()  # none that is sensitive
     0
     """
-    if subject.table.joined:
-        raise DataError(
-            "No records are sampled from a table that was joined with another or made of units.",
-            hint="Sample first: the sample is your own table, to join and to add up.",
-        )
-    subject.refuse_null_units()
-    return subject.table.engine.sampler(subject, samples)
+    held = ExitStack()
+    try:
+        subject = held.enter_context(taking)
+        draw = subject.table.engine.sampler(subject, samples)
+    except BaseException:
+        held.close()
+        raise
+
+    def cut(noise: Noise | None) -> Cut:
+        with held:
+            return draw(noise)
+
+    return cut
 
 
 def sampler(rows: Rows, samples: Samples) -> Draw:
     """How rows that pass through this process are sampled; errors as :func:`look`."""
     subject = rows.subject
-    rows.check()
     if subject.unit is None:
         return lambda noise: _cut_rows(rows, samples, noise)
     unit = subject.unit

@@ -1,4 +1,4 @@
-"""What a sample needs to know of a session: whose table it is, and which policy tells kinds."""
+"""What a sample needs to know: the rows that it took, and which policy tells kinds apart."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from onesided.engine._protocol import Lazy
 from onesided.policy import Policy, Predicate
 
 if TYPE_CHECKING:
-    from onesided.engine._table import Table
+    from onesided.engine._snapshot import Snapshot
 
 
 class Subject(Protocol):
-    """A table with a unit and a policy."""
+    """A snapshot with a unit and a policy."""
 
     @property
-    def table(self) -> Table:
-        """The table. Secret."""
+    def table(self) -> Snapshot:
+        """The rows. Secret."""
 
     @property
     def unit(self) -> str | None:
-        """The column that says whose row it is; None if each row is a unit."""
+        """The column that says whose row it is, as it is called there; None if each row is one."""
 
     @property
     def policy(self) -> Policy:
@@ -35,6 +35,3 @@ class Subject(Protocol):
         counted: frozenset[str] | None,
     ) -> Lazy:
         """The rows to look at, reduced to the unit and ``columns``. Secret."""
-
-    def refuse_null_units(self) -> None:
-        """Refuse rows of nobody. Errors: DataError."""

@@ -8,8 +8,9 @@ from typing import Final
 import narwhals as nw
 
 from onesided._english import many
-from onesided.engine._protocol import KIND, LENGTH, Lazy, missing
+from onesided.engine._protocol import KIND, LENGTH, Lazy
 from onesided.engine._reading import BEFORE, reading
+from onesided.engine._snapshot import Snapshot
 from onesided.engine._table import Table
 from onesided.errors import DataError, ParameterError
 from onesided.policy import GroupRule, Rule
@@ -39,7 +40,7 @@ def require_view(view: GroupRule, table: Table, other: Table | None) -> None:
                 hint="Give the groups text, or whole numbers of 64 bits.",
                 column=view.over,
             )
-    (table if other is None else other).require_conditions([rule_of(view)])
+    (table if other is None else other).require_conditions([view.condition])
     if other is not None and table.schema[view.over] != other.schema[view.over]:
         raise DataError(
             f"Column {view.over!r} holds {table.schema[view.over]} in the data and "
@@ -80,11 +81,17 @@ def other_table(view: GroupRule | None, tables: Mapping[str, object] | None) -> 
 
 
 def of_kinds(
-    table: Table, view: GroupRule, other: Table | None, *, unit: str | None, counted: frozenset[str]
-) -> Table:
-    """The table's rows of units of these kinds. Secret.
+    table: Snapshot,
+    view: GroupRule,
+    other: Snapshot | None,
+    *,
+    unit: str | None,
+    counted: frozenset[str],
+) -> Snapshot:
+    """The rows of units of these kinds. Secret.
 
     Kinds are decided over all rows, before anything else picks some of them.
+    unit: as it is called in the snapshot.
     Errors: DataError for units in several groups, and for rows of the other table of no group;
     ParameterError where that table is wanted and is not there.
 
@@ -92,26 +99,27 @@ def of_kinds(
     >>> from onesided.policy import view
     >>> people = Table(pl.DataFrame({"home": ["a", "a", "b"], "age": [9, 40, 50]}))
     >>> rule = view("age < 18", over="home", members=2).view
-    >>> of_kinds(people, rule, None, unit=None, counted=frozenset({"open"})).height()
+    >>> with people.take(["home", "age"]) as rows:
+    ...     of_kinds(rows, rule, None, unit=None, counted=frozenset({"open"})).height()
     1
     """
-    table.require(view.over)
     if other is None and view.table is not None:
         raise ParameterError(
             f"Which groups are marked is in the table {view.table!r}, which a public table beside "
             "the data does not say.",
             hint="Plan without like=, or count all kinds.",
         )
-    if unit not in (None, view.over):
-        _refuse_several_groups(table, view.over, unit)
+    over = table.at(view.over)
+    if unit not in (None, over):
+        _refuse_several_groups(table, over, unit)
     marks = _marked(table, view) if other is None else _marked_there(table, view, other)
     large = _large(table, view, unit)
     frame = table.frame
     for name, groups in ((f"{_MARK}_1", marks), (f"{_MARK}_2", large)):
         told = groups.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
-        frame = frame.join(told, on=view.over, how="left")
+        frame = frame.join(told, on=over, how="left")
         frame = frame.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
-    alone = missing(view.over, table.schema[view.over])
+    alone = nw.col(over).is_null()
     marked = nw.any_horizontal(
         nw.col(f"{_MARK}_1"), nw.col(f"{_MARK}_2"), alone, ignore_nulls=False
     )
@@ -120,30 +128,32 @@ def of_kinds(
     return table.of_rows(frame.filter(nw.col(KIND).is_in(sorted(counted))).select(*table.schema))
 
 
-def _refuse_several_groups(table: Table, over: str, unit: str) -> None:
+def _refuse_several_groups(table: Snapshot, over: str, unit: str) -> None:
     """Whoever is in two groups would carry the mark of one into the other."""
     pairs = table.engine.distinct(table.frame.select(unit, over))
     groups = pairs.group_by(unit).agg(nw.len().alias(LENGTH)).filter(nw.col(LENGTH) > 1)
     several = int(table.scalar(groups.select(nw.len().alias(LENGTH))))
     if several:
+        told, group = table.called(unit), table.called(over)
         raise DataError(
-            f"{many(several, 'value')} of {unit!r} {'has' if several == 1 else 'have'} more than "
-            f"one value in {over!r}, or one in some rows and none in others.",
-            hint=f"A view needs each {unit} in one {over}: keep one for each, or take "
-            f"unit={over!r}. These numbers are not for publication. {BEFORE}",
+            f"{many(several, 'value')} of {told!r} {'has' if several == 1 else 'have'} more than "
+            f"one value in {group!r}, or one in some rows and none in others.",
+            hint=f"A view needs each {told} in one {group}: keep one for each, or take "
+            f"unit={group!r}. These numbers are not for publication. {BEFORE}",
             units=several,
         )
 
 
-def _marked(table: Table, view: GroupRule) -> Lazy:
+def _marked(table: Snapshot, view: GroupRule) -> Lazy:
     """The groups that a row of the data marks."""
     rows = table.not_false(view.condition)
-    return _groups(table, rows, view.over)
+    return _groups(table, rows, table.at(view.over))
 
 
-def _marked_there(table: Table, view: GroupRule, other: Table) -> Lazy:
+def _marked_there(table: Snapshot, view: GroupRule, other: Snapshot) -> Lazy:
     """The groups that a row of the other table marks, as a table in the data's own engine."""
-    lost = other.null_rows(view.over)
+    over, there = table.at(view.over), other.at(view.over)
+    lost = other.null_rows(there)
     if lost:
         raise DataError(
             f"{many(lost, 'row', one='has', more='have')} no value in the column {view.over!r} of "
@@ -152,25 +162,26 @@ def _marked_there(table: Table, view: GroupRule, other: Table) -> Lazy:
             rows=lost,
             column=view.over,
         )
-    rows = _groups(other, other.not_false(view.condition), view.over)
+    rows = _groups(other, other.not_false(view.condition), there)
     with reading():
-        column = other.engine.columns(rows)[view.over]
+        column = other.engine.columns(rows)[there]
     found = column.to_list() if isinstance(column, nw.Series) else column
     if not found:
-        return table.frame.select(view.over).head(0)
-    small = table.engine.small({view.over: found}, like=[view.over])
-    return small.with_columns(nw.col(view.over).cast(table.schema[view.over]))
+        return table.frame.select(over).head(0)
+    small = table.engine.small({over: found}, like={over: table.schema[over]})
+    return small.with_columns(nw.col(over).cast(table.schema[over]))
 
 
-def _large(table: Table, view: GroupRule, unit: str | None) -> Lazy:
+def _large(table: Snapshot, view: GroupRule, unit: str | None) -> Lazy:
     """The groups of more units than may change kind in one move."""
-    names = [view.over] if unit in (None, view.over) else [unit, view.over]
+    over = table.at(view.over)
+    names = [over] if unit in (None, over) else [unit, over]
     units = table.frame.select(*names)
     units = units if unit is None else table.engine.distinct(units)
-    sizes = units.group_by(view.over).agg(nw.len().alias(LENGTH))
-    return sizes.filter(nw.col(LENGTH) > view.members).select(view.over)
+    sizes = units.group_by(over).agg(nw.len().alias(LENGTH))
+    return sizes.filter(nw.col(LENGTH) > view.members).select(over)
 
 
-def _groups(table: Table, rows: Lazy, over: str) -> Lazy:
-    known = rows.filter(~missing(over, table.schema[over]))
+def _groups(table: Snapshot, rows: Lazy, over: str) -> Lazy:
+    known = rows.filter(~nw.col(over).is_null())
     return table.engine.distinct(known.select(over))

@@ -2,19 +2,19 @@
 
 from onesided.engine._beside import Beside, beside, position_columns
 from onesided.engine._first_groups import first_groups
-from onesided.engine._fit import examples, nobody, of_units, refuse_floats, require_fit
-from onesided.engine._gate import Settled
+from onesided.engine._fit import examples, misfits, refuse_floats, require_fit
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
 from onesided.engine._key_types import check_types
 from onesided.engine._keys import Key
 from onesided.engine._literal_frame import literal_frame, with_column
 from onesided.engine._per_unit import units_of
-from onesided.engine._protocol import LENGTH, Column, Lazy, missing
+from onesided.engine._protocol import LENGTH, Column, Lazy, text_of
 from onesided.engine._public_join import joined_with
 from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
-from onesided.engine._table import KIND, ORDER, whole_of
+from onesided.engine._snapshot import Snapshot, whole_of
+from onesided.engine._table import KIND, ORDER, Step
 from onesided.engine._view import of_kinds, other_table, require_view, rule_of
 from onesided.engine.duckdb._text import quoted
 
@@ -33,7 +33,8 @@ __all__ = [
     "KeyCodes",
     "Lazy",
     "Samples",
-    "Settled",
+    "Snapshot",
+    "Step",
     "beside",
     "check_types",
     "examples",
@@ -42,10 +43,8 @@ __all__ = [
     "key_file",
     "literal_frame",
     "look",
-    "missing",
-    "nobody",
+    "misfits",
     "of_kinds",
-    "of_units",
     "other_table",
     "position_columns",
     "quoted",
@@ -54,6 +53,7 @@ __all__ = [
     "require_fit",
     "require_view",
     "rule_of",
+    "text_of",
     "units_of",
     "whole_of",
     "with_column",

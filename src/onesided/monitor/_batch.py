@@ -137,8 +137,9 @@ def _columns(data: object, columns: Columns) -> dict[str, Column]:
         return {name: column_of(data[name]) for name in _wanted(list(data), columns)}
     table = Table(data)
     wanted = _wanted([*table.schema, *table.engine.refused], columns)
-    table.require(*wanted)
-    return dict(table.columns(wanted))
+    with table.take(wanted) as rows:
+        found = rows.columns([rows.at(name) for name in wanted])
+        return {name: found[rows.at(name)] for name in wanted}
 
 
 def frames_like(data: object) -> Callable[[Mapping[str, Any]], Any] | None:

@@ -17,7 +17,7 @@ from onesided.policy._family import Family, Field, Option
 from onesided.policy._graph import Graph, graph
 from onesided.policy._guarantee import Guarantee
 from onesided.policy._implications import Addition, implied_places
-from onesided.policy._intersection import Intersection, together
+from onesided.policy._intersection import Intersection
 from onesided.policy._kinds import KindPolicy
 from onesided.policy._local import Local, local
 from onesided.policy._metric import EARTH_RADIUS
@@ -27,7 +27,9 @@ from onesided.policy._placing import joint_records, possible_pairs
 from onesided.policy._predicate import GroupRule, Predicate, Rule
 from onesided.policy._presence import Presence, presence
 from onesided.policy._registry import families
+from onesided.policy._relaxes import relaxed_before
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
+from onesided.policy._together import together
 from onesided.policy._toml import from_toml
 from onesided.policy._view import View, view
 
@@ -76,6 +78,7 @@ __all__ = [
     "possible_pairs",
     "presence",
     "proposition",
+    "relaxed_before",
     "removal_only",
     "sensitive",
     "tiers",

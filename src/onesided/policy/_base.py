@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from math import ceil
 from typing import Any, Final, Literal, Protocol, TypeVar
 
@@ -19,7 +18,8 @@ from onesided.errors import PolicyError
 from onesided.policy._implications import Addition, Chains, chains
 from onesided.policy._picture import draw
 from onesided.policy._predicate import GroupRule, Rule
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, require_records
+from onesided.policy._relaxes import decide, listed
+from onesided.policy._shift import Edge, GroupCount, Record, Shift, require_records
 from onesided.show import Card
 
 VERSION: Final = 1
@@ -118,6 +118,11 @@ class Policy(ABC):
         """Each edge, and the edges of the parts that it stands for."""
         return {edge: (edge,) for edge in self.edges}
 
+    def wider(self, edge: Edge) -> tuple[Policy, ...]:
+        """Parts with moves along ``edge`` that leave the table, or stay, where not all parts do."""
+        del edge
+        return ()
+
     @property
     def single_valued(self) -> bool:
         """Whether a record holds one value, so that a unit may be counted in one group only."""
@@ -164,6 +169,13 @@ class Policy(ABC):
     def ends(self, edge: Edge) -> tuple[str, str]:
         """The kinds of record that moves along ``edge`` start from and lead to."""
         return edge.source, edge.target
+
+    def ways(self, edge: Edge) -> tuple[tuple[str, str], ...]:
+        """Every pair of ends that moves along ``edge`` have; "absent" where a unit is not there.
+
+        One pair, unless some moves along it take a unit out of the table and others do not.
+        """
+        return (self.ends(edge),)
 
     @abstractmethod
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
@@ -237,7 +249,7 @@ class Policy(ABC):
         (:func:`onesided.policy.joint_records` lists them).
         Errors: PolicyError if it depends on which records there are.
         """
-        decided = _decide(self, other) if records is None else _listed(self, other, tuple(records))
+        decided = decide(self, other) if records is None else listed(self, other, tuple(records))
         if decided is None:
             raise PolicyError(
                 f"Whether {self.name!r} relaxes {other.name!r} depends on which records there are.",
@@ -355,41 +367,3 @@ class Widened:
     def __str__(self) -> str:
         said = [str(addition) for addition in self.added] or ["Nothing had to be added."]
         return "\n".join((*said, *self.warnings))
-
-
-def _listed(first: Policy, second: Policy, records: Sequence[tuple[Record, Record]]) -> bool:
-    """Relaxation by looking at every pair of records."""
-    for (here, seen_here), (there, seen_there) in product(records, repeat=2):
-        edge = None
-        if (here, seen_here) != (there, seen_there):
-            edge = first.edge_between(here, there)
-        if edge is not None:
-            other = second.edge_between(seen_here, seen_there)
-            if other is None or not other.weight <= edge.weight:
-                return False
-    return True
-
-
-def _decide(first: Policy, second: Policy) -> bool | None:
-    """True, False, or None if it depends on the records."""
-    if first == second:
-        return True
-    if len(second.parts) > 1:
-        verdicts = [_decide(first, part) for part in second.parts]
-        return False if False in verdicts else None if None in verdicts else True
-    if len(first.parts) > 1:
-        return True if any(_decide(part, second) for part in first.parts) else None
-    decided = first.decides(second)
-    if decided is None and ABSENT not in first.kinds and _joins_all(second):
-        lightest = min(edge.weight for edge in first.edges)
-        if all(edge.weight <= lightest for edge in second.edges):
-            return True
-        return False if all(edge.weight > lightest for edge in second.edges) else None
-    return decided
-
-
-def _joins_all(policy: Policy) -> bool:
-    """Whether every record that is there may pass as every other, as in bounded privacy."""
-    present = [kind for kind in policy.kinds if kind != ABSENT]
-    joined = {(edge.source, edge.target) for edge in policy.edges}
-    return policy.of_kinds and set(product(present, repeat=2)) <= joined

@@ -9,14 +9,13 @@ from functools import cached_property, reduce
 from itertools import chain, combinations, product
 from typing import Final, Literal, TypeVar
 
-from onesided._numbers import INFINITE, Loss
+from onesided._english import many
 from onesided.errors import PolicyError
 from onesided.policy._base import Policy
 from onesided.policy._family import Family, Field, is_a, listing
-from onesided.policy._guarantee import Guarantee
-from onesided.policy._placing import possible_pairs
+from onesided.policy._placing import possible_pairs, reaches_absence
 from onesided.policy._predicate import Rule
-from onesided.policy._shift import Edge, GroupCount, Record, Shift
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._words import COMMON, likely
 
 Value = TypeVar("Value")
@@ -76,11 +75,8 @@ class Intersection(Policy):
         """Each edge, and the parts' edges that it stands for."""
         found: dict[Edge, tuple[Edge, ...]] = {}
         names: list[str] = []
-        kinds = self.combinations
         for joint in product(*(part.edges for part in self.parts)):
-            pairs = zip(self.parts, joint, strict=True)
-            ends = tuple(zip(*(part.ends(edge) for part, edge in pairs), strict=True))
-            if all(_label(end) in kinds for end in ends):
+            if self._shared(joint):
                 source = _label([edge.source for edge in joint])
                 target = _label([edge.target for edge in joint])
                 found[Edge(source, target, max(edge.weight for edge in joint))] = joint
@@ -89,9 +85,70 @@ class Intersection(Policy):
         return found
 
     def ends(self, edge: Edge) -> tuple[str, str]:
-        joint = self.joins[edge]
-        pairs = [part.ends(one) for part, one in zip(self.parts, joint, strict=True)]
-        return _label([pair[0] for pair in pairs]), _label([pair[1] for pair in pairs])
+        return self.ways(edge)[0]
+
+    def ways(self, edge: Edge) -> tuple[tuple[str, str], ...]:
+        return self._shared(self.joins[edge])
+
+    def _shared(self, joint: Sequence[Edge]) -> tuple[tuple[str, str], ...]:
+        """The pairs of ends that moves on all these edges of the parts can have.
+
+        A unit that leaves the table leaves it under every part, and so for one that comes.
+        """
+        ways = [part.ways(one) for part, one in zip(self.parts, joint, strict=True)]
+        chosen = (tuple(zip(*one, strict=True)) for one in product(*ways))
+        return tuple(
+            (_label(source), _label(target))
+            for source, target in chosen
+            if all(
+                set(end) == {ABSENT} or _label(end) in self.combinations for end in (source, target)
+            )
+        )
+
+    def wider(self, edge: Edge) -> tuple[Policy, ...]:
+        """The parts by which more units may leave the table, or stay, than all parts allow.
+
+        Of units of the kind that ``edge`` starts from, along what the part takes it for.
+        """
+        source, joint = self.ends(edge)[0], self.joins[edge]
+        found = []
+        for place, part in enumerate(self.parts):
+            alike = [e for e, steps in self.joins.items() if steps[place] == joint[place]]
+            there = {_there(way) for e in alike for way in self.ways(e) if way[0] == source}
+            if not {_there(way) for way in part.ways(joint[place])} <= there:
+                found.append(part)
+        return tuple(found)
+
+    @cached_property
+    def unprotected(self) -> tuple[str, ...]:
+        """Units that each part protects and all together do not: no move of one is one of all.
+
+        As phrases that follow "somebody". What depends on values that a part names is not told.
+        """
+        present = [kind for kind in self.combinations if kind != ABSENT]
+        return tuple(
+            lost + (f", of the kind {self._told(kind)}" if len(present) > 1 else "")
+            for kind in present
+            if (lost := self._lost(kind))
+        )
+
+    def _lost(self, kind: str) -> str:
+        """Which units of a kind have no move, if each part has one for them; "" if none."""
+        own = zip(self.parts, self.combinations[kind], strict=True)
+        if not all(_from(part, one) for part, one in own):
+            return ""
+        there = {_there(way) for way in _from(self, kind)}
+        stays, leaves = (True, True) in there, (True, False) in there
+        if self._covered is None or stays == leaves:
+            return "" if there else "in the table"
+        if stays:
+            return "who is in one group only, and would have to leave the table"
+        return f"in more than {many(self._covered, 'group')}"
+
+    def _told(self, kind: str) -> str:
+        """A kind by the parts that tell kinds apart."""
+        named = zip(self.parts, self.combinations[kind], strict=True)
+        return _label([one for part, one in named if len(part.kinds) > 1])
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -177,8 +234,10 @@ class Intersection(Policy):
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
         """Every combination of the parts' records that hold the same groups."""
-        lists = [part.records(groups, max_groups=max_groups) for part in self.parts]
         kinds = self.combinations
+        lists = [part.records(groups, max_groups=max_groups) for part in self.parts]
+        if ABSENT in kinds:
+            lists = [tuple(dict.fromkeys((Record(ABSENT), *records))) for records in lists]
         return tuple(
             Record(_label([r.kind for r in chosen]), chosen[0].value)
             for chosen in product(*lists)
@@ -216,6 +275,11 @@ class Intersection(Policy):
             f"{likely(epsilon * edge.weight)}"
             for edge in self.edges
         ]
+        lines += [
+            f"Warning: somebody {who} has no move that all of these policies allow. Releases under "
+            "each of them on its own protect such a person together not at all."
+            for who in self.unprotected
+        ]
         return [
             *lines,
             "This is what releases under these policies protect together; their losses add up. "
@@ -232,9 +296,10 @@ class Intersection(Policy):
             (i, j): possible_pairs(one, two)
             for (i, one), (j, two) in combinations(enumerate(self.parts), 2)
         }
+        known = any(ABSENT in part.kinds for part in self.parts)
         found = [
             chosen
-            for chosen in product(*(part.kinds for part in self.parts))
+            for chosen in product(*(_kinds(part, absent=known) for part in self.parts))
             if all((chosen[i], chosen[j]) in pairs for (i, j), pairs in allowed.items())
         ]
         return _distinct({_label(chosen): chosen for chosen in found}, len(found))
@@ -242,6 +307,22 @@ class Intersection(Policy):
     def _kind_of(self, chosen: Sequence[Rule | None]) -> str:
         pairs = zip(self.parts, chosen, strict=True)
         return _label([part.default_kind if rule is None else rule.kind for part, rule in pairs])
+
+
+def _kinds(part: Policy, *, absent: bool) -> tuple[str, ...]:
+    """A part's kinds; absent among them where a move reaches it and ``absent`` is a kind."""
+    reached = absent and reaches_absence(part)
+    return tuple(dict.fromkeys((*part.kinds, *([ABSENT] if reached else []))))
+
+
+def _from(policy: Policy, kind: str) -> list[tuple[str, str]]:
+    """The ends of moves that start from units of a kind."""
+    return [way for edge in policy.edges for way in policy.ways(edge) if way[0] == kind]
+
+
+def _there(way: tuple[str, str]) -> tuple[bool, bool]:
+    """Whether a unit is there before and after."""
+    return way[0] != ABSENT, way[1] != ABSENT
 
 
 def _distinct(named: dict[str, Value], count: int) -> dict[str, Value]:
@@ -262,53 +343,6 @@ def intersect(first: Policy, second: Policy) -> Policy:
     distinct = {part.to_toml(): part for part in flat}
     parts = [distinct[text] for text in sorted(distinct)]
     return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
-
-
-def together(*releases: tuple[Policy, Mapping[str, Loss]]) -> Guarantee:
-    """What several pure releases, each with its loss per edge of its own policy, promise together.
-
-    Stated for the intersection of their policies, as the exact sum along each of its edges. An
-    edge that a release does not name is not promised at all: its loss is INFINITE.
-    Errors: PolicyError for no release, an edge its policy does not have, or no move in common.
-
-    >>> from onesided import policy
-    >>> one, two = policy.addition_only(), policy.unbounded()
-    >>> print(policy.together((one, {"record -> absent": 1}), (one, {"record -> absent": 2})))
-    Under the policy 'addition_only' -- record -> absent: ε = 3 (pure, δ = 0).
-    >>> both = policy.together((one, {"record -> absent": 1}), (two, {"record -> absent": 2}))
-    >>> print(both.epsilon["record -> absent"])
-    3
-    """
-    totals: dict[str, dict[str, Loss]] = {}
-    joint: Policy | None = None
-    for policy, losses in releases:
-        _check_names(policy, losses)
-        joint = policy if joint is None else joint & policy
-        own = totals.setdefault(policy.identity, {})
-        for name, loss in losses.items():
-            own[name] = own.get(name, Fraction(0)) + loss
-    if joint is None:
-        raise PolicyError("There are no releases.", hint="Give (policy, {edge name: loss}) pairs.")
-    return Guarantee(joint.name, _sums(joint, totals), {}, made_for=joint)
-
-
-def _sums(joint: Policy, totals: Mapping[str, Mapping[str, Loss]]) -> dict[str, Loss]:
-    result: dict[str, Loss] = {}
-    for edge, chosen in joint.joins.items():
-        total: Loss = Fraction(0)
-        for part, one in zip(joint.parts, chosen, strict=True):
-            total = total + totals.get(part.identity, {}).get(one.name, INFINITE)
-        result[edge.name] = total
-    return result
-
-
-def _check_names(policy: Policy, losses: Mapping[str, Loss]) -> None:
-    unknown = set(losses) - {edge.name for edge in policy.edges}
-    if unknown:
-        raise PolicyError(
-            f"The policy {policy.name!r} has no edge {min(unknown)!r}.",
-            hint=f"Its edges are {', '.join(edge.name for edge in policy.edges)}.",
-        )
 
 
 def _label(kinds: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from onesided.policy._arrows import Arrows, order
 from onesided.policy._base import Policy, Widened
 from onesided.policy._family import EDGES, NAMES, Family
 from onesided.policy._implications import Chains, require, widened_arrows
-from onesided.policy._shift import Edge, GroupCount, Record, Shift
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._words import likely, some
 
 
@@ -100,7 +100,8 @@ def local(
 
     ``edges`` go one way each. ``sensitive`` instead makes each of these letters pass as every
     other. With neither, every letter may pass as every other (ordinary local privacy).
-    Errors: PolicyError for letters outside the alphabet, or for both ``edges`` and ``sensitive``.
+    Errors: PolicyError for letters outside the alphabet, a letter called "absent", or for both
+        ``edges`` and ``sensitive``.
 
     >>> from onesided import policy
     >>> [edge.name for edge in policy.local(["yes", "no"], sensitive=["yes"]).edges]
@@ -138,6 +139,12 @@ def local(
 
 
 def _letter(value: object) -> str:
+    if value == ABSENT:
+        raise PolicyError(
+            f"A letter cannot be called {ABSENT!r}: that is what not being there is called.",
+            hint="Call the answer something else, such as 'away'.",
+            value=value,
+        )
     if isinstance(value, str) and value:
         return value
     raise PolicyError(f"A letter must be text, got {value!r}.", hint="For example 'yes'.")

@@ -22,7 +22,8 @@ def possible_pairs(first: Policy, second: Policy) -> frozenset[Pair]:
     >>> sorted(policy.possible_pairs(policy.sensitive("ill"), policy.bounded()))
     [('open', 'record'), ('sensitive', 'record')]
     """
-    both_absent = {(ABSENT, ABSENT)} if ABSENT in first.kinds and ABSENT in second.kinds else set()
+    absent = reaches_absence(first) and reaches_absence(second)
+    both_absent = {(ABSENT, ABSENT)} if absent else set()
     ours, theirs = _present(first), _present(second)
     if not (first.of_kinds and second.of_kinds):
         return frozenset(both_absent | set(product(ours, theirs)))
@@ -36,13 +37,25 @@ def possible_pairs(first: Policy, second: Policy) -> frozenset[Pair]:
     return frozenset(both_absent | seen)
 
 
+def reaches_absence(policy: Policy) -> bool:
+    """Whether some unit need not be there before or after a move.
+
+    >>> from onesided import policy
+    >>> reaches_absence(policy.presence(max_groups=1)), reaches_absence(policy.bounded())
+    (True, False)
+    """
+    ends = (end for edge in policy.edges for way in policy.ways(edge) for end in way)
+    return ABSENT in policy.kinds or ABSENT in ends
+
+
 def joint_records(
     first: Policy, second: Policy, *, groups: Sequence[str], max_groups: int | None = None
 ) -> tuple[tuple[Record, Record], ...]:
     """Every record over ``groups``, as each policy may see it: same groups, any kinds.
 
-    A record absent to one is absent to both. Kinds go together unless the policies' own
-    predicates rule it out, so predicates with different texts are taken to be independent.
+    A record absent to one is absent to both, also to one that knows no absent records: it then has
+    no move there. Kinds go together unless the policies' own predicates rule it out, so predicates
+    with different texts are taken to be independent.
 
     >>> from onesided import policy
     >>> pairs = policy.joint_records(policy.sensitive("ill"), policy.bounded(), groups=["a"])
@@ -52,11 +65,12 @@ def joint_records(
     most = len(groups) if max_groups is None else max_groups
     ours, theirs = (p.records(groups, max_groups=most) for p in (first, second))
     pairs = possible_pairs(first, second)
+    absent = reaches_absence(first) or reaches_absence(second)
     return tuple(
         (one, two)
         for one, two in product(ours, theirs)
-        if (one.kind, two.kind) in pairs and one.value == two.value
-    )
+        if (one.kind, two.kind) in pairs - {(ABSENT, ABSENT)} and one.value == two.value
+    ) + (((Record(ABSENT), Record(ABSENT)),) if absent else ())
 
 
 def _present(policy: Policy) -> list[str]:

@@ -14,7 +14,7 @@ from onesided._numbers import whole
 from onesided.policy._base import Policy, Widened
 from onesided.policy._family import NUMBER, Family, Field, Option
 from onesided.policy._implications import Addition, Chains
-from onesided.policy._shift import Edge, GroupCount, Record, Shift
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._words import COMMON, likely
 
 UNIT: Final = "unit"
@@ -30,7 +30,8 @@ class Presence(Policy):
     Moves: ``x -> y`` for y a proper subset of x with at most ``max_groups`` fewer groups.
     A unit in no more than ``max_groups`` groups may thus pass as any part of itself in one move,
     as in ADP-2021 (Definitions 7 to 9); one in ``m`` groups needs ``ceil(m / max_groups)`` moves to
-    pass as having been nowhere.
+    pass as having been nowhere. Whoever drops all that she has leaves the table: those moves are
+    none of a policy that keeps the number of units public, such as bounded privacy.
 
     >>> from onesided import policy
     >>> policy.presence(max_groups=3).covers
@@ -56,6 +57,10 @@ class Presence(Policy):
 
     def ends(self, edge: Edge) -> tuple[str, str]:  # noqa: ARG002 - there is one kind
         return UNIT, UNIT
+
+    def ways(self, edge: Edge) -> tuple[tuple[str, str], ...]:
+        """Whoever drops all that she has is no longer in the table; others are."""
+        return self.ends(edge), (UNIT, ABSENT)
 
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         """Dropping groups lowers counts and raises none -- unless units are cut down.

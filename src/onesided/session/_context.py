@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import narwhals as nw
 
@@ -11,8 +13,8 @@ from onesided._english import many
 from onesided.engine import PublicKeys, Table, public_keys
 from onesided.engine.kit import (
     Lazy,
+    Snapshot,
     of_kinds,
-    of_units,
     other_table,
     refuse_floats,
     require_fit,
@@ -24,13 +26,16 @@ from onesided.ledger import Account
 from onesided.policy import Policy, Predicate
 from onesided.schema import Schema
 
+Source: TypeAlias = tuple[Snapshot, Snapshot | None]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
     """A session as its questions see it.
 
     Preparing a question may look at the policy, the unit, the columns' types and what is left to
-    spend, all of them public. Rows are looked at by :attr:`PreparedQuery.read` alone.
+    spend, all of them public. Rows are looked at by :meth:`PreparedQuery.read` alone, in a
+    snapshot of the columns that the question uses: nothing here has any.
     """
 
     policy: Policy
@@ -81,6 +86,84 @@ class QueryContext:
         """
         self.table.refuse_collated(*names)
 
+    def using(
+        self,
+        *columns: str,
+        where: Predicate | None = None,
+        counted: frozenset[str] | None = None,
+    ) -> tuple[str, ...]:
+        """The columns that a question looks at: these, its condition's, and what tells kinds.
+
+        Errors: those of a condition that these columns cannot answer.
+        """
+        found = [*([] if self.unit is None else [self.unit]), *columns]
+        if where is not None:
+            self.table.require_conditions([where])
+            found += where.readable().columns
+        if counted is not None:
+            found += _columns_of(self.policy, self.marks is None)
+        return tuple(dict.fromkeys(found))
+
+    @contextmanager
+    def source(self, columns: Sequence[str]) -> Iterator[Source]:
+        """A snapshot of the caller's own columns, and of the table that marks groups. Secret."""
+        with ExitStack() as held:
+            rows = held.enter_context(self.table.source(columns))
+            marks, view = None, self.policy.view
+            if self.marks is not None and view is not None:
+                wanted = (view.over, *view.condition.readable().columns)
+                marks = held.enter_context(self.marks.take(tuple(dict.fromkeys(wanted))))
+            yield rows, marks
+
+    def over(self, source: Source, columns: Sequence[str]) -> Taken:
+        """What a question reads, of a snapshot that it may share with others."""
+        rows, marks = source
+        found = self.table.over(rows, columns)
+        unit = None if self.unit is None else found.at(self.unit)
+        return Taken(policy=self.policy, unit=unit, table=found, marks=marks)
+
+    @contextmanager
+    def taken(self, columns: Sequence[str]) -> Iterator[Taken]:
+        """A snapshot of these columns, which :meth:`using` told. Secret.
+
+        Errors: DataError if the table cannot be read.
+        """
+        with self.source(self.table.sources(columns)) as source:
+            yield self.over(source, columns)
+
+    @contextmanager
+    def records(self) -> Iterator[Taken]:
+        """A snapshot of all columns as they are, for samples of true records. Secret."""
+        self.table.engine.refuse_uncut()
+        names = list(self.table.engine.types)
+        with self.table.source(names, records=True) as rows:
+            unit = None if self.unit is None else rows.at(self.unit)
+            found = Taken(policy=self.policy, unit=unit, table=rows, marks=None)
+            found.refuse_null_units()
+            yield found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A session as the readers of its questions see it: a snapshot, in whose names all is said.
+
+    unit: what the unit's column is called in ``table``.
+    """
+
+    policy: Policy
+    unit: str | None
+    table: Snapshot
+    marks: Snapshot | None
+
+    @property
+    def schema(self) -> Mapping[str, nw.dtypes.DType]:
+        """The types of the snapshot's columns."""
+        return self.table.schema
+
+    def at(self, names: Sequence[str]) -> tuple[str, ...]:
+        """What columns are called in the snapshot."""
+        return tuple(map(self.table.at, names))
+
     def rows(
         self,
         columns: Sequence[str],
@@ -122,14 +205,25 @@ class QueryContext:
         """A row of nobody would be left out of answers that claim to be certain."""
         missing = self.table.null_rows(self.unit) if self.unit is not None else 0
         if missing:
+            column = self.table.called(str(self.unit))
             raise DataError(
                 f"{many(missing, 'row', one='has', more='have')} no value in the unit column "
-                f"{self.unit!r}.",
+                f"{column!r}.",
                 hint="Fill it, or remove those rows first; the answers are then about the rest. "
                 "Nothing was drawn and nothing was recorded.",
                 rows=missing,
-                column=self.unit,
+                column=column,
             )
+
+
+def _columns_of(policy: Policy, own: bool) -> list[str]:  # noqa: FBT001 - one caller
+    """The columns of the data that tell kinds. own: whether a view's marks are in the data."""
+    view = policy.view
+    predicates = [one for rule in policy.rules for one in rule.predicates]
+    if view is not None and own and view.table is None:
+        predicates.append(view.condition)
+    named = [name for one in predicates for name in one.readable().columns]
+    return [*named, *([] if view is None else [view.over])]
 
 
 def opened(
@@ -149,15 +243,14 @@ def opened(
         table.require(unit)
         table.refuse_collated(unit)
         refuse_floats(table, unit, "unit")
-    table.require_conditions(policy.rules)
+    table.require_conditions([one for rule in policy.rules for one in rule.predicates])
     marks = other_table(policy.view, tables)
     if policy.view is not None:
         require_view(policy.view, table, marks)
-    if declared is not None:
-        require_fit(table, declared)
-    if unit is not None:
-        drop = declared is not None and declared.missing_unit == "drop"
-        table = of_units(table, unit, drop=drop)
+    schema = Schema() if declared is None else declared
+    require_fit(table, schema, unit)
+    if unit is not None and schema.missing_unit == "drop":
+        table = table.of_somebody(unit)
     return table, marks
 
 

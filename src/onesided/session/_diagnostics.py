@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
 import narwhals as nw
 
-from onesided.engine.kit import LENGTH, missing, whole_of
+from onesided.engine.kit import LENGTH, whole_of
 from onesided.errors import ParameterError
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups
 from onesided.session.histograms._binned import Binned
 from onesided.session.histograms._bins import BinEdges, _below
@@ -20,6 +20,7 @@ from onesided.session.histograms._histogram import Histogram
 from onesided.session.values._moments import outside as outside_bounds
 from onesided.session.values._quantile import Quantile
 from onesided.session.values._sum import Valued
+from onesided.session.values._value import Value
 from onesided.session.workloads._ranges import RangeQuery
 
 Inspected: TypeAlias = Grouped | RangeQuery
@@ -53,6 +54,7 @@ class Diagnostics:
 def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
     """Facts about the real data behind a question. Errors: ParameterError."""
     binned: Binned | None = None
+    value: Value | None = None
     noisy_max = isinstance(question, Quantile) and question.chosen_method == "noisy_max"
     if isinstance(question, Histogram | Quantile | RangeQuery) and not noisy_max:
         binned = question.binned(context)
@@ -65,49 +67,60 @@ def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
             hint="Give a question over public groups, bins or candidates, such as "
             'onesided.Count(by="place", keys=places, epsilon=1).',
         )
-    beyond, empty = 0, 0
-    if binned is not None:
-        beyond, empty = _outside_bins(binned, groups)
-    elif isinstance(question, Quantile):
-        beyond, empty = outside_bounds(context, groups, question.values(context).value)
+    if isinstance(question, Quantile) and noisy_max:
+        value = question.values(context).value
     elif isinstance(question, Valued):
-        beyond, empty = outside_bounds(context, groups, question.value(context))
-    return _facts(context, groups, beyond, empty)
+        value = question.value(context)
+    more = (*(binned.bins if binned else ()), *(value.columns if value else ()))
+    every = context.using(counted=frozenset())
+    columns = dict.fromkeys([*groups.columns(context, *more), *every])
+    unreadable = context.table.unreadable()
+    with context.taken(tuple(columns)) as taken:
+        beyond, empty = 0, 0
+        if binned is not None:
+            beyond, empty = _outside_bins(taken, binned.bins, groups)
+        elif value is not None:
+            beyond, empty = outside_bounds(taken, groups, value)
+        return _facts(taken, groups, beyond, empty, unreadable)
 
 
-def _facts(context: QueryContext, groups: Groups, beyond: int, empty: int) -> Diagnostics:
-    rows, table, unit = groups.rows(context), context.table, context.unit
+def _facts(
+    taken: Taken, groups: Groups, beyond: int, empty: int, unreadable: Mapping[str, int]
+) -> Diagnostics:
+    inner, inside = replace(groups, others=False).inside(taken)
+    rows, table, unit = inside.rows(inner), inner.table, inner.unit
     over, largest = 0, 1
     if unit is not None and groups.by:
-        bound = groups.query.max_groups or context.policy.covers or 1
-        over, largest = table.units_over(rows, groups.keys, unit=unit, most=bound)
+        bound = groups.query.max_groups or taken.policy.covers or 1
+        over, largest = table.units_over(rows, inside.keys, unit=unit, most=bound)
     return Diagnostics(
         rows=table.height(),
         rows_without_unit=table.null_rows(unit) if unit else 0,
-        rows_of_undecided_kind=context.undecided_rows(),
-        counted_outside_keys=table.outside(rows, groups.keys, unit=unit) if groups.by else 0,
+        rows_of_undecided_kind=taken.undecided_rows(),
+        counted_outside_keys=table.outside(rows, inside.keys, unit=unit) if groups.by else 0,
         units_over_bound=over,
         most_groups_of_a_unit=largest,
         values_outside_bounds=beyond,
         values_missing=empty,
-        unreadable=table.unreadable(),
+        unreadable=unreadable,
     )
 
 
-def _outside_bins(binned: Binned, groups: Groups) -> tuple[int, int]:
+def _outside_bins(taken: Taken, bins: Mapping[str, BinEdges], groups: Groups) -> tuple[int, int]:
     """How many counted rows have a value outside the bins, and how many lack one. Secret."""
-    context, bins = binned.plain, binned.bins
-    rows = context.rows(tuple(bins), where=groups.where, counted=groups.query.counted)
-    empty = reduce(or_, (missing(column, context.schema[column]) for column in bins))
-    beyond = reduce(or_, (_beyond(context, column, one) for column, one in bins.items()))
+    places = taken.at(tuple(bins))
+    rows = taken.rows(places, where=groups.where, counted=groups.query.counted)
+    empty = reduce(or_, (nw.col(place).is_null() for place in places))
+    ends = zip(places, bins.values(), strict=True)
+    beyond = reduce(or_, (_beyond(taken, place, one) for place, one in ends))
     return tuple(  # type: ignore[return-value] # a pair
-        whole_of(context.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
+        whole_of(taken.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
         for which in (~empty & beyond, empty)
     )
 
 
-def _beyond(context: QueryContext, column: str, bins: BinEdges) -> nw.Expr:
+def _beyond(taken: Taken, column: str, bins: BinEdges) -> nw.Expr:
     if bins.open_ends:
         return nw.lit(value=False)
-    first, last = (_below(bins.edges[end], context.schema[column]) for end in (0, -1))
+    first, last = (_below(bins.edges[end], taken.schema[column]) for end in (0, -1))
     return (nw.col(column) < first) | (nw.col(column) >= last)

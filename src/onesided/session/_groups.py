@@ -15,10 +15,9 @@ from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, KeysError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Predicate
-from onesided.session._context import QueryContext, condition
+from onesided.session._context import QueryContext, Taken, condition
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery, Result
-from onesided.session._release import FrameMaker
 
 Made = TypeVar("Made")
 OnExcess = Literal["keep", "truncate", "error"]
@@ -138,13 +137,19 @@ class Groups:
             )
         return replace(self, others=others)
 
-    def collapsed(self, context: QueryContext) -> tuple[QueryContext, Groups]:
-        """The same over one column of numbers, where there is a group for keys not listed."""
+    def columns(self, context: QueryContext, *more: str) -> tuple[str, ...]:
+        """The columns that are looked at, with ``more`` of them."""
+        return context.using(*self.by, *more, where=self.where, counted=self.query.counted)
+
+    def inside(self, taken: Taken) -> tuple[Taken, Groups]:
+        """The same in the names of a snapshot; with a group for keys not listed, by number."""
+        by = taken.at(self.by)
+        found = replace(self, by=by, keys=replace(self.keys, names=by))
         if not self.others:
-            return context, self
-        table, size = context.table.numbered(self.keys, _GROUP), self.keys.size + 1
-        keys = PublicKeys((_GROUP,), (np.arange(size),), size)
-        return replace(context, table=table), replace(self, by=(_GROUP,), keys=keys, others=False)
+            return taken, found
+        keys = PublicKeys((_GROUP,), (np.arange(self.keys.size + 1),), self.keys.size + 1)
+        made = replace(taken, table=taken.table.numbered(found.keys, _GROUP))
+        return made, replace(found, by=(_GROUP,), keys=keys, others=False)
 
     @property
     def detail(self) -> dict[str, object]:
@@ -207,7 +212,6 @@ class Groups:
     def plan(self, context: QueryContext, mechanism: Any, **facts: Any) -> Plan:
         """What ``mechanism`` on these counts costs on each edge."""
         bounded = f"the bounded data (at most {many(self.query.max_groups or 1, 'group')} per unit)"
-        # Who names a bound on a person's groups thinks of persons.
         persons = context.unit is None and (context.policy.covers or 1) > 1
         return priced(
             context,
@@ -232,7 +236,9 @@ class Groups:
             label=f"{label} {self.label}".strip(),
             detail=self.detail,
             plan=plan,
-            read=lambda: self.counts(context),
+            context=context,
+            columns=self.columns(context),
+            look=self.counts,
             draw=draw,
             result=result,
         )
@@ -255,43 +261,38 @@ class Groups:
             "guarantee": plan.guarantee,
             "entry": entry,
             "cut": self.cut,
-            "_make_frame": self.frames(context),
+            "_make_frame": lambda columns: context.table.result(columns, like=self.by),
         }
 
-    def frames(self, context: QueryContext) -> FrameMaker:
-        """Makes answers by group into tables of the caller's own type."""
-        return lambda columns: context.table.result(columns, like=self.by)
+    def rows(self, taken: Taken) -> Lazy:
+        """The rows that are counted, of groups that are :meth:`inside`. Secret."""
+        return taken.rows(self.by, where=self.where, counted=self.query.counted)
 
-    def rows(self, context: QueryContext) -> Lazy:
-        """The rows that are counted. Secret."""
-        return context.rows(self.by, where=self.where, counted=self.query.counted)
-
-    def counts(self, context: QueryContext) -> IntArray:
+    def counts(self, taken: Taken) -> IntArray:
         """The true counts, in the order of the keys. Secret.
 
         Errors: DataError for rows of nobody; ContributionError if ``on_excess="error"``.
         """
-        if self.others:
-            context, groups = self.collapsed(context)
-            return groups.counts(context)
-        context.refuse_null_units()
-        rows, most = self.rows(context), self.query.max_groups
-        self.refuse_excess(context, rows)
+        taken, groups = self.inside(taken)
+        taken.refuse_null_units()
+        rows = groups.rows(taken)
+        groups.refuse_excess(taken, rows)
         if not self.by:
-            return np.array([context.table.total(rows, unit=context.unit)], dtype=np.int64)
-        cut = most if self.excess == "truncate" else None
-        return context.table.counts(rows, self.keys, unit=context.unit, most=cut)
+            return np.array([taken.table.total(rows, unit=taken.unit)], dtype=np.int64)
+        cut = self.query.max_groups if self.excess == "truncate" else None
+        return taken.table.counts(rows, groups.keys, unit=taken.unit, most=cut)
 
-    def refuse_excess(self, context: QueryContext, rows: Lazy) -> None:
+    def refuse_excess(self, taken: Taken, rows: Lazy) -> None:
         """Hold the curator to ``on_excess="error"``. Errors: ContributionError."""
-        unit, most = context.unit, self.query.max_groups
+        unit, most = taken.unit, self.query.max_groups
         if self.excess != "error" or most is None or unit is None:
             return
-        over, largest = context.table.units_over(rows, self.keys, unit=unit, most=most)
+        over, largest = taken.table.units_over(rows, self.keys, unit=unit, most=most)
         if over:
             raise ContributionError(
-                f"{many(over, 'value')} of {unit!r} {'is' if over == 1 else 'are'} in more than "
-                f"{many(most, 'group')} (at most {largest}).",
+                f"{many(over, 'value')} of {taken.table.called(unit)!r} "
+                f"{'is' if over == 1 else 'are'} in more than {many(most, 'group')} "
+                f"(at most {largest}).",
                 hint=f"Raise max_groups to {largest}, or choose another on_excess. These numbers "
                 "are not for publication. Nothing was drawn and nothing was recorded.",
                 units=over,

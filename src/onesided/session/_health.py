@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -17,13 +17,13 @@ from onesided._english import many
 from onesided.engine import Table, public_keys
 from onesided.engine.kit import (
     LENGTH,
+    Snapshot,
     check_types,
     examples,
-    nobody,
-    of_units,
+    misfits,
     reading,
     refuse_floats,
-    require_fit,
+    text_of,
 )
 from onesided.errors import OnesidedError
 from onesided.schema import Column, Schema, proposals
@@ -151,46 +151,51 @@ def health_of(
     table = Table(data, declared=declared)
     if unit is not None:
         table.require(unit)
-    unread, rows = table.unreadable(), table.height()
-    names = (*declared.columns, *(n for n in table.schema if n not in declared.columns))
-    columns = tuple(
-        _column(table, declared, name, unread=unread.get(name, 0), unit=unit, most=max_groups)
-        for name in names
-    )
-    return Health(
-        rows=rows,
-        unit=unit,
-        columns=columns,
-        refused=tuple(_refusals(table, declared, unit)),
-        **({} if unit is None else _units(table, unit)),
-    )
+    return health_in(table, declared, unit=unit, max_groups=max_groups)
 
 
-def _refusals(table: Table, declared: Schema, unit: str | None) -> Iterable[str]:
-    """By the checks of opening themselves."""
-    checks: list[Callable[[], object]] = [lambda: require_fit(table, declared)]
-    if unit is not None:
-        drop = declared.missing_unit == "drop"
-        checks.append(lambda: refuse_floats(table, unit, "unit"))
-        checks.append(lambda: of_units(table, unit, drop=drop))
-    for check in checks:
-        try:
-            check()
-        except OnesidedError as error:
-            yield error.reason
+def health_in(
+    table: Table, declared: Schema, *, unit: str | None, max_groups: int | None
+) -> Health:
+    """As :func:`health_of`, of a table that was read as declared. All of it is of one snapshot.
+
+    >>> import polars as pl
+    >>> visits = Table(pl.DataFrame({"person": ["1", "2"]}))
+    >>> health_in(visits, Schema(), unit="person", max_groups=None).rows
+    2
+    """
+    held, refused = table.engine.types, table.engine.refused
+    names = (*declared.columns, *(n for n in (*held, *refused) if n not in declared.columns))
+    with table.texts([name for name in held if name not in refused]) as rows:
+        look = _Look(rows, declared, unit, max_groups, rows.height(), rows.unreadable())
+        columns = tuple(
+            ColumnHealth(name=name, type=refused[name]) if name in refused else look.column(name)
+            for name in dict.fromkeys(names)
+        )
+        why = [] if unit is None else [*_floats(table, unit)]
+        why += [error.reason for error in misfits(rows, declared, unit)]
+        more = {} if unit is None else _units(rows, unit)
+    return Health(rows=look.rows, unit=unit, columns=columns, refused=tuple(why), **more)
 
 
-def _units(table: Table, unit: str) -> dict[str, Any]:
-    known = table.frame.filter(~nobody(unit, table.schema[unit])).select(unit)
-    sizes = known.group_by(unit).agg(nw.len().alias(LENGTH))
+def _floats(table: Table, unit: str) -> Iterator[str]:
+    try:
+        refuse_floats(table, unit, "unit")
+    except OnesidedError as error:
+        yield error.reason
+
+
+def _units(rows: Snapshot, unit: str) -> dict[str, Any]:
+    at, engine = rows.at(unit), rows.engine
+    known = rows.of_somebody(at).frame.select(at)
+    sizes = known.group_by(at).agg(nw.len().alias(LENGTH))
     with reading():
-        top = table.engine.columns(sizes.sort(LENGTH, descending=True).head(3))
+        top = engine.columns(sizes.sort(LENGTH, descending=True).head(3))
         alike: tuple[tuple[str, ...], ...] = ()
-        if isinstance(table.schema[unit], nw.String):
-            ids = table.engine.columns(table.engine.distinct(known).head(_MOST))
-            alike = _alike(list(ids[unit]))
-    largest = zip(map(str, top[unit]), map(int, top[LENGTH]), strict=True)
-    lost = table.rows_where(nobody(unit, table.schema[unit]))
+        if isinstance(rows.schema[at], nw.String):
+            alike = _alike(list(engine.columns(engine.distinct(known).head(_MOST))[at]))
+    largest = zip(map(str, top[at]), map(int, top[LENGTH]), strict=True)
+    lost = rows.rows_where(rows.nobodys(at))
     return {"without_unit": lost, "largest": tuple(largest), "alike": alike}
 
 
@@ -205,42 +210,61 @@ def _alike(ids: Iterable[str | None]) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(tuple(sorted(some)) for some in found.values() if len(some) > 1))
 
 
-def _column(
-    table: Table,
-    declared: Schema,
-    name: str,
-    *,
-    unread: int,
-    unit: str | None,
-    most: int | None,
-) -> ColumnHealth:
-    one, refused = declared.columns.get(name), table.engine.refused.get(name)
-    if refused is not None:
-        return ColumnHealth(name=name, type=refused)
-    found = ColumnHealth(
-        name=name,
-        type=str(table.schema[name]) if one is None else one.type,
-        missing=table.null_rows(name) - unread,
-        unreadable=unread,
-    )
-    if one is None:
-        return found
-    more: dict[str, Any] = {"outside_bounds": _outside(table, name, one)}
-    if unread:
-        told = (
-            text if row is None else f"row {row:,} ({text})" for row, text in examples(table, name)
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The rows with their texts, and what is asked of each column."""
+
+    held: Snapshot
+    declared: Schema
+    unit: str | None
+    covered: int | None
+    rows: int
+    unread: Mapping[str, int]
+
+    def column(self, name: str) -> ColumnHealth:
+        """What is found in a column that can be used."""
+        held, one, unread = self.held, self.declared.columns.get(name), self.unread.get(name, 0)
+        at = held.at(name)
+        found = ColumnHealth(
+            name=name,
+            type=str(held.schema[at]) if one is None else one.type,
+            missing=held.null_rows(at) - unread,
+            unreadable=unread,
         )
-        more |= {"examples": tuple(told), "proposal": _proposal(table, declared, name)}
-    if one.keys is not None:
-        more |= _keyed(table, name, Completer(declared).values(name), unit=unit, covered=most)
-    return replace(found, **more)
+        if one is None:
+            return found
+        more: dict[str, Any] = {"outside_bounds": _outside(held, at, one)}
+        if unread:
+            told = (
+                text if row is None else f"row {row:,} ({text})"
+                for row, text in examples(held, name)
+            )
+            more |= {"examples": tuple(told), "proposal": _proposal(held, self.declared, name)}
+        if one.keys is not None:
+            more |= self._keyed(name)
+        return replace(found, **more)
+
+    def _keyed(self, name: str) -> dict[str, Any]:
+        """How many rows have a key that is not listed, and units more of them than max_groups."""
+        held, at = self.held, self.held.at(name)
+        keys = public_keys(Completer(self.declared).values(name), (name,))
+        check_types(keys, {name: held.schema[at]})
+        keys = replace(keys, names=(at,))
+        rows = held.frame.filter(~nw.col(at).is_null())
+        found: dict[str, Any] = {"outside_keys": held.outside(rows.select(at), keys, unit=None)}
+        if self.unit is not None and self.unit != name:
+            unit = held.at(self.unit)
+            pairs = rows.select(unit, at)
+            over, most = held.units_over(pairs, keys, unit=unit, most=self.covered or 1)
+            found |= {"most": most, "over": None if self.covered is None else over}
+        return found
 
 
-def _outside(table: Table, name: str, one: Column) -> int | None:
+def _outside(rows: Snapshot, at: str, one: Column) -> int | None:
     if one.bounds is None:
         return None
     low, high = (_plain(end) for end in one.bounds)
-    return table.rows_where((nw.col(name) < low) | (nw.col(name) > high))
+    return rows.rows_where((nw.col(at) < low) | (nw.col(at) > high))
 
 
 def _plain(end: Any) -> Any:
@@ -249,33 +273,17 @@ def _plain(end: Any) -> Any:
     return int(end) if end.denominator == 1 else float(end)
 
 
-def _keyed(
-    table: Table, name: str, given: Any, *, unit: str | None, covered: int | None
-) -> dict[str, Any]:
-    """How many rows have a key that is not listed, and units more of them than max_groups."""
-    keys = public_keys(given, (name,))
-    check_types(keys, table.schema)
-    rows = table.frame.filter(~nw.col(name).is_null())
-    found: dict[str, Any] = {"outside_keys": table.outside(rows.select(name), keys, unit=None)}
-    if unit is not None and unit != name:
-        pairs = rows.select(unit, name)
-        over, most = table.units_over(pairs, keys, unit=unit, most=covered or 1)
-        found |= {"most": most, "over": None if covered is None else over}
-    return found
-
-
-def _proposal(table: Table, declared: Schema, name: str) -> str:
+def _proposal(rows: Snapshot, declared: Schema, name: str) -> str:
     """A line for the schema with which all text is read, where no other one reads it otherwise."""
-    one, native = declared.columns[name], Table(table.given)
-    if name in native.engine.refused:
+    one, text = declared.columns[name], text_of(rows.at(name))
+    if name in rows.engine.odd:
         return ""
     with reading():
-        held = native.engine.distinct(native.frame.select(name)).head(_MOST + 1)
-        texts = [text for text in native.engine.columns(held)[name] if text is not None]
+        held = rows.engine.distinct(rows.frame.select(text)).head(_MOST + 1)
+        texts = [found for found in rows.engine.columns(held)[text] if found is not None]
     if len(texts) > _MOST:
         return ""
     reader = declared.reading(name)
-    texts = [text for text in texts if text not in reader.missing]
     odd = sorted(text for text in texts if reader.is_unreadable(text))
     if _NO_VALUE.issuperset(odd):
         return _line({"missing": (*reader.missing, *odd)})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,7 @@ from onesided.mechanism import CheckRecord, Mechanism
 from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Edge, Shift
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._enclosed import short_share
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
@@ -107,7 +106,9 @@ class OwnMechanism(Grouped):
             label=f"{type(self.mechanism).__name__} on the {given.label}",
             detail={**groups.detail, **given.detail},
             plan=plan,
-            read=given.read,
+            context=context,
+            columns=given.columns,
+            look=given.look,
             draw=draw,
             result=result,
             noise=source_of(self.mechanism),
@@ -123,7 +124,7 @@ class OwnMechanism(Grouped):
                 )
             shifts = context.policy.shifts(groups.query)
             self._refuse_further_moves(context, groups, per_key=1)
-            return Given(groups.label, shifts, partial(groups.counts, context))
+            return Given(groups.label, shifts, groups.columns(context), groups.counts)
         if self.column is None:
             raise ParameterError("Sums of which column?", hint='Pass column="hours", for example.')
         asked = Sum(
@@ -140,7 +141,8 @@ class OwnMechanism(Grouped):
         return Given(
             f"sum of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             asked.shifts(context, groups, value),
-            lambda: moments(context, groups, value).total,
+            groups.columns(context, *value.columns),
+            lambda taken: moments(taken, groups, value).total,
             value,
         )
 
@@ -253,12 +255,14 @@ class OwnMechanism(Grouped):
 class Given:
     """The numbers that the mechanism is given: what they are, how far they move, how to read them.
 
-    value: the column and its grid, for sums; None for counts.
+    columns: those that ``look`` reads in a snapshot. value: the column and its grid, for sums;
+    None for counts.
     """
 
     label: str
     shifts: Mapping[Edge, tuple[Shift, ...]]
-    read: Callable[[], IntArray]
+    columns: tuple[str, ...]
+    look: Callable[[Taken], IntArray]
     value: Value | None = None
 
     @property

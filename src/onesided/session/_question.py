@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from onesided.errors import ParameterError, called
 from onesided.noise import Noise
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._plan import Plan
 from onesided.session._release import Release
 
@@ -56,7 +56,8 @@ class PreparedQuery(Generic[Secret, Result_co]):
     """A question that passed every check, in the steps a session takes it through.
 
     label, detail: what the ledger calls it, and its public facts.
-    read: looks at the rows, and raises before anything is charged. draw: adds the noise.
+    columns: those that it looks at, of ``context``. look: reads a snapshot of them, and raises
+    before anything is charged. draw: adds the noise.
     result: makes the release of an answer, drawn or stored, and its number in the ledger.
     noise: the mechanism that a stored answer must have been drawn by to be told again; by default
     the plan's.
@@ -65,10 +66,17 @@ class PreparedQuery(Generic[Secret, Result_co]):
     label: str
     detail: Mapping[str, object]
     plan: Plan
-    read: Callable[[], Secret]
+    context: QueryContext
+    columns: tuple[str, ...]
+    look: Callable[[Taken], Secret]
     draw: Callable[[Secret, Noise | None], Answer]
     result: Callable[[Answer, int | None], Result_co]
     noise: object = None
+
+    def read(self) -> Secret:
+        """Take a snapshot of the columns, and look at it. Secret."""
+        with self.context.taken(self.columns) as taken:
+            return self.look(taken)
 
     def pack(self, answer: Answer) -> Packed:
         """What the ledger keeps: JSON values, and columns."""

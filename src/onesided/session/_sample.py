@@ -14,8 +14,8 @@ import numpy as np
 from onesided._english import many
 from onesided._numbers import Loss, Number
 from onesided.engine import Table
-from onesided.engine.kit import KIND, Cut, Draw, Samples, look, missing
-from onesided.errors import LedgerError, ParameterError, UnprotectableError
+from onesided.engine.kit import KIND, Cut, Draw, Samples, Snapshot, look
+from onesided.errors import DataError, LedgerError, ParameterError, UnprotectableError
 from onesided.mechanism.kit import samples_for
 from onesided.noise import Noise
 from onesided.policy import ABSENT, GroupCount, Policy
@@ -47,8 +47,8 @@ class Sample:
     nobody turned out to be sensitive would tell that nobody is. If everything is protected the
     sample is empty; noisy counts say more.
     Errors: UnprotectableError if the policy protects every record; BudgetExceededError; DataError
-    for rows without a unit. If the table becomes unreadable while rows are cut out, after the
-    charge, the charge stands.
+    for rows without a unit. All columns are taken before the charge; should the machine fail while
+    rows are cut out, the charge stands.
 
     >>> import polars as pl, onesided as od
     >>> trips = pl.DataFrame(
@@ -66,6 +66,12 @@ class Sample:
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Draw, SampleRelease]:
         """Check and price the question. Looks at no row."""
+        if context.table.step is not None:
+            raise DataError(
+                "No records are sampled from a table that was joined with another or made of "
+                "units.",
+                hint="Sample first: the sample is your own table, to join and to add up.",
+            )
         samples = _tellable(samples_for(context.policy, epsilon=self.epsilon), context.policy)
         plan = _plan(context, samples)
 
@@ -89,7 +95,9 @@ class Sample:
             label="sample of true records",
             detail={"kinds": {kind: one.keep_text for kind, one in samples.items()}},
             plan=plan,
-            read=lambda: look(context, samples),
+            context=context,
+            columns=context.using(),
+            look=lambda _: look(context.records(), samples),
             draw=draw,
             result=result,
         )
@@ -98,6 +106,10 @@ class Sample:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Unkept(PreparedQuery[Draw, "SampleRelease"]):
     """In place of rows, the ledger keeps how many units were published."""
+
+    def read(self) -> Draw:
+        """Take a snapshot of all columns, which is held until the rows are cut. Secret."""
+        return look(self.context.records(), self.plan.mechanism)
 
     def pack(self, answer: Answer) -> Packed:
         """The rows are not kept."""
@@ -202,6 +214,8 @@ class SampleRelease(Release):
         Errors: UnknownColumnError; ParameterError for a column that has no numbers.
         """
         table = Table(self.frame)
+        predicates = [one for rule in self.policy.rules for one in rule.predicates]
+        used = [name for one in predicates for name in one.readable().columns]
         if column is not None:
             table.require(column)
             dtype = table.schema[column]
@@ -211,8 +225,10 @@ class SampleRelease(Release):
                     hint="Give a column of numbers, or none for the number of units.",
                     column=column,
                 )
-        sums = self._sums(table, column)
-        gaps = 0 if column is None else table.null_rows(column)
+        columns = [one for one in (column, self.unit) if one is not None]
+        with table.take(list(dict.fromkeys([*columns, *used]))) as rows:
+            sums = self._sums(rows, column)
+            gaps = 0 if column is None else rows.null_rows(rows.at(column))
         estimate = variance = 0.0
         for kind, (total, squares) in sums.items():
             keep = self.samples[kind].keep
@@ -227,18 +243,18 @@ class SampleRelease(Release):
             missing=gaps,
         )
 
-    def _sums(self, table: Table, column: str | None) -> Mapping[str, tuple[float, float]]:
+    def _sums(self, table: Snapshot, column: str | None) -> Mapping[str, tuple[float, float]]:
         """Per kind, the sum over kept units and the sum of squares."""
         if column is None:
             return {kind: (float(many), float(many)) for kind, many in self.units.items()}
         rules, default = self.policy.rules, self.policy.default_kind
-        known = ~missing(column, table.schema[column])
-        value = nw.when(known).then(nw.col(column).cast(nw.Float64())).alias(_VALUE)
+        value = nw.col(table.at(column)).cast(nw.Float64()).alias(_VALUE)
+        unit = None if self.unit is None else table.at(self.unit)
         # The kind of a published unit follows from its published rows, all of them.
-        rows = table.with_kind(table.frame.with_columns(value), self.unit, rules, default)
+        rows = table.with_kind(table.frame.with_columns(value), unit, rules, default)
         rows = rows.filter(~nw.col(_VALUE).is_null())
-        if self.unit is not None:
-            rows = rows.group_by(self.unit, KIND).agg(nw.col(_VALUE).sum())
+        if unit is not None:
+            rows = rows.group_by(unit, KIND).agg(nw.col(_VALUE).sum())
         square = (nw.col(_VALUE) * nw.col(_VALUE)).alias(_SQUARE)
         sums = rows.with_columns(square).group_by(KIND)
         found = sums.agg(nw.col(_VALUE, _SQUARE).sum()).collect()
@@ -275,10 +291,10 @@ class SampleRelease(Release):
 
 def _read(rows: object, most: int | None = None) -> dict[str, list[Any]]:
     """Published rows, all or the first ones, column by column."""
-    held = Table(rows).frame
-    chosen = held if most is None else held.head(most)
-    found = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
-    return found.to_dict(as_series=False)
+    table = Table(rows)
+    with table.source(list(table.engine.types), records=True) as held:
+        found = (held.frame if most is None else held.frame.head(most)).collect()
+        return {name: found[place].to_list() for name, place in held.names.items()}
 
 
 def _tellable(samples: Samples, policy: Policy) -> Samples:

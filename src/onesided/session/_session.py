@@ -23,7 +23,7 @@ from onesided.session._context import QueryContext, opened
 from onesided.session._count import Count
 from onesided.session._diagnostics import Inspected, inspected
 from onesided.session._enclosed import Enclosed
-from onesided.session._health import health_of
+from onesided.session._health import health_in
 from onesided.session._joins import Joins
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan
@@ -395,5 +395,5 @@ class Session(Joins):
         """
         if question is not None:
             return inspected(self._context(), self._completed(question))
-        covered = self.policy.covers
-        return health_of(self._table.given, self.schema, unit=self.unit, max_groups=covered)
+        schema, covered = self.schema or Schema(), self.policy.covers
+        return health_in(self._table, schema, unit=self.unit, max_groups=covered)

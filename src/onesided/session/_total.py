@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import product
@@ -12,7 +12,15 @@ from typing import Literal, TypeAlias
 from onesided._numbers import INFINITE, Infinite, Loss
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import Balance, Ledger
-from onesided.policy import Edge, Guarantee, Policy, from_toml, possible_pairs
+from onesided.policy import (
+    ABSENT,
+    Edge,
+    Guarantee,
+    Policy,
+    from_toml,
+    possible_pairs,
+    relaxed_before,
+)
 
 Of: TypeAlias = Literal["spent", "budget"]
 # The edges of one policy that the moves along an edge of another may lie on; None if one of
@@ -26,6 +34,7 @@ def total_guarantee(
     *,
     of: Of = "spent",
     policies: Iterable[Policy] = (),
+    accept_unprotected: bool = False,
 ) -> Guarantee:
     """What all accounts on ``ledger`` promise together, per edge, as (ε, δ).
 
@@ -35,6 +44,10 @@ def total_guarantee(
         every move along it: then nothing is promised there.
     of: "spent" counts the charges on record; "budget" everything that may ever be charged.
     policies: where to find policies that their text on record cannot rebuild.
+    accept_unprotected: an intersection with presence may leave somebody no move at all: who is in
+        one group only leaves the table by the one move that presence has for her, and bounded
+        privacy, say, does not hide that. Such a total is refused, as INFINITE, unless it is
+        accepted that it is for the moves that all allow; ``explain()`` names who has none.
 
     The mathematics. Let account i run mechanisms that along the moves on edge e of its policy
     P_i lose (ε_i(e), δ_i(e)) in sum. Let X -> Y be a move of every P_i, on edge e_i of P_i.
@@ -90,7 +103,8 @@ def total_guarantee(
     epsilon: dict[str, Loss] = {}
     delta: dict[str, Fraction] = {}
     for edge in asked.edges:
-        losses = [_worst(_along(asked, edge, own), balance, of=of) for own, balance in held]
+        wider = () if accept_unprotected else asked.wider(edge)
+        losses = [_worst(_along(asked, edge, own, wider), balance, of=of) for own, balance in held]
         # Two edges of one name would share a line: the line then tells the worse of them.
         epsilon[edge.name] = max(
             epsilon.get(edge.name, Fraction(0)), sum((loss for loss, _ in losses), Fraction(0))
@@ -98,7 +112,9 @@ def total_guarantee(
         delta[edge.name] = max(
             delta.get(edge.name, Fraction(0)), sum((loss for _, loss in losses), Fraction(0))
         )
-    about = _about([own for own, _ in held], epsilon, of=of) + unknown
+    accounts = [own for own, _ in held]
+    mended = _mended(asked, accounts, accepted=accept_unprotected)
+    about = _about(accounts, epsilon, of=of) + mended + unknown
     return Guarantee(asked.name, epsilon, delta, about, made_for=asked)
 
 
@@ -160,13 +176,16 @@ def _worst(along: Along, balance: Balance, *, of: Of) -> tuple[Loss, Fraction]:
     )
 
 
-def _along(asked: Policy, edge: Edge, own: Policy) -> Along:
+def _along(asked: Policy, edge: Edge, own: Policy, wider: Sequence[Policy]) -> Along:
     """The edges of ``own`` that moves along ``edge`` of ``asked`` may lie on.
 
     A move is one of an intersection exactly if it is one of every part, so it is enough that one
-    part of ``asked`` shows it for each part of ``own``.
+    part of ``asked`` shows it for each part of ``own``. wider: the parts that may show it, where
+    ``own`` must hide whatever those allow along the edge, and not only what all parts do.
     """
-    pieces = [_along_part(asked, edge, part) for part in own.parts]
+    if asked.identity == own.identity:
+        return frozenset({edge})
+    pieces = [_along_part(asked, edge, part, wider or asked.parts) for part in own.parts]
     if any(piece is None for piece in pieces):
         return None
     return frozenset(
@@ -176,12 +195,12 @@ def _along(asked: Policy, edge: Edge, own: Policy) -> Along:
     )
 
 
-def _along_part(asked: Policy, edge: Edge, own: Policy) -> Along:
+def _along_part(asked: Policy, edge: Edge, own: Policy, showing: Sequence[Policy]) -> Along:
     steps = asked.joins[edge]
     shown = [
         found
         for part, step in zip(asked.parts, steps, strict=True)
-        if (found := _compare(part, step, own)) is not None
+        if part in showing and (found := _compare(part, step, own)) is not None
     ]
     return frozenset.intersection(*shown) if shown else None
 
@@ -215,7 +234,7 @@ def _compare_kinds(asked: Policy, edge: Edge, own: Policy) -> Along:
     return frozenset(one for one in found if one is not None)
 
 
-def _about(accounts: list[Policy], epsilon: Mapping[str, Loss], *, of: Of) -> str:
+def _about(accounts: Sequence[Policy], epsilon: Mapping[str, Loss], *, of: Of) -> str:
     if not accounts:
         return "Nothing was released."
     many = len(accounts) > 1
@@ -227,3 +246,47 @@ def _about(accounts: list[Policy], epsilon: Mapping[str, Loss], *, of: Of) -> st
     if open_edges:
         limit = f" Nothing is promised along {', '.join(open_edges)}."
     return f"{what} {where}.{limit}"
+
+
+def _mended(asked: Policy, accounts: Sequence[Policy], *, accepted: bool) -> str:
+    """What must be said where earlier versions promised a finite ε though somebody may leave.
+
+    They took the moves of presence for moves between units that stay in the table.
+    """
+    exposed = [
+        own
+        for own in accounts
+        if ABSENT not in own.kinds and _forgot(asked, own, accepted=accepted)
+    ]
+    if not exposed:
+        return ""
+    names = " and ".join(sorted({f"'{own.name}'" for own in exposed}))
+    do = "does" if len(exposed) == 1 else "do"
+    way_out = (
+        " accept_unprotected=True states what holds for those who stay."
+        if any(map(asked.wider, asked.edges))
+        else ""
+    )
+    return (
+        " Earlier versions stated a finite ε here, which was wrong: whoever drops her last group "
+        f"leaves the table, and {names} {do} not hide that.{way_out}"
+    )
+
+
+def _forgot(asked: Policy, own: Policy, *, accepted: bool) -> bool:
+    """Whether ``own`` was taken to hide all moves along some edge, and does not."""
+    if asked.identity == own.identity:
+        return False
+    for edge in asked.edges:
+        wider = () if accepted else asked.wider(edge)
+        steps = list(zip(asked.parts, asked.joins[edge], strict=True))
+        taken = all(
+            any(
+                _compare(part, step, one) is not None or relaxed_before(part, one)
+                for part, step in steps
+            )
+            for one in own.parts
+        )
+        if taken and _along(asked, edge, own, wider) is None:
+            return True
+    return False

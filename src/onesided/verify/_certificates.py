@@ -33,6 +33,11 @@ class Said:
     certain: whether what is said for certain holds. met: whether it could not be said of one more
     (or one less). likely, closer: whether the bounds with a confidence hold, and would hold one
     step closer. shown: whether something was certified or published.
+
+    >>> bounds = Interval(np.array([2]), np.array([4]), lower_certain=True, upper_certain=False)
+    >>> said = of_interval(bounds, np.array([3]))
+    >>> [part.tolist() for part in (said.certain, said.met, said.likely)]
+    [[True], [False], [True]]
     """
 
     certain: BoolArray
@@ -49,6 +54,18 @@ class Certificate:
     run: the answer for a truth. read: what it says. confidence: of the bounds that are not
     certain. power: how often each true count is shown, or None. least: whether bounds with a
     confidence are as close as they can be. sound: False for a control.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import Counts
+    >>> counts = Counts(1, INFINITE)
+    >>> line = Certificate(
+    ...     name="Counts",
+    ...     run=lambda truth, noise: counts.noisy(truth, noise=noise),
+    ...     read=lambda noisy, truth: of_interval(counts.interval(noisy), truth),
+    ...     truths=((30,),),
+    ... )
+    >>> line.fault()
+    ''
     """
 
     name: str
@@ -128,7 +145,12 @@ _NONE: Final = np.zeros(0, dtype=np.bool_)
 
 
 def of_interval(bounds: Interval, truth: IntArray, *, together: bool = False) -> Said:
-    """What an interval says. together: its confidence is of all places at once."""
+    """What an interval says. together: its confidence is of all places at once.
+
+    >>> bounds = Interval(np.array([2]), np.array([4]), lower_certain=True, upper_certain=False)
+    >>> of_interval(bounds, np.array([2])).met.tolist()
+    [True]
+    """
     sides = list(_sides(bounds, truth))
     certain = [holds for holds, _, sure in sides if sure]
     met = [~closer for _, closer, sure in sides if sure]
@@ -142,7 +164,12 @@ def of_interval(bounds: Interval, truth: IntArray, *, together: bool = False) ->
 
 
 def of_statement(shown: BoolArray, holds: BoolArray, exact: BoolArray) -> Said:
-    """What a statement says that is certain where it is ``shown``; exact: it is just so."""
+    """What a statement says that is certain where it is ``shown``; exact: it is just so.
+
+    >>> shown, holds = np.array([True, False]), np.array([True, False])
+    >>> of_statement(shown, holds, exact=holds).certain.tolist()
+    [True, True]
+    """
     return Said(~shown | holds, shown & exact, _NONE, _NONE, shown)
 
 
@@ -157,5 +184,10 @@ def _all(parts: list[BoolArray]) -> BoolArray:
 
 
 def geometric_power(upper_rate: float, threshold: int) -> Callable[[int], float]:
-    """How often a count is certified as at most ``threshold``: ADP-2022 Corollary V.6."""
+    """How often a count is certified as at most ``threshold``: ADP-2022 Corollary V.6.
+
+    >>> chance = geometric_power(1, threshold=5)
+    >>> round(chance(5), 3), chance(6)
+    (0.632, 0.0)
+    """
     return lambda count: max(0.0, -math.expm1(-upper_rate * (threshold + 1 - count)))

@@ -22,6 +22,7 @@ from onesided.verify._households import Households
 from onesided.verify._progress import Effort, Progress, progress_of
 from onesided.verify._report import ExactReport, Finding, Pair, Table, compare
 from onesided.verify._sum_universe import SumUniverse
+from onesided.verify._table_moves import Tables
 from onesided.verify._universe import Universe
 from onesided.verify._watch import PATIENCE
 from onesided.verify._workers import spread
@@ -31,7 +32,7 @@ _SETS_PROBED: Final = 8
 _PACED: Final = 500
 
 Program = Callable[[Any, Noise], Any]
-World = Universe | SumUniverse | Households
+World = Universe | SumUniverse | Households | Tables
 
 
 def exact(

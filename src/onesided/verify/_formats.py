@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from onesided.verify._line import Verdict
-from onesided.verify._own import CheckResult
+from onesided.verify._line import CheckResult, Verdict
 
 
 def as_json(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:

@@ -1,4 +1,4 @@
-"""One line of the table that ``onesided verify`` prints: a program, its claim, the verdict."""
+"""What ``onesided verify`` prints: programs, claims and verdicts; and checks of other kinds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from onesided.verify._households import Households
 from onesided.verify._progress import Progress
 from onesided.verify._report import ROUNDING, ExactReport
 from onesided.verify._sum_universe import SumUniverse
+from onesided.verify._table_moves import Tables
 from onesided.verify._universe import Data, Universe
 
 # Cut tails may hide this much and no more, unless a case says otherwise.
@@ -49,7 +50,7 @@ class Line:
     program: Any
     claims: Mapping[Edge, Loss]
     query: GroupCount = field(default_factory=GroupCount)
-    universe: Universe | SumUniverse | Households = field(default_factory=Universe)
+    universe: Universe | SumUniverse | Households | Tables = field(default_factory=Universe)
     flaw: str = ""
     seen: str = ""
     loose: str = ""
@@ -254,6 +255,33 @@ class Verdict:
         return max(self.report.findings, key=above)
 
 
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One line: what was checked on whom, what came out, and whether that is as it must be.
+
+    >>> CheckResult("audit", "a broken one", "ε >= 2", accepted=False, sound=False).right
+    True
+    """
+
+    name: str
+    subject: str
+    measured: str
+    accepted: bool
+    sound: bool
+
+    @property
+    def right(self) -> bool:
+        """Whether the check told sound from broken."""
+        return self.accepted == self.sound
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word."""
+        if not self.right:
+            return "WRONG"
+        return "accepted" if self.accepted else "rejected, as it must be"
+
+
 def shipped(
     mechanism: Any,
     policy: Policy,
@@ -322,7 +350,15 @@ def losses_of(mechanism: Any, policy: Policy, query: GroupCount) -> dict[Edge, L
 def in_place_of(
     right: Any, wrong: Any, policy: Policy, flaw: str, seen: str, **options: Any
 ) -> Line:
-    """A broken program that claims what the right mechanism loses. options: fields of Line."""
+    """A broken program that claims what the right mechanism loses. options: fields of Line.
+
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import presence
+    >>> right, wrong = Counts(1, INFINITE), Counts(2, INFINITE)
+    >>> line = in_place_of(right, wrong, presence(max_groups=1), "twice the rate", "nowhere yet")
+    >>> line.sound, line.run().word
+    (False, 'rejected, as it must be')
+    """
     query = options.setdefault("query", GroupCount())
     claims = losses_of(right, policy, query)
     return Line(type(right).__name__, policy, wrong, claims, flaw=flaw, seen=seen, **options)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from onesided.errors import OutputError
-from onesided.verify._line import Verdict
-from onesided.verify._own import CheckResult
+from onesided.verify._line import CheckResult, Verdict
 
 BEGIN: Final = re.compile("<!-- tables: onesided verify .*-->")
 END: Final = "<!-- end of tables -->"

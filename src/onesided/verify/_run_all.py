@@ -8,10 +8,10 @@ from functools import partial
 from typing import TypeAlias
 
 from onesided.errors import ParameterError
+from onesided.verify._catalogue import catalogue, sources
 from onesided.verify._line import Verdict
 from onesided.verify._report import ExactReport
 from onesided.verify._workers import spread
-from onesided.verify.cases import catalogue, sources
 
 LineReport: TypeAlias = Callable[[int, int, str], None]
 
@@ -28,7 +28,7 @@ def verdicts(
     source: as for :func:`catalogue`. only: a source, or text that a line's title, policy or
     program has, in any case. processes: None for as many as there are cores, at most 8.
     progress: called after each line with how many are done, of how many, and its title.
-    Errors: ParameterError if no line has the text.
+    Errors: as for :func:`catalogue`; ParameterError if no line has the text.
 
     >>> [verdict.right for verdict in verdicts(only="Counts (3:1)", processes=1)]
     [True]
@@ -37,7 +37,7 @@ def verdicts(
     source, text = (only, None) if only in sources() else (source, only)
     lines = catalogue(source)
     places = [place for place, line in enumerate(lines) if text is None or line.mentions(text)]
-    if not places:
+    if not places and text is not None:
         raise ParameterError(
             f"No line of the catalogue mentions {only!r}.",
             hint="Give a part of a mechanism's, a policy's or a flaw's name, such as TopK, or "

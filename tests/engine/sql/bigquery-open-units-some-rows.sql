@@ -2,7 +2,19 @@ SELECT
   COUNT(*) AS `onesided_length`
 FROM (
   SELECT
-    *
+    `t0`.`person` AS `c0`
+  FROM `visits` AS `t0`
+  WHERE
+    `t0`.`person` IS NULL
+) AS `t1`;
+
+SELECT
+  COUNT(*) AS `onesided_length`
+FROM (
+  SELECT
+    `t0`.`person` AS `c0`,
+    `t0`.`place` AS `c1`,
+    `t0`.`age` AS `c2`
   FROM `visits` AS `t0`
   WHERE
     `t0`.`person` IS NULL
@@ -12,32 +24,32 @@ SELECT
   *
 FROM (
   SELECT
-    `t18`.`onesided_code`,
+    `t19`.`onesided_code`,
     COUNT(*) AS `onesided_length`
   FROM (
     SELECT
-      `t17`.`person`,
-      `t17`.`onesided_code`
+      `t18`.`c0`,
+      `t18`.`onesided_code`
     FROM (
       SELECT
-        `t16`.`person`,
-        `t16`.`onesided_code`,
-        `t16`.`onesided_hash`,
+        `t17`.`c0`,
+        `t17`.`onesided_code`,
+        `t17`.`onesided_hash`,
         ROW_NUMBER() OVER (
-          PARTITION BY `t16`.`person`
-          ORDER BY `t16`.`onesided_hash` ASC, `t16`.`onesided_code` ASC
+          PARTITION BY `t17`.`c0`
+          ORDER BY `t17`.`onesided_hash` ASC, `t17`.`onesided_code` ASC
         ) - 1 AS `onesided_rank`
       FROM (
         SELECT
-          `t15`.`person`,
-          `t15`.`onesided_code`,
+          `t16`.`c0`,
+          `t16`.`onesided_code`,
           FARM_FINGERPRINT(
             CONCAT(
               CONCAT(
-                CONCAT(CAST(LENGTH(CAST(`t15`.`person` AS STRING)) AS STRING), ':'),
-                CAST(`t15`.`person` AS STRING)
+                CONCAT(CAST(LENGTH(CAST(`t16`.`c0` AS STRING)) AS STRING), ':'),
+                CAST(`t16`.`c0` AS STRING)
               ),
-              CAST(`t15`.`onesided_code` AS STRING)
+              CAST(`t16`.`onesided_code` AS STRING)
             )
           ) AS `onesided_hash`
         FROM (
@@ -45,44 +57,48 @@ FROM (
             *
           FROM (
             SELECT
-              `t13`.`person`,
-              `t10`.`onesided_order` AS `onesided_code`
+              `t14`.`c0`,
+              `t11`.`onesided_order` AS `onesided_code`
             FROM (
               SELECT
-                `t11`.`person`,
-                `t11`.`place`
+                `t12`.`c0`,
+                `t12`.`c1`
               FROM (
                 SELECT
-                  `t9`.`person`,
-                  `t9`.`place`,
-                  `t9`.`age`,
-                  `t9`.`seen`,
-                  COALESCE(`t9`.`onesided_holds_0_0`, FALSE) AS `onesided_holds_0_0`,
+                  `t10`.`c0`,
+                  `t10`.`c1`,
+                  `t10`.`c2`,
+                  COALESCE(`t10`.`onesided_holds_0_0`, FALSE) AS `onesided_holds_0_0`,
                   CASE
-                    WHEN COALESCE(`t9`.`onesided_holds_0_0`, FALSE)
+                    WHEN COALESCE(`t10`.`onesided_holds_0_0`, FALSE)
                     THEN 'sensitive'
                     ELSE 'open'
                   END AS `onesided_kind`
                 FROM (
                   SELECT
-                    `t7`.*
-                    EXCEPT (`person_right`)
+                    `t8`.*
+                    EXCEPT (`c0_right`)
                   FROM (
                     SELECT
-                      `t1`.`person`,
-                      `t1`.`place`,
-                      `t1`.`age`,
-                      `t1`.`seen`,
-                      `t5`.`person` AS `person_right`,
-                      `t5`.`onesided_holds_0_0`
-                    FROM `visits` AS `t1`
+                      `t2`.`c0`,
+                      `t2`.`c1`,
+                      `t2`.`c2`,
+                      `t6`.`c0` AS `c0_right`,
+                      `t6`.`onesided_holds_0_0`
+                    FROM (
+                      SELECT
+                        `t0`.`person` AS `c0`,
+                        `t0`.`place` AS `c1`,
+                        `t0`.`age` AS `c2`
+                      FROM `visits` AS `t0`
+                    ) AS `t2`
                     LEFT OUTER JOIN (
                       SELECT
-                        `t3`.`person`,
+                        `t4`.`c0`,
                         TRUE AS `onesided_holds_0_0`
                       FROM (
                         SELECT DISTINCT
-                          `t0`.`person`
+                          `t0`.`person` AS `c0`
                         FROM `visits` AS `t0`
                         WHERE
                           NOT (
@@ -92,17 +108,17 @@ FROM (
                               `t0`.`place` <> 'o\'Brien\\'
                             ), FALSE)
                           )
-                      ) AS `t3`
-                    ) AS `t5`
-                      ON `t1`.`person` = `t5`.`person`
-                  ) AS `t7`
-                ) AS `t9`
-              ) AS `t11`
+                      ) AS `t4`
+                    ) AS `t6`
+                      ON `t2`.`c0` = `t6`.`c0`
+                  ) AS `t8`
+                ) AS `t10`
+              ) AS `t12`
               WHERE
-                IF(`t11`.`onesided_kind` IS NULL, NULL, `t11`.`onesided_kind` IN ('open'))
-                AND `t11`.`age` >= 20
-                AND `t11`.`age` <= 30
-            ) AS `t13`
+                IF(`t12`.`onesided_kind` IS NULL, NULL, `t12`.`onesided_kind` IN ('open'))
+                AND `t12`.`c2` >= 20
+                AND `t12`.`c2` <= 30
+            ) AS `t14`
             INNER JOIN (
               SELECT
                 *
@@ -111,18 +127,18 @@ FROM (
                   SAFE_CONVERT_BYTES_TO_STRING(
                     FROM_HEX(
                       SUBSTRING(
-                        NULLIF(SPLIT(`t2`.`onesided_spelt`, ',')[safe_offset(0)], ''),
+                        NULLIF(SPLIT(`t3`.`onesided_spelt`, ',')[safe_offset(0)], ''),
                         IF(
                           (
                             1 + 1
                           ) >= 1,
                           1 + 1,
-                          1 + 1 + LENGTH(NULLIF(SPLIT(`t2`.`onesided_spelt`, ',')[safe_offset(0)], ''))
+                          1 + 1 + LENGTH(NULLIF(SPLIT(`t3`.`onesided_spelt`, ',')[safe_offset(0)], ''))
                         )
                       )
                     )
-                  ) AS `place`,
-                  CAST(NULLIF(SPLIT(`t2`.`onesided_spelt`, ',')[safe_offset(1)], '') AS INT64) AS `onesided_order`
+                  ) AS `c1`,
+                  CAST(NULLIF(SPLIT(`t3`.`onesided_spelt`, ',')[safe_offset(1)], '') AS INT64) AS `onesided_order`
                 FROM (
                   SELECT
                     IF(pos = pos_2, `onesided_spelt`, NULL) AS `onesided_spelt`
@@ -138,17 +154,17 @@ FROM (
                         ARRAY_LENGTH(SPLIT('x67796d,0', ';')) - 1
                       )
                     )
-                ) AS `t2`
-              ) AS `t6`
-            ) AS `t10`
-              ON `t13`.`place` = `t10`.`place`
-          ) AS `t14`
-        ) AS `t15`
-      ) AS `t16`
-    ) AS `t17`
+                ) AS `t3`
+              ) AS `t7`
+            ) AS `t11`
+              ON `t14`.`c1` = `t11`.`c1`
+          ) AS `t15`
+        ) AS `t16`
+      ) AS `t17`
+    ) AS `t18`
     WHERE
-      `t17`.`onesided_rank` < 1
-  ) AS `t18`
+      `t18`.`onesided_rank` < 1
+  ) AS `t19`
   GROUP BY
     1
-) AS `t19`;
+) AS `t20`;

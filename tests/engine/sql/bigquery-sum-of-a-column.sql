@@ -1,16 +1,8 @@
 SELECT
-  *
-FROM (
-  SELECT
-    COUNT(*) AS `onesided_length`
-  FROM `visits` AS `t0`
-) AS `t1`;
-
-SELECT
   COUNT(*) AS `onesided_length`
 FROM (
   SELECT
-    *
+    `t0`.`person` AS `c0`
   FROM `visits` AS `t0`
   WHERE
     `t0`.`person` IS NULL
@@ -23,9 +15,35 @@ FROM (
     COUNT(*) AS `onesided_length`
   FROM (
     SELECT
-      `t0`.`person`,
-      `t0`.`place`,
-      `t0`.`age`
+      `t0`.`person` AS `c0`,
+      `t0`.`place` AS `c1`,
+      `t0`.`age` AS `c2`
+    FROM `visits` AS `t0`
+  ) AS `t1`
+) AS `t2`;
+
+SELECT
+  COUNT(*) AS `onesided_length`
+FROM (
+  SELECT
+    `t0`.`person` AS `c0`,
+    `t0`.`place` AS `c1`,
+    `t0`.`age` AS `c2`
+  FROM `visits` AS `t0`
+  WHERE
+    `t0`.`person` IS NULL
+) AS `t1`;
+
+SELECT
+  *
+FROM (
+  SELECT
+    COUNT(*) AS `onesided_length`
+  FROM (
+    SELECT
+      `t0`.`person` AS `c0`,
+      `t0`.`place` AS `c1`,
+      `t0`.`age` AS `c2`
     FROM `visits` AS `t0`
     WHERE
       `t0`.`age` IS NULL
@@ -42,8 +60,8 @@ FROM (
     COALESCE(SUM(`t16`.`onesided_square`), 0) AS `onesided_square`
   FROM (
     SELECT
-      `t15`.`person`,
-      `t15`.`place`,
+      `t15`.`c0`,
+      `t15`.`c1`,
       `t15`.`onesided_value`,
       `t15`.`onesided_square`,
       `t15`.`onesided_length`,
@@ -57,21 +75,21 @@ FROM (
           *
         FROM (
           SELECT
-            `t12`.`person`,
-            `t12`.`place`,
+            `t12`.`c0`,
+            `t12`.`c1`,
             `t12`.`onesided_value`,
             `t12`.`onesided_square`,
             `t12`.`onesided_length`,
             `t12`.`onesided_order`,
             `t12`.`onesided_hash`,
             ROW_NUMBER() OVER (
-              PARTITION BY `t12`.`person`
+              PARTITION BY `t12`.`c0`
               ORDER BY `t12`.`onesided_hash` ASC, `t12`.`onesided_order` ASC
             ) - 1 AS `onesided_rank`
           FROM (
             SELECT
-              `t11`.`person`,
-              `t11`.`place`,
+              `t11`.`c0`,
+              `t11`.`c1`,
               `t11`.`onesided_value`,
               `t11`.`onesided_square`,
               `t11`.`onesided_length`,
@@ -79,31 +97,31 @@ FROM (
               FARM_FINGERPRINT(
                 CONCAT(
                   CONCAT(
-                    CONCAT(CAST(LENGTH(CAST(`t11`.`person` AS STRING)) AS STRING), ':'),
-                    CAST(`t11`.`person` AS STRING)
+                    CONCAT(CAST(LENGTH(CAST(`t11`.`c0` AS STRING)) AS STRING), ':'),
+                    CAST(`t11`.`c0` AS STRING)
                   ),
                   CAST(`t11`.`onesided_order` AS STRING)
                 )
               ) AS `onesided_hash`
             FROM (
               SELECT
-                `t10`.`person`,
-                `t10`.`place`,
+                `t10`.`c0`,
+                `t10`.`c1`,
                 `t10`.`onesided_value`,
                 `t10`.`onesided_square`,
                 `t10`.`onesided_length`,
                 `t6`.`onesided_order`
               FROM (
                 SELECT
-                  `t8`.`person`,
-                  `t8`.`place`,
+                  `t8`.`c0`,
+                  `t8`.`c1`,
                   `t8`.`onesided_value` - 0 AS `onesided_value`,
                   `t8`.`onesided_value` - 0 AS `onesided_square`,
                   1 AS `onesided_length`
                 FROM (
                   SELECT
-                    `t7`.`person`,
-                    `t7`.`place`,
+                    `t7`.`c0`,
+                    `t7`.`c1`,
                     CASE
                       WHEN `t7`.`onesided_value` < 0
                       THEN 0
@@ -111,14 +129,14 @@ FROM (
                     END AS `onesided_value`
                   FROM (
                     SELECT
-                      `t3`.`person`,
-                      `t3`.`place`,
+                      `t3`.`c0`,
+                      `t3`.`c1`,
                       COALESCE(SUM(`t3`.`onesided_value`), 0) AS `onesided_value`
                     FROM (
                       SELECT
-                        `t2`.`person`,
-                        `t2`.`place`,
-                        `t2`.`age`,
+                        `t2`.`c0`,
+                        `t2`.`c1`,
+                        `t2`.`c2`,
                         CASE
                           WHEN `t2`.`onesided_value` < 0
                           THEN 0
@@ -126,9 +144,9 @@ FROM (
                         END AS `onesided_value`
                       FROM (
                         SELECT
-                          `t0`.`person`,
-                          `t0`.`place`,
-                          `t0`.`age`,
+                          `t0`.`person` AS `c0`,
+                          `t0`.`place` AS `c1`,
+                          `t0`.`age` AS `c2`,
                           CAST(CASE
                             WHEN `t0`.`age` < 0
                             THEN 0
@@ -161,7 +179,7 @@ FROM (
                           )
                         )
                       )
-                    ) AS `place`,
+                    ) AS `c1`,
                     CAST(NULLIF(SPLIT(`t1`.`onesided_spelt`, ',')[safe_offset(1)], '') AS INT64) AS `onesided_order`
                   FROM (
                     SELECT
@@ -181,7 +199,7 @@ FROM (
                   ) AS `t1`
                 ) AS `t4`
               ) AS `t6`
-                ON `t10`.`place` = `t6`.`place`
+                ON `t10`.`c1` = `t6`.`c1`
             ) AS `t11`
           ) AS `t12`
         ) AS `t13`

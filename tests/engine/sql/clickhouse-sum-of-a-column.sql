@@ -1,16 +1,8 @@
 SELECT
-  *
-FROM (
-  SELECT
-    COUNT(*) AS "onesided_length"
-  FROM "visits" AS "t0"
-) AS "t1";
-
-SELECT
   COUNT(*) AS "onesided_length"
 FROM (
   SELECT
-    *
+    "t0"."person" AS "c0"
   FROM "visits" AS "t0"
   WHERE
     isNull("t0"."person")
@@ -23,9 +15,35 @@ FROM (
     COUNT(*) AS "onesided_length"
   FROM (
     SELECT
-      "t0"."person" AS "person",
-      "t0"."place" AS "place",
-      "t0"."age" AS "age"
+      "t0"."person" AS "c0",
+      "t0"."place" AS "c1",
+      "t0"."age" AS "c2"
+    FROM "visits" AS "t0"
+  ) AS "t1"
+) AS "t2";
+
+SELECT
+  COUNT(*) AS "onesided_length"
+FROM (
+  SELECT
+    "t0"."person" AS "c0",
+    "t0"."place" AS "c1",
+    "t0"."age" AS "c2"
+  FROM "visits" AS "t0"
+  WHERE
+    isNull("t0"."person")
+) AS "t1";
+
+SELECT
+  *
+FROM (
+  SELECT
+    COUNT(*) AS "onesided_length"
+  FROM (
+    SELECT
+      "t0"."person" AS "c0",
+      "t0"."place" AS "c1",
+      "t0"."age" AS "c2"
     FROM "visits" AS "t0"
     WHERE
       isNull("t0"."age")
@@ -42,8 +60,8 @@ FROM (
     COALESCE(SUM("t16"."onesided_square"), 0) AS "onesided_square"
   FROM (
     SELECT
-      "t15"."person" AS "person",
-      "t15"."place" AS "place",
+      "t15"."c0" AS "c0",
+      "t15"."c1" AS "c1",
       "t15"."onesided_value" AS "onesided_value",
       "t15"."onesided_square" AS "onesided_square",
       "t15"."onesided_length" AS "onesided_length",
@@ -57,22 +75,22 @@ FROM (
           *
         FROM (
           SELECT
-            "t12"."person" AS "person",
-            "t12"."place" AS "place",
+            "t12"."c0" AS "c0",
+            "t12"."c1" AS "c1",
             "t12"."onesided_value" AS "onesided_value",
             "t12"."onesided_square" AS "onesided_square",
             "t12"."onesided_length" AS "onesided_length",
             "t12"."onesided_order" AS "onesided_order",
             "t12"."onesided_hash" AS "onesided_hash",
             ROW_NUMBER() OVER (
-              PARTITION BY "t12"."person"
+              PARTITION BY "t12"."c0"
               ORDER BY "t12"."onesided_hash" ASC, "t12"."onesided_order" ASC
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
             ) - 1 AS "onesided_rank"
           FROM (
             SELECT
-              "t11"."person" AS "person",
-              "t11"."place" AS "place",
+              "t11"."c0" AS "c0",
+              "t11"."c1" AS "c1",
               "t11"."onesided_value" AS "onesided_value",
               "t11"."onesided_square" AS "onesided_square",
               "t11"."onesided_length" AS "onesided_length",
@@ -81,8 +99,8 @@ FROM (
                 sipHash64(
                   CONCAT(
                     CONCAT(
-                      CONCAT(CAST(LENGTH(CAST("t11"."person" AS Nullable(String))) AS Nullable(String)), ':'),
-                      CAST("t11"."person" AS Nullable(String))
+                      CONCAT(CAST(LENGTH(CAST("t11"."c0" AS Nullable(String))) AS Nullable(String)), ':'),
+                      CAST("t11"."c0" AS Nullable(String))
                     ),
                     CAST("t11"."onesided_order" AS Nullable(String))
                   )
@@ -90,23 +108,23 @@ FROM (
               ) AS "onesided_hash"
             FROM (
               SELECT
-                "t10"."person" AS "person",
-                "t10"."place" AS "place",
+                "t10"."c0" AS "c0",
+                "t10"."c1" AS "c1",
                 "t10"."onesided_value" AS "onesided_value",
                 "t10"."onesided_square" AS "onesided_square",
                 "t10"."onesided_length" AS "onesided_length",
                 "t6"."onesided_order" AS "onesided_order"
               FROM (
                 SELECT
-                  "t8"."person" AS "person",
-                  "t8"."place" AS "place",
+                  "t8"."c0" AS "c0",
+                  "t8"."c1" AS "c1",
                   "t8"."onesided_value" - 0 AS "onesided_value",
                   "t8"."onesided_value" - 0 AS "onesided_square",
                   1 AS "onesided_length"
                 FROM (
                   SELECT
-                    "t7"."person" AS "person",
-                    "t7"."place" AS "place",
+                    "t7"."c0" AS "c0",
+                    "t7"."c1" AS "c1",
                     CASE
                       WHEN "t7"."onesided_value" < 0
                       THEN 0
@@ -114,14 +132,14 @@ FROM (
                     END AS "onesided_value"
                   FROM (
                     SELECT
-                      "t4"."person" AS "person",
-                      "t4"."place" AS "place",
+                      "t4"."c0" AS "c0",
+                      "t4"."c1" AS "c1",
                       COALESCE(SUM("t4"."onesided_value"), 0) AS "onesided_value"
                     FROM (
                       SELECT
-                        "t2"."person" AS "person",
-                        "t2"."place" AS "place",
-                        "t2"."age" AS "age",
+                        "t2"."c0" AS "c0",
+                        "t2"."c1" AS "c1",
+                        "t2"."c2" AS "c2",
                         CASE
                           WHEN "t2"."onesided_value" < 0
                           THEN 0
@@ -129,9 +147,9 @@ FROM (
                         END AS "onesided_value"
                       FROM (
                         SELECT
-                          "t0"."person" AS "person",
-                          "t0"."place" AS "place",
-                          "t0"."age" AS "age",
+                          "t0"."person" AS "c0",
+                          "t0"."place" AS "c1",
+                          "t0"."age" AS "c2",
                           CAST(CASE
                             WHEN "t0"."age" < 0
                             THEN 0
@@ -141,8 +159,8 @@ FROM (
                       ) AS "t2"
                     ) AS "t4"
                     GROUP BY
-                      "t4"."person",
-                      "t4"."place"
+                      "t4"."c0",
+                      "t4"."c1"
                   ) AS "t7"
                 ) AS "t8"
               ) AS "t10"
@@ -162,7 +180,7 @@ FROM (
                           ELSE 1 + 1 + LENGTH(nullIf(splitByString(',', CAST("t1"."onesided_spelt" AS String))[1], ''))
                         END
                       )
-                    ) AS "place",
+                    ) AS "c1",
                     CAST(nullIf(splitByString(',', CAST("t1"."onesided_spelt" AS String))[2], '') AS Nullable(Int64)) AS "onesided_order"
                   FROM (
                     SELECT
@@ -170,7 +188,7 @@ FROM (
                   ) AS "t1"
                 ) AS "t3"
               ) AS "t6"
-                ON "t10"."place" = "t6"."place"
+                ON "t10"."c1" = "t6"."c1"
             ) AS "t11"
           ) AS "t12"
         ) AS "t13"

@@ -2,7 +2,18 @@ SELECT
   COUNT(*) AS "onesided_length"
 FROM (
   SELECT
-    *
+    "t0"."person" AS "c0"
+  FROM "visits" AS "t0"
+  WHERE
+    isNull("t0"."person")
+) AS "t1";
+
+SELECT
+  COUNT(*) AS "onesided_length"
+FROM (
+  SELECT
+    "t0"."person" AS "c0",
+    "t0"."place" AS "c1"
   FROM "visits" AS "t0"
   WHERE
     isNull("t0"."person")
@@ -16,28 +27,28 @@ FROM (
     COUNT(*) AS "onesided_length"
   FROM (
     SELECT
-      "t10"."person" AS "person",
+      "t10"."c0" AS "c0",
       "t10"."onesided_code" AS "onesided_code"
     FROM (
       SELECT
-        "t9"."person" AS "person",
+        "t9"."c0" AS "c0",
         "t9"."onesided_code" AS "onesided_code",
         "t9"."onesided_hash" AS "onesided_hash",
         ROW_NUMBER() OVER (
-          PARTITION BY "t9"."person"
+          PARTITION BY "t9"."c0"
           ORDER BY "t9"."onesided_hash" ASC, "t9"."onesided_code" ASC
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ) - 1 AS "onesided_rank"
       FROM (
         SELECT
-          "t8"."person" AS "person",
+          "t8"."c0" AS "c0",
           "t8"."onesided_code" AS "onesided_code",
           reinterpretAsInt64(
             sipHash64(
               CONCAT(
                 CONCAT(
-                  CONCAT(CAST(LENGTH(CAST("t8"."person" AS Nullable(String))) AS Nullable(String)), ':'),
-                  CAST("t8"."person" AS Nullable(String))
+                  CONCAT(CAST(LENGTH(CAST("t8"."c0" AS Nullable(String))) AS Nullable(String)), ':'),
+                  CAST("t8"."c0" AS Nullable(String))
                 ),
                 CAST("t8"."onesided_code" AS Nullable(String))
               )
@@ -48,12 +59,12 @@ FROM (
             *
           FROM (
             SELECT
-              "t2"."person" AS "person",
+              "t2"."c0" AS "c0",
               "t6"."onesided_order" AS "onesided_code"
             FROM (
               SELECT
-                "t0"."person" AS "person",
-                "t0"."place" AS "place"
+                "t0"."person" AS "c0",
+                "t0"."place" AS "c1"
               FROM "visits" AS "t0"
             ) AS "t2"
             INNER JOIN (
@@ -72,7 +83,7 @@ FROM (
                         ELSE 1 + 1 + LENGTH(nullIf(splitByString(',', CAST("t3"."onesided_spelt" AS String))[1], ''))
                       END
                     )
-                  ) AS "place",
+                  ) AS "c1",
                   CAST(nullIf(splitByString(',', CAST("t3"."onesided_spelt" AS String))[2], '') AS Nullable(Int64)) AS "onesided_order"
                 FROM (
                   SELECT
@@ -80,7 +91,7 @@ FROM (
                 ) AS "t3"
               ) AS "t4"
             ) AS "t6"
-              ON "t2"."place" = "t6"."place"
+              ON "t2"."c1" = "t6"."c1"
           ) AS "t7"
         ) AS "t8"
       ) AS "t9"

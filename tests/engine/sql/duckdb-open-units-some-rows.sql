@@ -2,7 +2,19 @@ SELECT
   COUNT(*) AS "onesided_length"
 FROM (
   SELECT
-    *
+    "t0"."person" AS "c0"
+  FROM "visits" AS "t0"
+  WHERE
+    "t0"."person" IS NULL
+) AS "t1";
+
+SELECT
+  COUNT(*) AS "onesided_length"
+FROM (
+  SELECT
+    "t0"."person" AS "c0",
+    "t0"."place" AS "c1",
+    "t0"."age" AS "c2"
   FROM "visits" AS "t0"
   WHERE
     "t0"."person" IS NULL
@@ -12,72 +24,76 @@ SELECT
   *
 FROM (
   SELECT
-    "t18"."onesided_code",
+    "t19"."onesided_code",
     COUNT(*) AS "onesided_length"
   FROM (
     SELECT
-      "t17"."person",
-      "t17"."onesided_code"
+      "t18"."c0",
+      "t18"."onesided_code"
     FROM (
       SELECT
-        "t16"."person",
-        "t16"."onesided_code",
-        "t16"."onesided_hash",
+        "t17"."c0",
+        "t17"."onesided_code",
+        "t17"."onesided_hash",
         ROW_NUMBER() OVER (
-          PARTITION BY "t16"."person"
-          ORDER BY "t16"."onesided_hash" ASC, "t16"."onesided_code" ASC
+          PARTITION BY "t17"."c0"
+          ORDER BY "t17"."onesided_hash" ASC, "t17"."onesided_code" ASC
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
         ) - 1 AS "onesided_rank"
       FROM (
         SELECT
-          "t15"."person",
-          "t15"."onesided_code",
+          "t16"."c0",
+          "t16"."onesided_code",
           CAST(CAST(HASH(
-            CAST(LENGTH(CAST("t15"."person" AS TEXT)) AS TEXT) || ':' || CAST("t15"."person" AS TEXT) || CAST("t15"."onesided_code" AS TEXT)
+            CAST(LENGTH(CAST("t16"."c0" AS TEXT)) AS TEXT) || ':' || CAST("t16"."c0" AS TEXT) || CAST("t16"."onesided_code" AS TEXT)
           ) AS BIT) AS BIGINT) AS "onesided_hash"
         FROM (
           SELECT DISTINCT
             *
           FROM (
             SELECT
-              "t13"."person",
-              "t10"."onesided_order" AS "onesided_code"
+              "t14"."c0",
+              "t11"."onesided_order" AS "onesided_code"
             FROM (
               SELECT
-                "t11"."person",
-                "t11"."place"
+                "t12"."c0",
+                "t12"."c1"
               FROM (
                 SELECT
-                  "t9"."person",
-                  "t9"."place",
-                  "t9"."age",
-                  "t9"."seen",
-                  COALESCE("t9"."onesided_holds_0_0", FALSE) AS "onesided_holds_0_0",
+                  "t10"."c0",
+                  "t10"."c1",
+                  "t10"."c2",
+                  COALESCE("t10"."onesided_holds_0_0", FALSE) AS "onesided_holds_0_0",
                   CASE
-                    WHEN COALESCE("t9"."onesided_holds_0_0", FALSE)
+                    WHEN COALESCE("t10"."onesided_holds_0_0", FALSE)
                     THEN 'sensitive'
                     ELSE 'open'
                   END AS "onesided_kind"
                 FROM (
                   SELECT
-                    "t7".*
-                    EXCLUDE ("person_right")
+                    "t8".*
+                    EXCLUDE ("c0_right")
                   FROM (
                     SELECT
-                      "t1"."person",
-                      "t1"."place",
-                      "t1"."age",
-                      "t1"."seen",
-                      "t5"."person" AS "person_right",
-                      "t5"."onesided_holds_0_0"
-                    FROM "visits" AS "t1"
+                      "t2"."c0",
+                      "t2"."c1",
+                      "t2"."c2",
+                      "t6"."c0" AS "c0_right",
+                      "t6"."onesided_holds_0_0"
+                    FROM (
+                      SELECT
+                        "t0"."person" AS "c0",
+                        "t0"."place" AS "c1",
+                        "t0"."age" AS "c2"
+                      FROM "visits" AS "t0"
+                    ) AS "t2"
                     LEFT OUTER JOIN (
                       SELECT
-                        "t3"."person",
+                        "t4"."c0",
                         TRUE AS "onesided_holds_0_0"
                       FROM (
                         SELECT DISTINCT
-                          "t0"."person"
+                          "t0"."person" AS "c0"
                         FROM "visits" AS "t0"
                         WHERE
                           NOT (
@@ -87,21 +103,21 @@ FROM (
                               "t0"."place" <> 'o''Brien\'
                             ), FALSE)
                           )
-                      ) AS "t3"
-                    ) AS "t5"
-                      ON "t1"."person" = "t5"."person"
-                  ) AS "t7"
-                ) AS "t9"
-              ) AS "t11"
+                      ) AS "t4"
+                    ) AS "t6"
+                      ON "t2"."c0" = "t6"."c0"
+                  ) AS "t8"
+                ) AS "t10"
+              ) AS "t12"
               WHERE
                 CASE
-                  WHEN "t11"."onesided_kind" IS NULL
+                  WHEN "t12"."onesided_kind" IS NULL
                   THEN NULL
-                  ELSE "t11"."onesided_kind" IN ('open')
+                  ELSE "t12"."onesided_kind" IN ('open')
                 END
-                AND "t11"."age" >= 20
-                AND "t11"."age" <= 30
-            ) AS "t13"
+                AND "t12"."c2" >= 20
+                AND "t12"."c2" <= 30
+            ) AS "t14"
             INNER JOIN (
               SELECT
                 *
@@ -110,32 +126,32 @@ FROM (
                   DECODE(
                     UNHEX(
                       SUBSTRING(
-                        NULLIF(LIST_EXTRACT(STR_SPLIT("t2"."onesided_spelt", ','), 1), ''),
+                        NULLIF(LIST_EXTRACT(STR_SPLIT("t3"."onesided_spelt", ','), 1), ''),
                         CASE
                           WHEN (
                             1 + 1
                           ) >= 1
                           THEN 1 + 1
-                          ELSE 1 + 1 + LENGTH(NULLIF(LIST_EXTRACT(STR_SPLIT("t2"."onesided_spelt", ','), 1), ''))
+                          ELSE 1 + 1 + LENGTH(NULLIF(LIST_EXTRACT(STR_SPLIT("t3"."onesided_spelt", ','), 1), ''))
                         END
                       )
                     )
-                  ) AS "place",
-                  CAST(NULLIF(LIST_EXTRACT(STR_SPLIT("t2"."onesided_spelt", ','), 2), '') AS BIGINT) AS "onesided_order"
+                  ) AS "c1",
+                  CAST(NULLIF(LIST_EXTRACT(STR_SPLIT("t3"."onesided_spelt", ','), 2), '') AS BIGINT) AS "onesided_order"
                 FROM (
                   SELECT
                     UNNEST(STR_SPLIT('x67796d,0', ';')) AS "onesided_spelt"
-                ) AS "t2"
-              ) AS "t6"
-            ) AS "t10"
-              ON "t13"."place" = "t10"."place"
-          ) AS "t14"
-        ) AS "t15"
-      ) AS "t16"
-    ) AS "t17"
+                ) AS "t3"
+              ) AS "t7"
+            ) AS "t11"
+              ON "t14"."c1" = "t11"."c1"
+          ) AS "t15"
+        ) AS "t16"
+      ) AS "t17"
+    ) AS "t18"
     WHERE
-      "t17"."onesided_rank" < 1
-  ) AS "t18"
+      "t18"."onesided_rank" < 1
+  ) AS "t19"
   GROUP BY
     1
-) AS "t19";
+) AS "t20";

@@ -2,7 +2,18 @@ SELECT
   COUNT(*) AS "onesided_length"
 FROM (
   SELECT
-    *
+    "t0"."person" AS "c0"
+  FROM "visits" AS "t0"
+  WHERE
+    "t0"."person" IS NULL
+) AS "t1";
+
+SELECT
+  COUNT(*) AS "onesided_length"
+FROM (
+  SELECT
+    "t0"."person" AS "c0",
+    "t0"."place" AS "c1"
   FROM "visits" AS "t0"
   WHERE
     "t0"."person" IS NULL
@@ -16,28 +27,28 @@ FROM (
     COUNT(*) AS "onesided_length"
   FROM (
     SELECT
-      "t10"."person",
+      "t10"."c0",
       "t10"."onesided_code"
     FROM (
       SELECT
-        "t9"."person",
+        "t9"."c0",
         "t9"."onesided_code",
         "t9"."onesided_hash",
         ROW_NUMBER() OVER (
-          PARTITION BY "t9"."person"
+          PARTITION BY "t9"."c0"
           ORDER BY "t9"."onesided_hash" ASC, "t9"."onesided_code" ASC
         ) - 1 AS "onesided_rank"
       FROM (
         SELECT
-          "t8"."person",
+          "t8"."c0",
           "t8"."onesided_code",
           FROM_BIG_ENDIAN_64(
             XXHASH64(
               TO_UTF8(
                 CONCAT(
                   CONCAT(
-                    CONCAT(CAST(LENGTH(CAST("t8"."person" AS VARCHAR)) AS VARCHAR), ':'),
-                    CAST("t8"."person" AS VARCHAR)
+                    CONCAT(CAST(LENGTH(CAST("t8"."c0" AS VARCHAR)) AS VARCHAR), ':'),
+                    CAST("t8"."c0" AS VARCHAR)
                   ),
                   CAST("t8"."onesided_code" AS VARCHAR)
                 )
@@ -49,12 +60,12 @@ FROM (
             *
           FROM (
             SELECT
-              "t2"."person",
+              "t2"."c0",
               "t6"."onesided_order" AS "onesided_code"
             FROM (
               SELECT
-                "t0"."person",
-                "t0"."place"
+                "t0"."person" AS "c0",
+                "t0"."place" AS "c1"
               FROM "visits" AS "t0"
             ) AS "t2"
             INNER JOIN (
@@ -75,7 +86,7 @@ FROM (
                         )
                       )
                     )
-                  ) AS "place",
+                  ) AS "c1",
                   CAST(NULLIF(ELEMENT_AT(SPLIT("t3"."onesided_spelt", ','), 1 + 1), '') AS BIGINT) AS "onesided_order"
                 FROM (
                   SELECT
@@ -91,7 +102,7 @@ FROM (
                 ) AS "t3"
               ) AS "t4"
             ) AS "t6"
-              ON "t2"."place" = "t6"."place"
+              ON "t2"."c1" = "t6"."c1"
           ) AS "t7"
         ) AS "t8"
       ) AS "t9"

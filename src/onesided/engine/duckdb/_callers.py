@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
-
 from onesided.engine.duckdb._arrow import restored
+from onesided.engine.duckdb._own import connected
 from onesided.engine.duckdb._pandas import as_pandas
-from onesided.engine.duckdb._text import handed_over, quoted
+from onesided.engine.duckdb._text import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,16 +25,12 @@ class Caller(ABC):
         """Forget the types of columns that are now read as others."""
 
     @abstractmethod
-    def answer(self, lazy: Any) -> Any:
-        """A small public relation in the caller's form."""
+    def answer(self, relation: Any, names: Sequence[str]) -> Any:
+        """A small public relation in the caller's form, its columns called ``names``."""
 
     @abstractmethod
     def sample(self, table: pa.Table) -> Any:
         """Rows of the caller's own table, as DuckDB gave them back, in the caller's form."""
-
-    def takes(self, table: pa.Table) -> bool:  # noqa: ARG002
-        """Whether a sample goes back as it is, tried with a table of one's own."""
-        return True
 
 
 class RelationCaller(Caller):
@@ -45,8 +42,11 @@ class RelationCaller(Caller):
     def read_as(self, names: Iterable[str]) -> None:
         self._declared = frozenset(names)
 
-    def answer(self, lazy: Any) -> Any:
-        return lazy
+    def answer(self, relation: Any, names: Sequence[str]) -> Any:
+        if find_spec("pyarrow") is None:
+            pairs = zip(relation.columns, names, strict=True)
+            return relation.project(", ".join(f"{c} AS {quoted(name)}" for c, name in pairs))
+        return _handed_over(self._native, _read(relation, names))
 
     def sample(self, table: pa.Table) -> Any:
         kinds = ("VARCHAR" if kind.id == "enum" else kind for kind in self._native.types)
@@ -55,10 +55,7 @@ class RelationCaller(Caller):
             quoted(c) if c in self._declared else f"CAST({quoted(c)} AS {kind}) AS {quoted(c)}"
             for c, kind in columns
         )
-        return handed_over(self._native, table).project(wanted)
-
-    def takes(self, table: pa.Table) -> bool:
-        return bool(handed_over(self._native, table).to_arrow_table() == table)
+        return _handed_over(self._native, table).project(wanted)
 
 
 class ArrowCaller(Caller):
@@ -71,8 +68,8 @@ class ArrowCaller(Caller):
         for name in names:
             del self._types[name]
 
-    def answer(self, lazy: Any) -> Any:
-        return _read(lazy)
+    def answer(self, relation: Any, names: Sequence[str]) -> Any:
+        return _read(relation, names)
 
     def sample(self, table: pa.Table) -> Any:
         return restored(table, self._types)
@@ -89,17 +86,30 @@ class PandasCaller(Caller):
         for name in names:
             del self._types[name]
 
-    def answer(self, lazy: Any) -> Any:
+    def answer(self, relation: Any, names: Sequence[str]) -> Any:
         if self._backed:
             import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
 
-            return _read(lazy).to_pandas(types_mapper=pd.ArrowDtype)
-        return _read(lazy).to_pandas()
+            return _read(relation, names).to_pandas(types_mapper=pd.ArrowDtype)
+        return _read(relation, names).to_pandas()
 
     def sample(self, table: pa.Table) -> Any:
         return as_pandas(table, self._types)
 
 
-def _read(lazy: Any) -> pa.Table:
-    table: pa.Table = nw.to_native(nw.from_native(lazy).collect())
-    return table
+def _read(relation: Any, names: Sequence[str]) -> pa.Table:
+    table: pa.Table = relation.to_arrow_table()
+    return table.rename_columns(list(names))
+
+
+def _handed_over(native: Any, table: pa.Table) -> Any:
+    """A public table beside the caller's own, or on a connection of ours where that gives another.
+
+    The caller's connection may not let Python's tables be found, or hold one of that name.
+    """
+    onesided_small = table  # noqa: F841 - DuckDB finds it by its name
+    with contextlib.suppress(Exception):
+        made = native.query("onesided_data", "SELECT * FROM onesided_small").select("*")
+        if made.to_arrow_table() == table:
+            return made
+    return connected().from_arrow(table)

@@ -36,7 +36,6 @@ _SIZES: Final = {
     "USMALLINT": bits(16, signed=False),
     "UINTEGER": bits(32, signed=False),
     "UBIGINT": bits(64, signed=False),
-    "UHUGEINT": bits(128, signed=False),
 }
 _TYPES: Final[Mapping[str, Type]] = {
     **_SIZES,
@@ -46,7 +45,6 @@ _TYPES: Final[Mapping[str, Type]] = {
     "DOUBLE": NUMBER,
     "DATE": DATE,
     "TIME": TIME,
-    "TIME_NS": TIME,
     "TIMESTAMP": moment_type(),
     "TIMESTAMP_S": moment_type(),
     "TIMESTAMP_MS": moment_type(),
@@ -69,7 +67,7 @@ def column_type(name: str) -> Type | None:
     """What a column of DuckDB's type ``name`` holds; None if conditions cannot look at it."""
     if re.fullmatch(r"DECIMAL\(\d+,\s*\d+\)", name):
         return NUMBER
-    return TEXT if name.startswith("ENUM(") else _TYPES.get(name)
+    return _TYPES.get(name)
 
 
 class DuckDBTerms:
@@ -85,12 +83,9 @@ class DuckDBTerms:
             return f"TRY(epoch_ns({quoted}))"
         if native in ("TIMESTAMP_S", "TIMESTAMP_MS"):
             return f"TRY_CAST({quoted} AS TIMESTAMP)"
-        if native == "TIME_NS":
-            whole = f"CAST({quoted} AS TIME)"
-            return f"(CASE WHEN CAST({whole} AS TIME_NS) = {quoted} THEN {whole} END)"
         if native.startswith("DECIMAL"):
             return f"CAST(CAST({quoted} AS VARCHAR) AS DOUBLE)"
-        return f"CAST({quoted} AS VARCHAR)" if native.startswith("ENUM(") else quoted
+        return quoted
 
     def literal(self, value: Scalar, kind: Type) -> str:
         if value is None:

@@ -1,11 +1,12 @@
-"""A table in DuckDB: a caller's relation, or a pandas or PyArrow table on a connection of ours."""
+"""Tables in DuckDB: all that is asked of a snapshot runs on a connection of our own."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import narwhals as nw
@@ -20,125 +21,109 @@ from onesided.engine._protocol import (
     Engine,
     KeyTypes,
     Lazy,
+    places_of,
     text_of,
     unread_of,
 )
+from onesided.engine._rows import unclean
 from onesided.engine._sampling import Draw, Samples, sampler
 from onesided.engine._words import Words
 from onesided.engine.duckdb._arrow import mapped
 from onesided.engine.duckdb._callers import ArrowCaller, Caller, PandasCaller, RelationCaller
+from onesided.engine.duckdb._own import connected
 from onesided.engine.duckdb._pandas import as_arrow
-from onesided.engine.duckdb._plan import refuse_unrepeatable
 from onesided.engine.duckdb._rows import DuckDBRows
+from onesided.engine.duckdb._sources import ArrowSource, RelationSource, Source
 from onesided.engine.duckdb._strict import canonical, known, value
-from onesided.engine.duckdb._text import finds_python, handed_over, quoted, refuse_collated, spelt
+from onesided.engine.duckdb._text import quoted
 from onesided.engine.duckdb._words import words
-from onesided.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
     from onesided.noise import IntArray
     from onesided.schema import Reading
 
-# Types in which values that differ count as equal, or that no other engine has.
-_REFUSED: Final = ("bit", "interval", "time with time zone", "variant", "geometry", "union")
-# So many public values are written into a query; more are handed over as they are.
-_SPELT: Final = 1_000
-# A connection of ours reads no file and finds no variable: tables are handed to it.
-_CLOSED: Final = {"enable_external_access": "false", "python_enable_replacements": "false"}
+_LOST: Final = ("TIME WITH TIME ZONE", "UHUGEINT", "TIME_NS", "BIT[")
 
 
 def relation_engine(native: Any) -> DuckDBEngine:
-    """A caller's relation, on the caller's connection. Errors: DataError for one that changes."""
-    refuse_unrepeatable(native)
-    texts = {
-        name: "VARCHAR"
-        for name, kind in zip(native.columns, native.types, strict=True)
-        if kind.id in ("enum", "uuid")
-    }
-    refused = {
-        name: str(kind)
-        for name, kind in zip(native.columns, native.types, strict=True)
-        if kind.id in _REFUSED
-    }
-    return DuckDBEngine(native, caller=RelationCaller(native), texts=texts, refused=refused)
+    """A caller's relation."""
+    connection = connected()
+    return DuckDBEngine(RelationSource(native, connection), RelationCaller(native), connection)
 
 
 def arrow_engine(native: Any) -> DuckDBEngine:
     """A PyArrow table, read where it is."""
-    table, refused = mapped(native)
-    return _on_our_own(table, refused, ArrowCaller(native))
+    source = ArrowSource(*mapped(native))
+    return DuckDBEngine(source, ArrowCaller(native), connected())
 
 
 def pandas_engine(native: Any) -> DuckDBEngine:
-    """A pandas table; what is no Arrow column is made into one."""
+    """A pandas table, copied: whatever becomes of the frame changes nothing here."""
     table, refused, odd = as_arrow(native)
-    refused |= {name: found.kind for name, found in odd.items()}
-    engine = _on_our_own(table, refused, PandasCaller(native))
+    source = ArrowSource(table, refused | {name: found.kind for name, found in odd.items()})
+    engine = DuckDBEngine(source, PandasCaller(native), connected())
     engine.odd = odd
     return engine
 
 
-def _on_our_own(table: Any, refused: Mapping[str, str], caller: Caller) -> DuckDBEngine:
-    try:
-        import duckdb  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError(
-            "pandas and PyArrow tables are read by DuckDB, which is not installed.",
-            hint="pip install 'onesided[pandas]' or 'onesided[pyarrow]'.",
-        ) from None
-    connection = duckdb.connect(config=dict(_CLOSED))
-    connection.execute("SET enable_progress_bar = false")  # it is drawn among the answers
-    native = connection.from_arrow(table)
-    return DuckDBEngine(native, caller=caller, connection=connection, refused=refused)
-
-
 class DuckDBEngine(Engine):
-    """A relation. connection: our own; None where the caller's is not to be had."""
+    """A source of columns, and the connection on which they are asked. caller: whose they are."""
 
-    def __init__(
+    def __init__(self, source: Source, caller: Caller, connection: Any) -> None:
+        self.caller, self._source, self._connection = caller, source, connection
+        self.refused = dict(source.refused)
+        self._numbers = count()
+        self.types = source.dtypes(connection)
+
+    @contextmanager
+    def snapshot(
         self,
-        native: Any,
+        columns: Sequence[str],
         *,
-        caller: Caller,
-        connection: Any = None,
-        texts: Mapping[str, str] | None = None,
-        refused: Mapping[str, str] | None = None,
-    ) -> None:
-        self.native, self.caller, self._connection = native, caller, connection
-        self.refused = dict(refused or {})
-        self._plain: set[str] | None = None  # columns known to be compared byte by byte
-        # A selection of columns lacks DuckDB's own: rowid tells how many rows come before.
-        wanted = ", ".join(
-            f"CAST({quoted(name)} AS {texts[name]}) AS {quoted(name)}"
-            if texts and name in texts
-            else quoted(name)
-            for name in native.columns
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
+    ) -> Iterator[Lazy]:
+        steps = self._steps(columns, records=records, texts=texts)
+        with self._source.lay(self._connection, columns, steps, rows=rows) as laid:
+            yield nw.from_native(laid)
+
+    def _steps(self, columns: Sequence[str], *, records: bool, texts: bool) -> list[list[str]]:
+        """What is read of the columns, as SQL of the names that they have in the snapshot."""
+        held = dict(zip(places_of(len(columns)), columns, strict=True))
+        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
+        plain = [at for at in held if at not in read]
+        first = [f"{self._plain(held[at], at, records=records)} AS {at}" for at in plain]
+        if not read:
+            return [first]
+        values = {at: value(at, one) for at, one in read.items()}
+        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
+        lost = (
+            f"({text_of(at)} IS NOT NULL AND {values[at]} IS NULL) AS {unread_of(at)}"
+            for at in read
+            if text_of(at) in beside
         )
-        self.frame = nw.from_native(native.project(wanted))
+        return [
+            [*first, *(f"{known(at, one)} AS {text_of(at)}" for at, one in read.items())],
+            [
+                *plain,
+                *beside,
+                *(f"{canonical(text_of(at), one)} AS {at}" for at, one in read.items()),
+            ],
+            [*(f"{values.get(at, at)} AS {at}" for at in held), *beside, *lost],
+        ]
+
+    def _plain(self, name: str, place: str, *, records: bool) -> str:
+        if self.types[name].is_float() and not records:
+            return f"CASE WHEN isnan({place}) THEN NULL ELSE {place} END"
+        return place
 
     def read_as(self, readings: Mapping[str, Reading]) -> None:
-        before: Any = nw.to_native(self.frame)
-        held, kept = list(before.columns), [text_of(place) for place in range(len(readings))]
-        others = ", ".join(quoted(name) for name in held if name not in readings)
-        # A stage for each step: what the next one uses is written once.
-        told, shared = before, [others] if others else []
-        for step, names in ((known, list(readings)), (canonical, kept)):
-            made = (
-                f"{step(source, one)} AS {text if step is known else quoted(name)}"
-                for source, text, (name, one) in zip(names, kept, readings.items(), strict=True)
-            )
-            told = told.project(", ".join((*shared, *made)))
-            shared += kept
-        values = {name: value(name, one) for name, one in readings.items()}
-        flags = [
-            f"({text} IS NOT NULL AND {made} IS NULL) AS {unread_of(place)}"
-            for place, (text, made) in enumerate(zip(kept, values.values(), strict=True))
-        ]
-        columns = (f"{values[n]} AS {quoted(n)}" if n in values else quoted(n) for n in held)
-        self.frame = nw.from_native(told.project(", ".join(columns)))
-        self.texts = nw.from_native(told.project(", ".join((*kept, *flags))))
-        self.read = tuple(readings)
+        self.readings = dict(readings)
+        with self.snapshot(list(readings), rows=False) as empty:
+            found = empty.collect_schema().values()
+            self.types = {**self.types, **dict(zip(readings, found, strict=True))}
         self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
         self.caller.read_as([name for name, one in readings.items() if one.kind != "text"])
 
@@ -146,61 +131,24 @@ class DuckDBEngine(Engine):
         text = f"SELECT *, row_number() OVER () AS {ROW} FROM onesided_rows"  # noqa: S608 - ours
         return nw.from_native(nw.to_native(frame).query("onesided_rows", text))  # type: ignore[no-any-return]
 
-    def refuse_collated(self, names: Sequence[str]) -> None:
-        self._refuse_collated(self.native, names)
-
-    def settle(self) -> None:
-        self._plain = set()
-
-    def _refuse_collated(self, native: Any, names: Sequence[str]) -> None:
-        """As :meth:`refuse_collated`, of a relation that is made of this one."""
-        if self._plain is None:
-            refuse_collated(native, names)
-            return
-        own = [name for name in names if name in self.native.columns]
-        refuse_collated(self.native, [name for name in own if name not in self._plain])
-        self._plain.update(own)
-        refuse_collated(native, [name for name in names if name not in own])
-
-    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
+    def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         del like  # the join casts both sides
-        return nw.from_native(self._public(columns))  # type: ignore[no-any-return]
-
-    def _public(self, columns: Mapping[str, Column]) -> Any:
-        """Public columns as a relation: spelt out, or handed over where they are many.
-
-        A caller's connection may not let Python's tables be found, or hold one of that name.
-        """
-        size = len(next(iter(columns.values())))
-        if self._connection is not None:
-            return self.relation(_held(columns))
-        if size > _SPELT:
-            with contextlib.suppress(Exception):  # what cannot be handed over is spelt out
-                made = handed_over(self.native, _held(columns))
-                if list(made.columns) == list(columns):
-                    return made
-        arrays = {name: _array(column) for name, column in columns.items()}
-        return self.native.query("onesided_data", spelt(arrays))
+        return nw.from_native(self.relation(_held(columns)))  # type: ignore[no-any-return]
 
     def relation(self, arrays: Any) -> Any:
         """Public arrays, or an Arrow table, as a relation on the same connection."""
-        if self._connection is None:
-            if isinstance(arrays, dict):
-                return self.native.query("onesided_data", spelt(arrays))
-            if finds_python(self.native):
-                return handed_over(self.native, arrays)
-            columns = zip(arrays.column_names, arrays.columns, strict=True)
-            plain = {name: np.array(column.to_pylist(), dtype=object) for name, column in columns}
-            return self.native.query("onesided_data", spelt(plain))
-        import pyarrow as pa  # noqa: PLC0415 - the caller's table came by it
+        if not isinstance(arrays, dict):
+            return self._connection.from_arrow(arrays)
+        if find_spec("pyarrow") is not None:
+            import pyarrow as pa  # noqa: PLC0415 - optional
 
-        table = pa.table(arrays) if isinstance(arrays, dict) else arrays
-        return self._connection.from_arrow(table)
+            return self._connection.from_arrow(pa.table(arrays))
+        name = f"small_{next(self._numbers)}"
+        self._connection.register(name, arrays)
+        return self._connection.table(name)
 
-    def null_rows(self, frame: Lazy, column: str, dtype: nw.dtypes.DType) -> int:
-        name = quoted(column)
-        nan = f" OR isnan({name})" if dtype.is_float() else ""
-        text = f"SELECT count(*) FROM onesided_rows WHERE {name} IS NULL{nan}"  # noqa: S608 - quoted
+    def null_rows(self, frame: Lazy, column: str) -> int:
+        text = f"SELECT count(*) FROM onesided_rows WHERE {column} IS NULL"  # noqa: S608 - ours
         ((found,),) = nw.to_native(frame).query("onesided_rows", text).fetchall()
         return int(found)
 
@@ -223,7 +171,7 @@ class DuckDBEngine(Engine):
             f"CAST(g.{quoted(name)} AS {kind}) = CAST(k.{quoted(name)} AS {kind})"
             for name, kind in kinds.items()
         )
-        joined = grouped.set_alias("g").join(self._public(keys).set_alias("k"), same)
+        joined = grouped.set_alias("g").join(self.relation(_held(keys)).set_alias("k"), same)
         found = joined.project(f"k.{ORDER}, g.{LENGTH}").fetchnumpy()
         return found[ORDER], found[LENGTH]
 
@@ -244,8 +192,13 @@ class DuckDBEngine(Engine):
         rows = native.fetchall()
         return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
 
-    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
-        return self.caller.answer(nw.to_native(self.cast(columns, types)))
+    def told(
+        self,
+        columns: Mapping[str, Column],
+        types: Mapping[str, nw.dtypes.DType],
+        names: Sequence[str],
+    ) -> Any:
+        return self.caller.answer(nw.to_native(self.cast(columns, types)), names)
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
         # DuckDB's hash of several columns is far from even; hashed once more it is.
@@ -266,10 +219,21 @@ class DuckDBEngine(Engine):
         return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
 
     def words(self, native: Any) -> Words:
-        return words(native, check=partial(self._refuse_collated, native))
+        return words(native)
+
+    def refuse_uncut(self) -> None:
+        for name, kind in self.refused.items():
+            if name not in self.types or name in self.odd:
+                raise unclean(name, kind, "a plain type")
+        for name, kind in self._source.kinds.items():
+            # A stream of Arrow changes these: people told apart by them would become one.
+            if any(lost in kind for lost in _LOST) or kind == "BIT":
+                raise unclean(name, kind, "VARCHAR")
+            if "ENUM(" in kind and not (kind.startswith("ENUM(") and kind.endswith(")")):
+                raise unclean(name, "ENUM in a nested type", "VARCHAR")
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
-        rows = DuckDBRows(subject, caller=self.caller, beside=self.relation, refused=self.refused)
+        rows = DuckDBRows(subject, caller=self.caller, beside=self.relation)
         return sampler(rows, samples)
 
 

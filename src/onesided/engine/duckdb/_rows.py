@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import narwhals as nw
@@ -11,12 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.engine._protocol import KIND
-from onesided.engine._reading import BEFORE, reading
-from onesided.engine._rows import BATCH, Kinds, Rows, unclean
+from onesided.engine._rows import BATCH, Kinds, Rows
 from onesided.engine._subject import Subject
 from onesided.engine.duckdb._callers import Caller
-from onesided.engine.duckdb._text import quoted
-from onesided.errors import DataError
 from onesided.noise import BoolArray
 
 # A byte for each number up to so many times the units takes less memory than their rows.
@@ -37,39 +33,9 @@ class DuckDBRows(Rows):
         *,
         caller: Caller,
         beside: Callable[[Any], Any],
-        refused: Mapping[str, str],
     ) -> None:
         super().__init__(subject)
-        self._caller, self._beside, self._refused = caller, beside, refused
-
-    def check(self) -> None:
-        for name, kind in self._refused.items():
-            if name not in self.native.columns or kind.startswith("Python objects"):
-                raise unclean(name, kind, "a plain type")
-        for name, dtype in zip(self.native.columns, self.native.types, strict=True):
-            kind = str(dtype)
-            # Arrow has no times with a zone: people told apart by it would become one.
-            if kind == "BIT" or "TIME WITH TIME ZONE" in kind:
-                raise unclean(name, kind, "VARCHAR")
-            if "ENUM(" in kind and dtype.id != "enum":
-                raise unclean(name, "ENUM in a nested type", "VARCHAR")
-        self._try_the_connection()
-
-    def _try_the_connection(self) -> None:
-        """The sample goes back to the caller's connection: that it can is found before the charge.
-
-        Errors: DataError for one that finds no table of Python's, or another one in its place.
-        """
-        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
-
-        mark = secrets.token_hex(8)
-        with reading():
-            taken = self._caller.takes(pa.table({_CHOSEN: [mark]}))
-        if not taken:
-            raise DataError(
-                "The connection of this relation has a table called onesided_small.",
-                hint=f"Rename it: names that begin with onesided_ are ours. {BEFORE}",
-            )
+        self._caller, self._beside = caller, beside
 
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
         import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
@@ -81,10 +47,6 @@ class DuckDBRows(Rows):
                 yield part.drop_columns([KIND]), part.num_rows, found
             else:
                 yield part, part.num_rows, None
-
-    def in_shells(self, aside: Mapping[str, str]) -> Any:
-        parts = ", ".join(f"{{{quoted(n)}: {quoted(n)}}} AS {s}" for n, s in aside.items())
-        return self.native.query("onesided_rows", f"SELECT *, {parts} FROM onesided_rows")  # noqa: S608
 
     def keep(self, batch: Any, mask: BoolArray) -> Any:
         import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
@@ -126,14 +88,15 @@ class DuckDBRows(Rows):
             "onesided_all"
         )
         wanted = self._beside(pa.table({_CHOSEN: chosen})).set_alias(_CHOSEN)
-        rows = numbered.join(wanted, f"{quoted(unit)} = {_CHOSEN}", how="semi").order(_PLACE)
-        return _reader(rows.project(", ".join(map(quoted, self.native.columns)))).read_all()
+        rows = numbered.join(wanted, f"{unit} = {_CHOSEN}", how="semi").order(_PLACE)
+        return _reader(rows.project(", ".join(self.native.columns))).read_all()
 
     def finish(self, parts: Sequence[Any]) -> Any:
         import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
 
         empty = _reader(self.native.limit(0)).read_all()
-        return self._caller.sample(_anew(pa.concat_tables([empty, *parts])))
+        kept = _anew(pa.concat_tables([empty, *parts]))
+        return self._caller.sample(kept.rename_columns(list(self.names.values())))
 
 
 def _anew(table: Any) -> Any:

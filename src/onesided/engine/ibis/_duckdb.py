@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
-
-import narwhals as nw
 
 from onesided.engine.duckdb._callers import Caller
 from onesided.engine.duckdb._engine import DuckDBEngine, relation_engine
@@ -37,8 +35,8 @@ class IbisCaller(Caller):
     def read_as(self, names: Iterable[str]) -> None:
         """Samples have the types that they were read as."""
 
-    def answer(self, lazy: Any) -> Any:
-        return in_memory(nw.to_native(nw.from_native(lazy).collect()))
+    def answer(self, relation: Any, names: Sequence[str]) -> Any:
+        return in_memory(relation.to_arrow_table().rename_columns(list(names)))
 
     def sample(self, table: pa.Table) -> Any:
         return in_memory(table)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import ibis
@@ -10,13 +11,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.conditions import Translator
-from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy
+from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, places_of
 from onesided.engine._sampling import Draw, Samples
 from onesided.engine._words import Words
 from onesided.engine.ibis._condition import column_type
 from onesided.engine.ibis._duckdb import in_memory
-from onesided.engine.ibis._public import as_arrow, spelt
+from onesided.engine.ibis._public import as_arrow, ibis_type, spelt
 from onesided.engine.ibis._warehouse import Warehouse
 from onesided.errors import DataError, SchemaError
 
@@ -33,9 +33,34 @@ class WarehouseEngine(Engine):
     packs = False
 
     def __init__(self, native: Any, warehouse: Warehouse) -> None:
-        self.native, self.warehouse = warehouse.settled(native), warehouse
-        self.frame = nw.from_native(self.native)
+        self.warehouse = warehouse
+        self._native = warehouse.settled(native)
+        self.types = dict(nw.from_native(self._native).collect_schema())
         self.refused = warehouse.refused
+
+    @contextmanager
+    def snapshot(
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
+    ) -> Iterator[Lazy]:
+        """Rows stay where they are: all that is asked within is asked in one transaction."""
+        del records, texts  # samples are refused, and so are other types than text
+        places = places_of(len(columns))
+        made = {place: self._known(name) for name, place in zip(columns, places, strict=True)}
+        taken = self._native.select(**(made or {"c0": ibis.literal(1)}))
+        with self.warehouse.reading() if rows else nullcontext():
+            yield nw.from_native(taken if rows else taken.limit(0))
+
+    def _known(self, name: str) -> Any:
+        """A column, in which words for no value are null."""
+        held, one = self._native[name], self.readings.get(name)
+        if one is None or not one.missing:
+            return held
+        return held.notin(one.missing).ifelse(held, ibis.null("string"))
 
     def read_as(self, readings: Mapping[str, Reading]) -> None:
         for name, one in readings.items():
@@ -46,26 +71,16 @@ class WarehouseEngine(Engine):
                     "warehouse, or declare it as text.",
                     column=name,
                 )
-        words = {
-            name: self.native[name]
-            .notin(one.missing)
-            .ifelse(self.native[name], ibis.null("string"))
-            for name, one in readings.items()
-            if one.missing
-        }
-        if words:
-            self.native = self.native.mutate(**words)
-            self.frame = nw.from_native(self.native)
+        self.readings = dict(readings)
 
     def refuse_collated(self, names: Sequence[str]) -> None:
-        self.warehouse.refuse_collated(self.native, names)
+        self.warehouse.refuse_collated(self._native, names)
 
     def distinct(self, frame: Lazy) -> Lazy:
         return nw.from_native(nw.to_native(frame).distinct())  # type: ignore[no-any-return]
 
-    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
-        held = self.native.schema()
-        types = {name: held[name] for name in like if name in held}
+    def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
+        types = {name: kind for name, dtype in like.items() if (kind := ibis_type(dtype))}
         return nw.from_native(spelt(columns, types, text=self.warehouse.text))  # type: ignore[no-any-return]
 
     def listed(self, rows: Lazy, keys: Mapping[str, Column], types: KeyTypes) -> Lazy:
@@ -91,8 +106,13 @@ class WarehouseEngine(Engine):
         kinds = dict(frame.collect_schema())
         return nw.from_native(as_arrow(self.lists(frame), kinds), eager_only=True)
 
-    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
-        return in_memory(as_arrow(columns, types))
+    def told(
+        self,
+        columns: Mapping[str, Column],
+        types: Mapping[str, nw.dtypes.DType],
+        names: Sequence[str],
+    ) -> Any:
+        return in_memory(as_arrow(columns, types).rename_columns(list(names)))
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
         native: Any = nw.to_native(frame)
@@ -110,10 +130,9 @@ class WarehouseEngine(Engine):
         return Words(
             held={name: str(kind) for name, kind in schema.items()},
             types={name: column_type(kind) for name, kind in schema.items()},
-            translator=Translator(self.warehouse.terms(native)),
+            terms=self.warehouse.terms(native),
             add=lambda made, name: native.mutate(**{name: made}),
             keep=native.filter,
-            check=lambda names: self.warehouse.refuse_collated(native, tuple(names)),
         )
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:

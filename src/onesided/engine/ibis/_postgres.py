@@ -1,4 +1,4 @@
-"""PostgreSQL through Ibis: SQL that rounds nothing, and a table that each reading finds alike."""
+"""PostgreSQL through Ibis: SQL that rounds nothing, in one transaction for a question."""
 
 from __future__ import annotations
 
@@ -69,9 +69,26 @@ class Postgres(Warehouse):
 
     def settled(self, native: Any) -> Any:
         table = native.op().replace(self._named).to_expr()
-        decimals = [name for name, kind in table.schema().items() if kind.is_decimal()]
-        odd = ibis.literal("NaN").cast("decimal")
-        return table.mutate(**{name: table[name].nullif(odd) for name in decimals})
+        odd = ibis.literal("NaN")
+        made = {
+            name: table[name].nullif(odd.cast("decimal" if kind.is_decimal() else kind))
+            for name, kind in table.schema().items()
+            if kind.is_decimal() or kind.is_floating()
+        }
+        return table.mutate(**made)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        connection = self._backend.con
+        with _answering(), connection.cursor(row_factory=tuple_row) as cursor:
+            if connection.info.transaction_status == TransactionStatus.INTRANS:
+                ((held,),) = cursor.execute("SHOW transaction_isolation").fetchall()
+                _refuse_passing(held)
+                yield
+                return
+            with connection.transaction():
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                yield
 
     def written(self, table: Any) -> str:
         return written(table)
@@ -200,6 +217,16 @@ class Postgres(Warehouse):
             )
         whole = ops.Namespace(catalog=relation.namespace.catalog, database=held)
         return relation.copy(namespace=whole)
+
+
+def _refuse_passing(isolation: str) -> None:
+    """Errors: DataError for a transaction in which each statement may find other rows."""
+    if isolation not in ("repeatable read", "serializable"):
+        raise DataError(
+            f"The connection is in a transaction of its own, with isolation level {isolation!r}: "
+            "each statement may find other rows.",
+            hint="Commit it before the question, or begin it with ISOLATION LEVEL REPEATABLE READ.",
+        )
 
 
 def written(table: Any) -> str:

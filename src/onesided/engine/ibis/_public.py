@@ -68,6 +68,15 @@ def _kind_of(values: Sequence[Any]) -> Any:
     return ibis.dtype(next((kind for made, kind in kinds if isinstance(first, made)), "string"))
 
 
+def ibis_type(dtype: nw.dtypes.DType) -> Any:
+    """Ibis's type for public values that meet a column; None where their own will do."""
+    if isinstance(dtype, nw.Datetime):
+        return ibis.dtype("timestamp" if dtype.time_zone is None else "timestamp('UTC')")
+    kinds = {nw.Int64: "int64", nw.String: "string", nw.Boolean: "boolean", nw.Date: "date"}
+    name = kinds.get(type(dtype))
+    return name and ibis.dtype(name)
+
+
 def as_arrow(columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> pa.Table:
     """Values as a table of PyArrow, which Ibis needs itself; ``types`` of those that have one."""
     import pyarrow as pa  # noqa: PLC0415 - optional

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from onesided.engine.ibis._condition import IbisTerms
@@ -21,6 +22,10 @@ class Warehouse(ABC):
     @abstractmethod
     def written(self, table: Any) -> str:
         """The SQL that a table of Ibis stands for."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[None]:
+        """Within, every statement finds the same stored rows. Errors: DataError."""
 
     @abstractmethod
     def rows(self, table: Any) -> list[tuple[Any, ...]]:

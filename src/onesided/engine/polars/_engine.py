@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import ROW, Column, Engine, Lazy, text_of, unread_of
+from onesided.engine._protocol import (
+    ROW,
+    Column,
+    Engine,
+    KeyTypes,
+    Lazy,
+    places_of,
+    text_of,
+    unread_of,
+)
+from onesided.engine._rows import unclean
 from onesided.engine._sampling import Draw, Samples, sampler
 from onesided.engine._words import Words
 from onesided.engine.polars._packed import packed_counts
-from onesided.engine.polars._plan import refuse_unrepeatable
 from onesided.engine.polars._rows import PolarsRows
 from onesided.engine.polars._words import words
 
@@ -24,68 +34,113 @@ if TYPE_CHECKING:
 
 
 class PolarsEngine(Engine):
-    """native: a DataFrame or a LazyFrame; answers are of the same."""
+    """native: a DataFrame or a LazyFrame; answers are of the same.
+
+    callers: the types of the caller's own columns.
+    """
 
     def __init__(self, native: Any) -> None:
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
-        self.native = native
         self.lazy = isinstance(native, pl.LazyFrame)
-        if self.lazy:
-            refuse_unrepeatable(native)
-        self.types = native.collect_schema()
-        listed = pl.selectors.categorical() | pl.selectors.enum()
-        ticks = pl.selectors.duration().to_physical()  # as from Arrow: whole numbers of its unit
-        self.frame = nw.from_native(native.lazy().with_columns(listed.cast(pl.String), ticks))
-        # The caller's own values, categories aside, until a schema reads text as something else.
-        self._whole = self.frame
-        schema = self.frame.collect_schema()
-        self.refused = {n: str(self.types[n]) for n, kind in schema.items() if _is_unknown(kind)}
+        self._native = native if self.lazy else native.clone()
+        self.callers = native.collect_schema()
+        self._places = {name: place for place, name in enumerate(self.callers)}
+        self.types: dict[str, nw.dtypes.DType] = {}
+        self._retype(list(self.callers))
+        self.refused = {n: str(self.callers[n]) for n, t in self.types.items() if _is_unknown(t)}
 
-    def read_as(self, readings: Mapping[str, Reading]) -> None:
+    def _retype(self, names: Sequence[str]) -> None:
+        with self.snapshot(names, rows=False) as empty:
+            found = empty.collect_schema().values() if names else ()
+            self.types |= dict(zip(names, found, strict=True))
+
+    @contextmanager
+    def snapshot(
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
+    ) -> Iterator[Lazy]:
+        taken = self._taken(columns, rows=rows).lazy()
+        held = dict(zip(places_of(len(columns)), columns, strict=True))
+        yield nw.from_native(self._read(taken, held, records=records, texts=texts))
+
+    def _taken(self, columns: Sequence[str], *, rows: bool) -> Any:
+        """The columns as they are, by where they stand: names may be patterns to Polars."""
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        whole = self._native if rows else self.callers.to_frame()
+        if not columns:
+            return whole.lazy().select(pl.int_range(pl.len()).alias("c0")).collect()
+        places = zip((self._places[name] for name in columns), places_of(len(columns)), strict=True)
+        if isinstance(whole, pl.DataFrame):
+            return pl.DataFrame([whole.to_series(at).alias(place) for at, place in places])
+        picked = whole.select(pl.nth(at).alias(place) for at, place in places)
+        return picked.collect(engine="streaming")
+
+    def _read(self, taken: Any, held: Mapping[str, str], *, records: bool, texts: bool) -> Any:
+        """What is read of the columns, in a snapshot of them. held: what is called c0, c1 ..."""
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         from onesided.engine.polars._strict import canonical, known, value  # noqa: PLC0415 - as above
 
-        before: Any = nw.to_native(self.frame)
-        kept = [text_of(place) for place in range(len(readings))]
-        texts = dict(zip(kept, readings.items(), strict=True))
-        told = before.with_columns(known(n, one).alias(t) for t, (n, one) in texts.items())
-        told = told.with_columns(canonical(t, one).alias(n) for t, (n, one) in texts.items())
-        values = {name: value(name, one) for name, one in readings.items()}
-        flags = (
-            (pl.col(text).is_not_null() & made.is_null()).alias(unread_of(place))
-            for place, (text, made) in enumerate(zip(kept, values.values(), strict=True))
+        if not held:
+            return taken
+        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
+        plain = (self._plain(held[at], at, records=records) for at in held if at not in read)
+        told = taken.with_columns(
+            *plain, *(known(at, one).alias(text_of(at)) for at, one in read.items())
         )
-        self.frame = nw.from_native(
-            told.with_columns(e.alias(n) for n, e in values.items()).drop(kept)
+        told = told.with_columns(canonical(text_of(at), one).alias(at) for at, one in read.items())
+        values = {at: value(at, one) for at, one in read.items()}
+        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
+        lost = (
+            (pl.col(text_of(at)).is_not_null() & made.is_null()).alias(unread_of(at))
+            for at, made in values.items()
+            if text_of(at) in beside
         )
-        self.texts, self.read = nw.from_native(told.select(*kept, *flags)), tuple(readings)
+        return told.select(*(values.get(at, pl.col(at)).alias(at) for at in held), *beside, *lost)
+
+    def _plain(self, name: str, place: str, *, records: bool) -> Any:
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+        kind, column = self.callers[name], pl.col(place)
+        if kind in (pl.Categorical, pl.Enum):
+            return column.cast(pl.String)
+        if kind == pl.Duration:  # as from Arrow: whole numbers of its unit
+            return column.to_physical()
+        return column.fill_nan(None) if kind.is_float() and not records else column
+
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
+        self.readings = dict(readings)
+        self._retype(list(readings))
         self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
 
     def numbered(self, frame: Lazy) -> Lazy:
         return nw.from_native(nw.to_native(frame).with_row_index(ROW, offset=1))  # type: ignore[no-any-return]
 
-    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
+    def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         del like  # the join casts both sides
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         small = pl.LazyFrame({name: _held(column) for name, column in columns.items()})
         return nw.from_native(small)
 
-    def null_rows(self, frame: Lazy, column: str, dtype: nw.dtypes.DType) -> int:
-        if self.lazy or frame is not self._whole:
-            return super().null_rows(frame, column, dtype)
-        values = self.native[column]
-        found: int = values.null_count() + (values.is_nan().sum() if dtype.is_float() else 0)
-        return found
-
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         found = nw.to_native(frame).collect(engine="streaming")
         return {series.name: _filled(series).to_numpy() for series in found}
 
-    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
+    def told(
+        self,
+        columns: Mapping[str, Column],
+        types: Mapping[str, nw.dtypes.DType],
+        names: Sequence[str],
+    ) -> Any:
         made = nw.to_native(self.cast(columns, types)).collect()
+        made.columns = list(names)
         return made.lazy() if self.lazy else made
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
@@ -109,8 +164,13 @@ class PolarsEngine(Engine):
     def words(self, native: Any) -> Words:
         return words(native)
 
+    def refuse_uncut(self) -> None:
+        for name, dtype in self.callers.items():
+            if dtype.is_nested() and "Enum(" in str(dtype):
+                raise unclean(name, "Enum in a nested type", "Categorical")
+
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
-        return sampler(PolarsRows(subject, callers=self.types, lazy=self.lazy), samples)
+        return sampler(PolarsRows(subject, callers=self.callers, lazy=self.lazy), samples)
 
 
 def _filled(series: Any) -> Any:

@@ -13,6 +13,5 @@ ROOMS: Final = (
         tables=("DataFrame", "LazyFrame"),
         open=PolarsEngine,
         names=lambda table: table.collect_schema().names(),
-        capitals=True,
     ),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Any
 
 import narwhals as nw
 
 from onesided.engine._protocol import KIND
-from onesided.engine._rows import Kinds, Rows, unclean
+from onesided.engine._rows import Kinds, Rows
 from onesided.engine._subject import Subject
 from onesided.noise import BoolArray
 
@@ -21,13 +21,6 @@ class PolarsRows(Rows):
         super().__init__(subject)
         self._callers, self._lazy = callers, lazy
 
-    def check(self) -> None:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        for name, dtype in self.native.collect_schema().items():
-            if dtype.is_nested() and "Enum(" in str(dtype):
-                raise unclean(name, "Enum in a nested type", str(pl.Categorical))
-
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
         # In one piece: where a source breaks, Polars' own batches end without a word.
         whole = nw.to_native(self.of_kinds(kinds)).collect(engine="streaming")
@@ -35,11 +28,6 @@ class PolarsRows(Rows):
             yield whole.drop(KIND), whole.height, whole[KIND].to_numpy()
         else:
             yield whole, whole.height, None
-
-    def in_shells(self, aside: Mapping[str, str]) -> Any:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        return self.native.with_columns(pl.struct(n).alias(shell) for n, shell in aside.items())
 
     def keep(self, batch: Any, mask: BoolArray) -> Any:
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
@@ -57,11 +45,13 @@ class PolarsRows(Rows):
 
         empty = self.native.limit(0).collect()
         made = _anew(pl.concat([empty, *parts], rechunk=True))
-        listed = [n for n, kind in self._callers.items() if kind in (pl.Categorical, pl.Enum)]
-        spans = [(n, kind) for n, kind in self._callers.items() if kind == pl.Duration]
+        kinds = {place: self._callers[name] for place, name in self.names.items()}
+        listed = [place for place, kind in kinds.items() if kind in (pl.Categorical, pl.Enum)]
+        spans = [(place, kind) for place, kind in kinds.items() if kind == pl.Duration]
         made = made.with_columns(
             pl.col(listed).cast(pl.Categorical), *(pl.col(n).cast(kind) for n, kind in spans)
         )
+        made.columns = list(self.names.values())
         return made.lazy() if self._lazy else made
 
 

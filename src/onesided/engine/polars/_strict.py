@@ -14,20 +14,15 @@ from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS, Reading, 
 _MINUTE: Final = 60_000_000
 
 
-def _column(name: str) -> pl.Expr:
-    """The column of this very name: to Polars a name may be a pattern."""
-    return pl.selectors.by_name(name).as_expr()
-
-
 def known(name: str, reading: Reading) -> pl.Expr:
     """A column of text, in which words for no value are null."""
-    text = _column(name).cast(pl.String)
+    text = pl.col(name).cast(pl.String)
     return pl.when(~text.is_in(reading.missing)).then(text) if reading.missing else text
 
 
 def canonical(name: str, reading: Reading) -> pl.Expr:
     """A column of text in the canonical form of its type; null for other forms."""
-    text = made = _column(name)
+    text = made = pl.col(name)
     if reading.words:
         words = dict(reading.words)
         return text.replace_strict(list(words), list(words.values()), default=None)
@@ -63,7 +58,7 @@ def value(name: str, reading: Reading) -> pl.Expr:
 
 def strict(name: str, kind: str) -> pl.Expr:
     """A column of text read as ``kind``; null for what is not of its form."""
-    text = _column(name)
+    text = pl.col(name)
     if kind == "text":
         return text
     formed = pl.when(text.str.contains(rf"\A(?:{PATTERNS[kind]})\z")).then(text)

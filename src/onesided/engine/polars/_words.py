@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from onesided.conditions import Translator
 from onesided.engine._words import Words
 
 
@@ -16,7 +15,7 @@ def words(native: Any) -> Words:
     return Words(
         held={column: str(dtype) for column, dtype in schema.items()},
         types={column: column_type(dtype) for column, dtype in schema.items()},
-        translator=Translator(PolarsTerms(schema)),
+        terms=PolarsTerms(schema),
         add=lambda made, name: native.with_columns(made.alias(name)),
         keep=native.filter,
     )

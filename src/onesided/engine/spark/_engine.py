@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import Column, Engine, Lazy, text_of, unread_of
+from onesided.engine._protocol import (
+    Column,
+    Engine,
+    KeyTypes,
+    Lazy,
+    places_of,
+    text_of,
+    unread_of,
+)
 from onesided.engine._sampling import Draw, Samples
 from onesided.engine._words import Words
-from onesided.engine.spark._plan import refuse_unreadable
+from onesided.engine.spark._columns import refuse_unreadable
 from onesided.engine.spark._rows import sampler
 from onesided.engine.spark._words import words
 
@@ -32,51 +41,113 @@ class SparkEngine(Engine):
 
     def __init__(self, native: Any) -> None:
         refuse_unreadable(native)
-        self.native = native
-        self.frame = nw.from_native(_readable(native))
-        schema = self.frame.collect_schema()
+        self._native = native
+        self._places = {field.name: place for place, field in enumerate(native.schema)}
+        self.types: dict[str, nw.dtypes.DType] = {}
+        self._retype(list(self._places))
         self.refused = {
-            name: native.schema[name].dataType.simpleString()
-            for name, kind in schema.items()
+            name: native.schema[self._places[name]].dataType.simpleString()
+            for name, kind in self.types.items()
             if isinstance(kind, nw.Unknown)
         }
 
-    def read_as(self, readings: Mapping[str, Reading]) -> None:
+    def _retype(self, names: Sequence[str]) -> None:
+        with self.snapshot(names, rows=False) as empty:
+            found = empty.collect_schema().values() if names else ()
+            self.types |= dict(zip(names, found, strict=True))
+
+    @contextmanager
+    def snapshot(
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
+    ) -> Iterator[Lazy]:
+        """Held by the executors: a part that is lost with one of them ends the question."""
+        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
+
+        taken = self._taken(columns)
+        held = dict(zip(places_of(len(columns)), columns, strict=True))
+        told = (
+            self._read(taken, held, records=records, texts=texts)
+            if held
+            else taken.select(sql.lit(1).alias("c0"))
+        )
+        if not rows:
+            yield nw.from_native(told.limit(0))
+            return
+        held = told.localCheckpoint(eager=True)
+        try:
+            yield nw.from_native(held)
+        finally:
+            held._jdf.queryExecution().analyzed().rdd().unpersist(False)  # noqa: FBT003, SLF001 - no public way
+
+    def _taken(self, columns: Sequence[str]) -> Any:
+        """The columns as they are, by where they stand."""
+        whole = self._native.toDF(*places_of(len(self._places)))
+        chosen = whole.select(*(f"c{self._places[name]}" for name in columns))
+        return chosen.toDF(*places_of(len(columns))) if columns else whole
+
+    def _read(self, taken: Any, held: Mapping[str, str], *, records: bool, texts: bool) -> Any:
+        """What is read of the columns. held: what is called c0, c1 ..."""
         from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
 
         from onesided.engine.spark._strict import canonical, known, strict  # noqa: PLC0415 - as above
 
-        kept = [text_of(place) for place in range(len(readings))]
-        texts = dict(zip(kept, readings.items(), strict=True))
-        told = self.native.withColumns({t: known(n, one) for t, (n, one) in texts.items()})
-        told = told.withColumns({n: canonical(t, one) for t, (n, one) in texts.items()})
-        values = {name: strict(name, one.kind) for name, one in readings.items()}
-        flags = [
-            (sql.col(text).isNotNull() & made.isNull()).alias(unread_of(place))
-            for place, (text, made) in enumerate(zip(kept, values.values(), strict=True))
-        ]
-        self.native = told.withColumns(values).drop(*kept)
-        self.frame = nw.from_native(self.native)
-        self.texts, self.read = nw.from_native(told.select(*kept, *flags)), tuple(readings)
+        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
+        told = taken.select(
+            *(self._plain(name, at, records=records).alias(at) for at, name in held.items())
+        )
+        told = told.withColumns({text_of(at): known(at, one) for at, one in read.items()})
+        told = told.withColumns({at: canonical(text_of(at), one) for at, one in read.items()})
+        values = {at: strict(at, one.kind) for at, one in read.items()}
+        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
+        lost = (
+            (sql.col(text_of(at)).isNotNull() & made.isNull()).alias(unread_of(at))
+            for at, made in values.items()
+            if text_of(at) in beside
+        )
+        wanted = (values.get(at, sql.col(at)).alias(at) for at in held)
+        return told.select(*wanted, *beside, *lost)
+
+    def _plain(self, name: str, place: str, *, records: bool) -> Any:
+        """A column before it is read. Bytes that are no UTF-8 are unknown: told, they look alike.
+
+        Such bytes stay where another type is read: there they are what could not be read.
+        """
+        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
+        from pyspark.sql import types  # noqa: PLC0415 - as above
+
+        kind, column = self._native.schema[self._places[name]].dataType, sql.col(place)
+        typed = name in self.readings and self.readings[name].kind != "text"
+        if type(kind) is types.StringType and not typed:
+            return sql.try_validate_utf8(column)
+        floats = isinstance(kind, types.FloatType | types.DoubleType)
+        return sql.nanvl(column, sql.lit(None)) if floats and not records else column
+
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
+        self.readings = dict(readings)
+        self._retype(list(readings))
         self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
 
     def distinct(self, frame: Lazy) -> Lazy:
         """Narwhals would number the rows in a window, which cannot be added up early."""
         return nw.from_native(nw.to_native(frame).distinct())  # type: ignore[no-any-return]
 
-    def small(self, columns: Mapping[str, Column], *, like: Sequence[str]) -> Lazy:
+    def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         """A table that every executor gets whole: nobody's rows travel to meet it."""
         from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
 
         return nw.from_native(sql.broadcast(self._small(columns, like)))  # type: ignore[no-any-return]
 
-    def _small(self, columns: Mapping[str, Column], like: Sequence[str]) -> Any:
+    def _small(self, columns: Mapping[str, Column], like: KeyTypes) -> Any:
         from pyspark.sql import types  # noqa: PLC0415 - loaded already
 
         fields = []
         for name, values in columns.items():
-            known = name in like and name in self.native.columns
-            kind = self.native.schema[name].dataType if known else _type_of(values)
+            kind = _type_of(values) if name not in like else _like(like[name], values)
             wide = types.LongType() if isinstance(kind, types.IntegralType) else kind
             fields.append(types.StructField(name, wide))
         plain = (
@@ -84,7 +155,7 @@ class SparkEngine(Engine):
             for column in columns.values()
         )
         rows = list(zip(*plain, strict=True))
-        return self.native.sparkSession.createDataFrame(rows, types.StructType(fields))
+        return self._native.sparkSession.createDataFrame(rows, types.StructType(fields))
 
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         native: Any = nw.to_native(frame)
@@ -94,8 +165,13 @@ class SparkEngine(Engine):
             for place, name in enumerate(native.columns)
         }
 
-    def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:
-        return self._small(columns, list(types))
+    def told(
+        self,
+        columns: Mapping[str, Column],
+        types: Mapping[str, nw.dtypes.DType],
+        names: Sequence[str],
+    ) -> Any:
+        return self._small(columns, types).toDF(*names)
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
         from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
@@ -128,19 +204,26 @@ class SparkEngine(Engine):
         return sampler(subject, samples)
 
 
-def _readable(native: Any) -> Any:
-    """The table, in which bytes that are no UTF-8 are unknown: told, they would all look alike."""
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-    from pyspark.sql.types import StringType  # noqa: PLC0415
-
-    texts = [field.name for field in native.schema if type(field.dataType) is StringType]
-    if not texts:
-        return native
-    return native.withColumns({name: sql.try_validate_utf8(native[name]) for name in texts})
-
-
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _like(dtype: nw.dtypes.DType, values: Column) -> Any:
+    """Spark's type for public values that meet a column."""
+    from pyspark.sql import types  # noqa: PLC0415 - loaded already
+
+    if isinstance(dtype, nw.Datetime):
+        return types.TimestampNTZType() if dtype.time_zone is None else types.TimestampType()
+    kinds = {
+        nw.Boolean: types.BooleanType,
+        nw.Int64: types.LongType,
+        nw.String: types.StringType,
+        nw.Date: types.DateType,
+        nw.Float32: types.FloatType,
+        nw.Float64: types.DoubleType,
+    }
+    made = kinds.get(type(dtype))
+    return _type_of(values) if made is None else made()
 
 
 def _type_of(values: Column) -> Any:

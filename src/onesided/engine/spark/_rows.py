@@ -44,7 +44,6 @@ from onesided.noise.kit import PartNoise, new_secret
 _PART: Final = "onesided_part"
 _COIN: Final = "onesided_coin"
 _NUMBER: Final = "onesided_number"
-_WHICH: Final = "onesided_which"
 Numbers = NDArray[Any]
 
 
@@ -114,14 +113,15 @@ def _probe(session: Any) -> None:
 def cut(subject: Subject, samples: Samples, noise: Noise | None) -> tuple[Any, dict[str, int]]:
     """The kept rows as a stored Spark table, and how many units of each kind."""
     native: Any = nw.to_native(subject.table.frame)
-    names = native.columns
+    names, told = native.columns, list(subject.table.names)
     if subject.unit is None:
         kept = _flipped(_open_rows(subject, samples), names, samples, noise)
-        return kept.select(*names), _by_kind(kept, samples)
+        return kept.select(*names).toDF(*told), _by_kind(kept, samples)
     chosen = _flipped(_open_units(subject, subject.unit, samples), [subject.unit], samples, noise)
     try:
         rows = native.join(chosen.select(subject.unit), subject.unit, "left_semi").select(*names)
-        return _stored(_dealt(rows, names)).select(*names), _by_kind(chosen, samples)
+        stored = _stored(_dealt(rows, names)).select(*names)
+        return stored.toDF(*told), _by_kind(chosen, samples)
     finally:
         # The executors hold the published rows alone: who was chosen is needed no more.
         chosen._jdf.queryExecution().analyzed().rdd().unpersist(False)  # noqa: FBT003, SLF001 - no public way
@@ -136,20 +136,11 @@ def _open_units(subject: Subject, unit: str, samples: Samples) -> Any:
 
 
 def _open_rows(subject: Subject, samples: Samples) -> Any:
-    """The rows of open kinds as they are, with the number of their kind.
-
-    Conditions see NaN as null, so the row itself is set aside in a shell.
-    """
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - the caller's frame has loaded it
-
+    """The rows of open kinds as they are, with the number of their kind."""
     table, policy = subject.table, subject.policy
-    native: Any = nw.to_native(table.frame)
-    names = native.columns
-    shelled = native.withColumn(_WHICH, sql.struct(*names))
-    rows = table.with_kind(nw.from_native(shelled), None, policy.rules, policy.default_kind)
-    rows = rows.filter(nw.col(KIND).is_in(list(samples))).select(_WHICH, KIND)
-    found = _numbered(nw.to_native(rows), samples)
-    return found.select(*(sql.col(f"{_WHICH}.`{name}`") for name in names), _NUMBER)
+    rows = table.with_kind(table.frame, None, policy.rules, policy.default_kind)
+    rows = rows.filter(nw.col(KIND).is_in(list(samples)))
+    return _numbered(nw.to_native(rows), samples).select(*table.names.values(), _NUMBER)
 
 
 def _numbered(native: Any, samples: Samples) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from onesided.conditions import Translator
 from onesided.engine._words import Words
 
 
@@ -16,7 +15,7 @@ def words(native: Any) -> Words:
     return Words(
         held=held,
         types={column: column_type(kind) for column, kind in held.items()},
-        translator=Translator(SparkTerms(held)),
+        terms=SparkTerms(held),
         add=lambda made, name: native.select("*", made.alias(name)),
         keep=native.filter,
     )

@@ -23,9 +23,14 @@ def taken(column: Column, places: IntArray) -> Column:
 
 
 def published(found: Any, names: Sequence[str], told: IntArray) -> Found:
-    """The keys whose noisy count is told, with it: largest first, then by key."""
-    kept = with_column(found.select(*names), LOWER, told).filter(nw.col(LOWER) > 0)
-    return ordered(kept, names)
+    """The keys whose noisy count is told, with it: largest first, then by key.
+
+    found: the key columns first, in the order of ``names``.
+    """
+    places = found.columns[: len(names)]
+    kept = with_column(found.select(*places), LOWER, told).filter(nw.col(LOWER) > 0)
+    made = ordered(kept, places)
+    return {LOWER: made[LOWER], **{n: made[p] for n, p in zip(names, places, strict=True)}}
 
 
 def ordered(kept: nw.DataFrame[Any], names: Sequence[str]) -> Found:

@@ -10,9 +10,9 @@ import narwhals as nw
 
 from onesided._english import many
 from onesided._numbers import Number, whole
-from onesided.engine.kit import LENGTH, Lazy, missing
+from onesided.engine.kit import LENGTH, Lazy
 from onesided.errors import DataError, ParameterError
-from onesided.session._context import QueryContext, condition
+from onesided.session._context import QueryContext, Taken, condition
 from onesided.session._groups import names_of, refuse_clashes
 from onesided.session._question import PreparedQuery
 from onesided.session.discover._unknown import (
@@ -79,16 +79,20 @@ class Ngrams:
         query = counted_query(context, self.counted, self.max_groups)
         kind = key_types(context, [self.by])[self.by]
 
-        def rows() -> Lazy:
-            steps = context.rows((self.by, *order), where=chosen, counted=query.counted)
-            _refuse_no_order(context, steps, order)
-            return windows(_typed(steps, self.by, kind), unit, self.by, order, names)
+        def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
+            by, *sequence = taken.at((self.by, *order))
+            steps = taken.rows((by, *sequence), where=chosen, counted=query.counted)
+            _refuse_no_order(taken, steps, sequence)
+            places = tuple(f"onesided_step_{place}" for place in range(len(names)))
+            own = str(taken.unit)
+            return windows(_typed(steps, by, kind), own, by, sequence, places), places
 
         return search(
             context,
             query,
             mechanism_for(context, query, self.epsilon, self.threshold),
             types=dict.fromkeys(names, kind),
+            columns=context.using(self.by, *order, where=chosen, counted=query.counted),
             rows=rows,
             what={
                 "by": self.by,
@@ -114,14 +118,13 @@ def _typed(rows: Lazy, by: str, kind: nw.dtypes.DType) -> Lazy:
     return rows if rows.collect_schema()[by] == kind else rows.with_columns(nw.col(by).cast(kind))
 
 
-def _refuse_no_order(context: QueryContext, rows: Lazy, order: Sequence[str]) -> None:
+def _refuse_no_order(taken: Taken, rows: Lazy, order: Sequence[str]) -> None:
     """A step without a time has no place in its trajectory."""
-    schema = rows.collect_schema()
-    for name in order:
-        gaps = context.table.scalar(
-            rows.filter(missing(name, schema[name])).select(nw.len().alias(LENGTH))
-        )
+    for place in order:
+        empty = rows.filter(nw.col(place).is_null())
+        gaps = taken.table.scalar(empty.select(nw.len().alias(LENGTH)))
         if int(gaps):
+            name = taken.table.called(place)
             raise DataError(
                 f"{many(int(gaps), 'row', one='has', more='have')} no value in the column of "
                 f"order {name!r}.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -17,7 +17,7 @@ from onesided.mechanism import Interval, UnknownKeys
 from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy
-from onesided.session._context import QueryContext, condition
+from onesided.session._context import QueryContext, Taken, condition
 from onesided.session._groups import kinds_of, names_of, refuse_clashes
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Packed, PreparedQuery
@@ -81,14 +81,17 @@ class Discover:
         query = counted_query(context, self.counted, self.max_groups)
         types = key_types(context, by)
 
-        def rows() -> Lazy:
-            return as_keys(context.rows(by, where=chosen, counted=query.counted), types)
+        def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
+            places = taken.at(by)
+            found = taken.rows(places, where=chosen, counted=query.counted)
+            return as_keys(found, dict(zip(places, types.values(), strict=True))), places
 
         return search(
             context,
             query,
             mechanism_for(context, query, self.epsilon, self.threshold),
             types=types,
+            columns=context.using(*by, where=chosen, counted=query.counted),
             rows=rows,
             what={"by": list(by), "where": chosen.text if chosen else ""},
         )
@@ -187,22 +190,17 @@ def search(
     mechanism: UnknownKeys,
     *,
     types: KeyTypes,
-    rows: Callable[[], Lazy],
+    columns: tuple[str, ...],
+    rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
     what: Mapping[str, object],
 ) -> PreparedQuery[Secret, KeysRelease]:
     """The question in its steps; ``rows`` gives the unit and the key columns."""
     names, codes = list(types), KeyCodes.of(types, context.table.engine)
     plan = _plan(context, query, mechanism)
 
-    def read() -> Secret:
-        context.refuse_null_units()
-        if codes is not None:
-            return codes.counts(rows(), unit=context.unit, most=query.max_groups or 1)
-        return _counts(context, rows(), names=names, most=query.max_groups or 1)
-
     def draw(found: Secret, noise: Noise | None) -> Answer:
         told = mechanism.release(np.asarray(found[LENGTH], dtype=np.int64), noise=noise)
-        kept = published(found, names, told) if codes is None else codes.published(found, told)
+        kept = codes.published(found, told) if codes else published(found, names, told)
         return {"found": kept}
 
     def result(answer: Answer, entry: int | None) -> KeysRelease:
@@ -226,7 +224,9 @@ def search(
             **what,
         },
         plan=plan,
-        read=read,
+        context=context,
+        columns=columns,
+        look=lambda taken: _counts(taken, rows, codes, most=query.max_groups or 1),
         draw=draw,
         result=result,
     )
@@ -296,15 +296,23 @@ def as_keys(rows: Lazy, types: KeyTypes) -> Lazy:
 
 
 def _counts(
-    context: QueryContext, rows: Lazy, *, names: Sequence[str], most: int
-) -> nw.DataFrame[Any]:
+    taken: Taken,
+    rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
+    codes: KeyCodes | None,
+    *,
+    most: int,
+) -> Secret:
     """Units per key that occurs. Secret, as are the keys."""
-    engine, unit, pairs = context.table.engine, context.unit, rows
+    taken.refuse_null_units()
+    (pairs, places), engine, unit = rows(taken), taken.table.engine, taken.unit
+    if codes is not None:
+        inside = replace(codes, types=dict(zip(places, codes.types.values(), strict=True)))
+        return inside.counts(pairs, unit=unit, most=most)
     if unit is not None:
-        pairs = engine.distinct(rows.select(unit, *names))
-        pairs = first_groups(engine, pairs, unit, names, most=most)
+        pairs = engine.distinct(pairs.select(unit, *places))
+        pairs = first_groups(engine, pairs, unit, places, most=most)
     # In the keys' own order: no engine's threads decide which draw is whose.
-    return engine.groups(pairs.group_by(*names).agg(nw.len().alias(LENGTH)).sort(*names))
+    return engine.groups(pairs.group_by(*places).agg(nw.len().alias(LENGTH)).sort(*places))
 
 
 def _plan(context: QueryContext, query: GroupCount, mechanism: UnknownKeys) -> Plan:

@@ -8,13 +8,15 @@ from itertools import product
 from math import prod
 from typing import Final
 
+import narwhals as nw
+
 from onesided._english import many
 from onesided._numbers import text
-from onesided.engine import PublicKeys, public_keys
-from onesided.engine.kit import Key
+from onesided.engine import PublicKeys, Table, public_keys
+from onesided.engine.kit import Key, Snapshot, Step
 from onesided.errors import DataError, ParameterError
-from onesided.session._context import QueryContext
-from onesided.session._groups import Grouped, names_of
+from onesided.session._context import QueryContext, Taken
+from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session.histograms._bins import BinEdges, require_numbers
 from onesided.session.values._value import Missing
 
@@ -28,14 +30,17 @@ class Binned:
     context: QueryContext
     question: Grouped
     detail: Mapping[str, object]
-    plain: QueryContext
     bins: Mapping[str, BinEdges]
     checked: tuple[str, ...]
 
-    def refuse_missing(self) -> None:
+    def columns(self, groups: Groups) -> tuple[str, ...]:
+        """The columns that the question over groups looks at, and the binned ones."""
+        return groups.columns(self.context, *self.bins)
+
+    def refuse_missing(self, taken: Taken) -> None:
         """NaN and null are in no bin, which a certain bound would not say. Errors: DataError."""
         for column in self.checked:
-            number = self.plain.table.null_rows(column)
+            number = taken.table.null_rows(taken.table.at(column))
             if number:
                 raise DataError(
                     f"{many(number, 'row', one='has', more='have')} no value in {column!r}.",
@@ -64,9 +69,8 @@ def with_bins(
         context.table.require(column)
         require_numbers(column, context.schema)
         _refuse_taken(bin_name(column), context)
-    table = context.table.derive(
-        {bin_name(name): one.expression(name, context.schema[name]) for name, one in bins.items()}
-    )
+        bins[column].refuse_far(context.schema[column])
+    table = _with_bins(context.table, bins)
     by = names_of(question.by, name="by")
     groups = public_keys(question.keys, by) if by else PublicKeys.of((), ((),))
     _refuse_ends(groups, bins)
@@ -84,10 +88,25 @@ def with_bins(
         replace(context, table=table),
         Grouped(**over),
         {"bins": edges, "missing": missing},
-        context,
         bins,
         tuple(bins) if missing == "refuse" else (),
     )
+
+
+def _with_bins(table: Table, bins: Mapping[str, BinEdges]) -> Table:
+    made: dict[str, nw.dtypes.DType] = {bin_name(name): nw.Int64() for name in bins}
+
+    def make(rows: Snapshot) -> Snapshot:
+        schema = rows.schema
+        return rows.with_columns(
+            {
+                bin_name(name): one.expression(rows.at(name), schema[rows.at(name)])
+                for name, one in bins.items()
+            }
+        )
+
+    step = Step(table, made, tuple(bins), make)
+    return table.made_by(step, schema={**table.schema, **made})
 
 
 def bin_name(column: str) -> str:

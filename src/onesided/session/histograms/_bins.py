@@ -12,7 +12,6 @@ from typing import Any, Final
 import narwhals as nw
 
 from onesided._numbers import Number, exact, text, whole
-from onesided.engine.kit import missing
 from onesided.errors import DataError, ParameterError
 
 MOST_BINS: Final = 1024
@@ -43,16 +42,19 @@ class BinEdges:
 
     def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
         """The bin of each row's value; -1 where there is no value or no bin."""
-        _refuse_far(self.edges, dtype)
-        given, known = nw.col(column), ~missing(column, dtype)
+        given, known = nw.col(column), ~nw.col(column).is_null()
         if self.open_ends:
             points = [_at_most(edge, dtype) for edge in self.edges]
             found = _search(lambda edge: given <= edge, points, 0)
-            return nw.when(known).then(found).otherwise(nw.lit(_NOWHERE))
+            return nw.when(known).then(found).otherwise(nw.lit(_NOWHERE)).cast(nw.Int64())
         edges = [_below(edge, dtype) for edge in self.edges]
         inside = known & (given >= edges[0]) & (given < edges[-1])
         found = _search(lambda edge: given < edge, edges[1:-1], 0)
-        return nw.when(inside).then(found).otherwise(nw.lit(_NOWHERE))
+        return nw.when(inside).then(found).otherwise(nw.lit(_NOWHERE)).cast(nw.Int64())
+
+    def refuse_far(self, dtype: nw.dtypes.DType) -> None:
+        """Refuse edges that no value of the column comes near. Errors: ParameterError."""
+        _refuse_far(self.edges, dtype)
 
 
 def _refuse_far(edges: Sequence[Fraction], dtype: nw.dtypes.DType) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from onesided._numbers import Number
 from onesided.errors import ParameterError
 from onesided.noise import IntArray
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._count import Count
 from onesided.session._groups import Grouped
 from onesided.session._plan import PlanOption
@@ -88,9 +88,9 @@ class Histogram(Count):
         def others() -> tuple[PlanOption, ...]:
             return (*prepared.plan.others, *options(binned, groups, shape, bins))
 
-        def read() -> IntArray:
-            binned.refuse_missing()
-            return prepared.read()
+        def look(taken: Taken) -> IntArray:
+            binned.refuse_missing(taken)
+            return prepared.look(taken)
 
         def result(answer: Answer, entry: int | None) -> HistogramRelease:
             return _in_bins(prepared.result(answer, entry), bins)
@@ -99,7 +99,9 @@ class Histogram(Count):
             label=prepared.label,
             detail={**prepared.detail, **binned.detail},
             plan=replace(prepared.plan, alternatives=others),
-            read=read,
+            context=binned.context,
+            columns=binned.columns(groups),
+            look=look,
             draw=prepared.draw,
             result=result,
         )

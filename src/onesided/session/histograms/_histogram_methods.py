@@ -24,6 +24,7 @@ from onesided.mechanism.histograms import (
 from onesided.mechanism.histograms.kit import Parts, histogram_of
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy
+from onesided.session._context import Taken
 from onesided.session._groups import Groups, kinds_of
 from onesided.session._plan import Plan, PlanOption, promised
 from onesided.session._question import Answer, PreparedQuery
@@ -115,15 +116,11 @@ def shaped(
     sizes = tuple(one.number for one in bins.values())
     tried = shape.error(mechanism, sizes)
     plan = _plan(binned, groups, mechanism, shape.method, tried)
+    parts = _parts(groups, context.policy, shape.method)
 
-    def read() -> Histograms:
-        binned.refuse_missing()
-        return tuple(
-            replace(groups, query=replace(groups.query, counted=kinds))
-            .counts(context)
-            .reshape(sizes)
-            for kinds in _kinds(context.policy, shape.method)
-        )
+    def look(taken: Taken) -> Histograms:
+        binned.refuse_missing(taken)
+        return tuple(part.counts(taken).reshape(sizes) for part in parts)
 
     def result(answer: Answer, entry: int | None) -> HistogramRelease:
         lower = answer.get("lower")
@@ -143,7 +140,9 @@ def shaped(
         label=f"histogram of {', '.join(bins)} by {shape.method}",
         detail={**groups.detail, **binned.detail, "method": shape.method},
         plan=plan,
-        read=read,
+        context=context,
+        columns=tuple(dict.fromkeys(name for one in parts for name in binned.columns(one))),
+        look=look,
         draw=_drawing(mechanism),
         result=result,
     )
@@ -234,12 +233,13 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
     )
 
 
-def _kinds(policy: Policy, method: str) -> tuple[frozenset[str] | None, ...]:
-    """Which kinds are counted apart for the method."""
+def _parts(groups: Groups, policy: Policy, method: str) -> tuple[Groups, ...]:
+    """What is counted apart for the method."""
     if method in _TWO_PHASE:
-        return (None,)
+        return (groups,)
     parts = Parts.of(policy)
-    return (parts.sensitive, parts.open) if method in _TWO_PARTS else (None, parts.open)
+    kinds = (parts.sensitive, parts.open) if method in _TWO_PARTS else (None, parts.open)
+    return tuple(replace(groups, query=replace(groups.query, counted=one)) for one in kinds)
 
 
 def _drawing(mechanism: Any) -> Callable[[Histograms, Noise | None], Answer]:

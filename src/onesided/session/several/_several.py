@@ -81,7 +81,9 @@ class Several:
             label=f"{many(len(parts), 'answer')}: {'; '.join(labels)}"[:_LABEL],
             detail={"questions": [{"label": p.label, **p.detail} for p in parts]},
             plan=plan,
-            read=lambda: [part.read() for part in parts],
+            context=context,
+            columns=(),
+            look=lambda _: [],
             draw=draw,
             result=result,
             noise=tuple(part.noise or part.plan.mechanism for part in parts),
@@ -104,6 +106,12 @@ class PreparedSeveral(PreparedQuery[list[Any], Answers]):
     """Several questions in their steps: each is read and drawn as it would be alone."""
 
     parts: tuple[Prepared, ...]
+
+    def read(self) -> list[Any]:
+        """Take one snapshot of the columns of all, and look at it for each. Secret."""
+        wanted = [n for part in self.parts for n in part.context.table.sources(part.columns)]
+        with self.context.source(tuple(dict.fromkeys(wanted))) as source:
+            return [part.look(part.context.over(source, part.columns)) for part in self.parts]
 
     def pack(self, answer: Answer) -> Packed:
         """What the ledger keeps of each answer, by its place."""

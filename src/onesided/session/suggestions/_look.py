@@ -18,7 +18,7 @@ from onesided.mechanism import NoisyMaxRank
 from onesided.mechanism.kit import CONFIDENCE, Move, largest_rate
 from onesided.noise import IntArray, Noise
 from onesided.policy import Shift
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._estimates import Estimates
 from onesided.session._groups import Groups
 from onesided.session._plan import Plan, priced
@@ -81,7 +81,9 @@ class SizeLook(Valued):
             label=f"look at {what}",
             detail={**groups.detail, "sizes": len(sizes), "above": self.above, "look": self.sized},
             plan=plan,
-            read=lambda: self._read(context, groups, value, np.array(sizes)),
+            context=context,
+            columns=groups.columns(context, *(() if value is None else value.columns)),
+            look=lambda taken: self._read(taken, groups, value, np.array(sizes)),
             draw=draw,
             result=result,
         )
@@ -120,31 +122,30 @@ class SizeLook(Valued):
             why=f"noisy maximum over {candidates} sizes",
         )
 
-    def _read(
-        self, context: QueryContext, groups: Groups, value: Value | None, sizes: IntArray
-    ) -> IntArray:
+    def _read(self, taken: Taken, groups: Groups, value: Value | None, sizes: IntArray) -> IntArray:
         """How many values count as each size: the next one from them upwards. Secret."""
         found = np.zeros(sizes.size, dtype=np.int64)
         if value is None:
-            pieces = [_groups_of_units(context, groups)]
+            pieces = [_groups_of_units(taken, groups)]
         else:
-            pieces = own_means(context, groups, value, own_mean=self.sized == "means")  # type: ignore[assignment] # pairs
+            pieces = own_means(taken, groups, value, own_mean=self.sized == "means")  # type: ignore[assignment] # pairs
         for far, counts in pieces:
             places = np.minimum(np.searchsorted(sizes, np.abs(far)), sizes.size - 1)
             np.add.at(found, places, counts)
         return found
 
 
-def _groups_of_units(context: QueryContext, groups: Groups) -> tuple[IntArray, IntArray]:
+def _groups_of_units(taken: Taken, groups: Groups) -> tuple[IntArray, IntArray]:
     """In how many of the keys units are, and how many units are in so many. Secret."""
-    context.refuse_null_units()
-    if context.unit is None:
+    taken, groups = groups.inside(taken)
+    taken.refuse_null_units()
+    if taken.unit is None:
         raise ParameterError("Each row is a unit, in one group.", hint="Leave look= out.")
-    pairs = context.table.join_keys(groups.rows(context), groups.keys)
-    each = pairs.select(context.unit, ORDER).unique().group_by(context.unit)
+    pairs = taken.table.join_keys(groups.rows(taken), groups.keys)
+    each = pairs.select(taken.unit, ORDER).unique().group_by(taken.unit)
     sizes = each.agg(nw.len().alias(LENGTH)).with_columns(nw.lit(1).alias(ORDER))
     counted = sizes.group_by(LENGTH).agg(nw.col(ORDER).sum())
-    found = context.table.arrays(counted.select(LENGTH, ORDER))
+    found = taken.table.arrays(counted.select(LENGTH, ORDER))
     return tuple(np.asarray(found[name], dtype=np.int64) for name in (LENGTH, ORDER))  # type: ignore[return-value] # a pair
 
 

@@ -116,8 +116,10 @@ class Mean(Valued):
             label=f"{name} of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **value.detail, **({"max_rows": most} if most else {})},
             plan=plan,
-            read=lambda: moments(
-                context,
+            context=context,
+            columns=groups.columns(context, *value.columns),
+            look=lambda taken: moments(
+                taken,
                 groups,
                 value,
                 centre=parts.centre,

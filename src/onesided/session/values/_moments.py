@@ -11,10 +11,10 @@ import narwhals as nw
 import numpy as np
 
 from onesided._english import many
-from onesided.engine.kit import LENGTH, ORDER, Lazy, first_groups, missing, whole_of
+from onesided.engine.kit import LENGTH, ORDER, Lazy, first_groups, whole_of
 from onesided.errors import DataError, OnesidedError
 from onesided.noise import IntArray
-from onesided.session._context import QueryContext
+from onesided.session._context import Taken
 from onesided.session._groups import Groups
 from onesided.session.values._value import VALUE, Value, require_room
 
@@ -38,7 +38,7 @@ class Moments:
 
 
 def moments(
-    context: QueryContext,
+    taken: Taken,
     groups: Groups,
     value: Value,
     *,
@@ -55,36 +55,36 @@ def moments(
     Errors: DataError for rows of nobody, rows without a value, or sums past 2^62;
     ContributionError if ``on_excess="error"``.
     """
-    context, groups = groups.collapsed(context)
+    taken, groups = groups.inside(taken)
     furthest = max(-value.low, value.high, value.high - value.low)
-    require_room(context.table.height(), furthest * furthest if squares else furthest)
-    rows = _checked_rows(context, groups, value)
+    require_room(taken.table.height(), furthest * furthest if squares else furthest)
+    rows = _checked_rows(taken, groups, value)
     with _adding(value):
-        if max_rows is None or context.unit is None:
-            values = _per_unit(rows, context, groups, value, own_mean=own_mean)
+        if max_rows is None or taken.unit is None:
+            values = _per_unit(rows, taken, groups, value, own_mean=own_mean)
             parts = _powers(values, centre, squares=squares)
         else:
-            kept = _first_rows(rows, context, groups, value, most=max_rows)
-            units = _powers(kept, centre, squares=squares).group_by(*_kept(context, groups))
+            kept = _first_rows(rows, taken, groups, value, most=max_rows)
+            units = _powers(kept, centre, squares=squares).group_by(*_kept(taken, groups))
             parts = units.agg(*(nw.col(name).sum() for name in _NAMES))
-        return _added(parts, context, groups)
+        return _added(parts, taken, groups)
 
 
 def own_means(
-    context: QueryContext, groups: Groups, value: Value, *, own_mean: bool = True
+    taken: Taken, groups: Groups, value: Value, *, own_mean: bool = True
 ) -> list[tuple[IntArray, ...]]:
     """Per group, in the order of the keys: own means that occur, in steps and rising, and counts.
 
     Without ``own_mean`` the units' clipped sums. Secret. Errors: as :func:`moments`.
     """
-    context, groups = groups.collapsed(context)
-    require_room(context.table.height(), value.high - value.low)
-    rows = _checked_rows(context, groups, value)
+    taken, groups = groups.inside(taken)
+    require_room(taken.table.height(), value.high - value.low)
+    rows = _checked_rows(taken, groups, value)
     with _adding(value):
-        parts = _per_unit(rows, context, groups, value, own_mean=own_mean)
+        parts = _per_unit(rows, taken, groups, value, own_mean=own_mean)
         named = (ORDER, VALUE) if groups.by else (VALUE,)
-        counted = _paired(parts, context, groups).group_by(*named).agg(nw.len().alias(LENGTH))
-        found = context.table.arrays(counted.select(*named, LENGTH))
+        counted = _paired(parts, taken, groups).group_by(*named).agg(nw.len().alias(LENGTH))
+        found = taken.table.arrays(counted.select(*named, LENGTH))
     steps, counts = (np.asarray(found[name], dtype=np.int64) for name in (VALUE, LENGTH))
     ranks = np.asarray(found.get(ORDER, np.zeros(steps.size)), dtype=np.int64)
     order = np.lexsort((steps, ranks))
@@ -93,18 +93,19 @@ def own_means(
     return [(steps[piece], counts[piece]) for piece in pieces]
 
 
-def _checked_rows(context: QueryContext, groups: Groups, value: Value) -> Lazy:
+def _checked_rows(taken: Taken, groups: Groups, value: Value) -> Lazy:
     """The rows that count, with their steps. Errors: as :func:`moments`."""
-    context.refuse_null_units()
-    rows = context.rows(
-        (*groups.by, value.column), where=groups.where, counted=groups.query.counted
+    taken.refuse_null_units()
+    (column,) = taken.at(value.columns) or ("",)
+    rows = taken.rows(
+        (*groups.by, *taken.at(value.columns)), where=groups.where, counted=groups.query.counted
     )
     if value.missing == "refuse":
-        _refuse_missing(context, rows, value)
+        _refuse_missing(taken, rows, value)
     if groups.excess == "error":
-        groups.refuse_excess(context, rows.select(*_kept(context, groups)))
+        groups.refuse_excess(taken, rows.select(*_kept(taken, groups)))
     with _adding(value):
-        return value.in_steps(rows, context.schema[value.column])
+        return value.in_steps(rows, column, taken.schema.get(column, nw.Int64()))
 
 
 @contextmanager
@@ -123,14 +124,14 @@ def _adding(value: Value) -> Iterator[None]:
         ) from error
 
 
-def _paired(parts: Lazy, context: QueryContext, groups: Groups) -> Lazy:
+def _paired(parts: Lazy, taken: Taken, groups: Groups) -> Lazy:
     """What each unit adds beside the number of its group; each unit in its first groups alone."""
     if not groups.by:
         return parts
-    pairs = context.table.join_keys(parts, groups.keys)
-    if groups.excess == "truncate" and context.unit is not None:
+    pairs = taken.table.join_keys(parts, groups.keys)
+    if groups.excess == "truncate" and taken.unit is not None:
         most = groups.query.max_groups or 1
-        pairs = first_groups(context.table.engine, pairs, context.unit, [ORDER], most=most)
+        pairs = first_groups(taken.table.engine, pairs, taken.unit, [ORDER], most=most)
     return pairs
 
 
@@ -142,71 +143,71 @@ def _powers(values: Lazy, centre: int, *, squares: bool) -> Lazy:
     return values.with_columns(moved.alias(VALUE), again.alias(_SQUARE), one)
 
 
-def _first_rows(
-    rows: Lazy, context: QueryContext, groups: Groups, value: Value, *, most: int
-) -> Lazy:
+def _first_rows(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most: int) -> Lazy:
     """At most ``most`` rows of each unit in each group, by a hash of the unit and the row.
 
     A row is its value, and which of the unit's rows of that value in the group it is: so rows
     are alike but for their hash, and dropping d of them takes at most d from those kept and lets at
     most d others in. Rows of equal hash come in the order of their values.
     """
-    unit = _kept(context, groups)
+    unit = _kept(taken, groups)
     steps = rows.with_columns(_within(value.low, value.high), nw.lit(1).alias(_COPY))
     numbered = steps.with_columns(nw.col(_COPY).cum_sum().over(*unit, VALUE, order_by=[VALUE]))
     names = [unit[0], VALUE, _COPY]
-    hashed = context.table.engine.with_hash(numbered, names, _HASHED)
+    hashed = taken.table.engine.with_hash(numbered, names, _HASHED)
     ranked = hashed.with_columns(nw.lit(1).alias(_RANK)).with_columns(
         nw.col(_RANK).cum_sum().over(*unit, order_by=[_HASHED, VALUE, _COPY])
     )
     return ranked.filter(nw.col(_RANK) <= most).select(*unit, VALUE)
 
 
-def _added(parts: Lazy, context: QueryContext, groups: Groups) -> Moments:
+def _added(parts: Lazy, taken: Taken, groups: Groups) -> Moments:
     """The moments of what each unit adds, in the order of the keys."""
     adds = [nw.col(name).sum() for name in _NAMES]
     if not groups.by:
-        found = context.table.fetch(parts.select(*adds), _NAMES)
+        found = taken.table.fetch(parts.select(*adds), _NAMES)
         return Moments(*(np.array([whole_of(part)], dtype=np.int64) for part in found[0]))
-    grouped = _paired(parts, context, groups).group_by(ORDER).agg(*adds)
-    return _in_order(context.table.fetch(grouped, (ORDER, *_NAMES)), groups)
+    grouped = _paired(parts, taken, groups).group_by(ORDER).agg(*adds)
+    return _in_order(taken.table.fetch(grouped, (ORDER, *_NAMES)), groups)
 
 
-def outside(context: QueryContext, groups: Groups, value: Value) -> tuple[int, int]:
+def outside(taken: Taken, groups: Groups, value: Value) -> tuple[int, int]:
     """How many counted rows lie outside the bounds, and how many have no value. Secret."""
-    rows = context.rows((value.column,), where=groups.where, counted=groups.query.counted)
-    given, empty = nw.col(value.column), missing(value.column, context.schema[value.column])
+    columns = taken.at(value.columns)
+    if not columns:
+        return 0, 0
+    rows = taken.rows(columns, where=groups.where, counted=groups.query.counted)
+    given = nw.col(*columns)
+    empty = given.is_null()
     low, high = (float(end * value.step) for end in (value.low, value.high))
     beyond = ~empty & ((given < low) | (given > high))
     return tuple(  # type: ignore[return-value] # a pair
-        whole_of(context.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
+        whole_of(taken.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
         for which in (beyond, empty)
     )
 
 
-def _kept(context: QueryContext, groups: Groups) -> list[str]:
-    return [*([context.unit] if context.unit else []), *groups.by]
+def _kept(taken: Taken, groups: Groups) -> list[str]:
+    return [*([taken.unit] if taken.unit else []), *groups.by]
 
 
-def _per_unit(
-    rows: Lazy, context: QueryContext, groups: Groups, value: Value, *, own_mean: bool
-) -> Lazy:
+def _per_unit(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, own_mean: bool) -> Lazy:
     """One row per unit and group, with the unit's clipped sum, or its own mean."""
-    if context.unit is None:
+    if taken.unit is None:
         # Past 2^51 steps a bound itself may have been rounded up to the next one.
         return rows.with_columns(_within(value.low, value.high)).select(*groups.by, VALUE)
     if own_mean:
         # From the lower bound up nothing is below 0, where engines divide in different ways.
         up = rows.with_columns(_within(value.low, value.high) - value.low)
-        units = up.group_by(*_kept(context, groups))
+        units = up.group_by(*_kept(taken, groups))
         added = units.agg(nw.col(VALUE).sum(), nw.len().alias(LENGTH))
         mean = (nw.col(VALUE) // nw.col(LENGTH).cast(nw.Int64()) + value.low).alias(VALUE)
         # What is counted is bounded, whatever an engine makes of a division.
         bounded = added.with_columns(mean).with_columns(_within(value.low, value.high))
-        return bounded.select(*_kept(context, groups), VALUE)
+        return bounded.select(*_kept(taken, groups), VALUE)
     # Rows are clipped to what cannot cancel, so that dropping one never raises a sum.
     low, high = min(value.low, 0), max(value.high, 0)
-    sums = rows.with_columns(_within(low, high)).group_by(*_kept(context, groups))
+    sums = rows.with_columns(_within(low, high)).group_by(*_kept(taken, groups))
     return sums.agg(nw.col(VALUE).sum()).with_columns(_within(value.low, value.high))
 
 
@@ -223,9 +224,9 @@ def _in_order(found: list[tuple[Any, ...]], groups: Groups) -> Moments:
     return Moments(*by_rank)
 
 
-def _refuse_missing(context: QueryContext, rows: Lazy, value: Value) -> None:
-    empty = rows.filter(missing(value.column, context.schema[value.column]))
-    number = whole_of(context.table.scalar(empty.select(nw.len().alias(LENGTH))))
+def _refuse_missing(taken: Taken, rows: Lazy, value: Value) -> None:
+    empty = rows.filter(nw.col(taken.table.at(value.column)).is_null())
+    number = whole_of(taken.table.scalar(empty.select(nw.len().alias(LENGTH))))
     if number:
         raise DataError(
             f"{many(number, 'row', one='has', more='have')} no value in {value.column!r}.",

@@ -19,7 +19,7 @@ from onesided.mechanism import NoisyMaxQuantile, SeveralQuantiles
 from onesided.mechanism.kit import Move, largest_rate
 from onesided.noise import IntArray, Noise
 from onesided.policy import Shift
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer
@@ -361,10 +361,10 @@ def _span(one: NoisyMaxQuantile, shift: Shift, groups: Groups, *, dropped: bool)
     return shift.rise * alone + shift.fall * (changed if dropped else alone)
 
 
-def ranked(context: QueryContext, groups: Groups, found: Candidates) -> list[tuple[IntArray, ...]]:
+def ranked(taken: Taken, groups: Groups, found: Candidates) -> list[tuple[IntArray, ...]]:
     """Per group, the places of candidates that have values, and how many each has. Secret."""
     secret: list[tuple[IntArray, ...]] = []
-    for steps, counts in own_means(context, groups, found.value):
+    for steps, counts in own_means(taken, groups, found.value):
         places, first = np.unique(found.places(steps), return_index=True)
         added = np.add.reduceat(counts, first) if places.size else counts
         secret.append((places, added))

@@ -18,7 +18,7 @@ from onesided.mechanism import Cumulative, Interval, isotonic
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._confidence import Confidence
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._count import certain_sides, reason
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import Plan
@@ -266,7 +266,9 @@ class Quantile(Grouped):
             label=f"quantiles of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **found.value.detail, "q": list(map(text, shares))},
             plan=plan,
-            read=lambda: ranked(context, groups, found),
+            context=context,
+            columns=groups.columns(context, *found.value.columns),
+            look=lambda taken: ranked(taken, groups, found),
             draw=plan.mechanism.release,
             result=result,
         )
@@ -299,15 +301,17 @@ class Quantile(Grouped):
                 _make_frame=lambda columns: context.table.result(columns, like=names),
             )
 
-        def read() -> IntArray:
-            binned.refuse_missing()
-            return groups.counts(binned.context)
+        def look(taken: Taken) -> IntArray:
+            binned.refuse_missing(taken)
+            return groups.counts(taken)
 
         return PreparedQuery(
             label=f"quantiles of {self.column} by {', '.join(names)}".removesuffix(" by "),
             detail={**groups.detail, **binned.detail},
             plan=plan,
-            read=read,
+            context=binned.context,
+            columns=binned.columns(groups),
+            look=look,
             draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
             result=result,
         )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Final
 
+import narwhals as nw
+
 from onesided._english import many
 from onesided._numbers import Number, whole
+from onesided.engine.kit import Lazy
 from onesided.errors import ParameterError
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
@@ -16,7 +19,7 @@ from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
 from onesided.session._question import PreparedQuery
 from onesided.session.values._sum import Sum
-from onesided.session.values._value import Value
+from onesided.session.values._value import VALUE, Value
 
 _ROWS: Final = "onesided_rows"
 _OF_ROWS: Final = frozenset({"max_rows"})
@@ -59,9 +62,8 @@ class RowCount(Grouped):
             one.name: getattr(self, one.name) for one in fields(self) if one.name not in _OF_ROWS
         }
         asked = Sum(_ROWS, bounds=(0, most), **given)
-        with_ones = replace(context, table=context.table.with_ones(_ROWS))
         return asked.prepared(
-            with_ones, _Ones.upto(most), what="number of rows", detail={"max_rows": str(most)}
+            context, _Ones.upto(most), what="number of rows", detail={"max_rows": str(most)}
         )
 
 
@@ -74,6 +76,16 @@ class _Ones(Value):
     def upto(cls, most: int) -> _Ones:
         """From 0 to ``most``."""
         return cls(column=_ROWS, step=Fraction(1), low=0, high=most, missing="drop")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """None: a row counts whatever it holds."""
+        return ()
+
+    def in_steps(self, rows: Lazy, column: str, dtype: nw.dtypes.DType) -> Lazy:
+        """The rows with a column of ones. Secret."""
+        del column, dtype
+        return rows.with_columns(nw.lit(1).cast(nw.Int64()).alias(VALUE))
 
     @property
     def sentence(self) -> str:

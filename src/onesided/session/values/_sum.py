@@ -134,7 +134,9 @@ class Sum(Valued):
             label=f"{what} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **detail},
             plan=plan,
-            read=lambda: moments(context, groups, value).total,
+            context=context,
+            columns=groups.columns(context, *value.columns),
+            look=lambda taken: moments(taken, groups, value).total,
             draw=draw,
             result=result,
             noise=chosen.slopes,  # stairs lose the same, and answers say whether they have some

@@ -11,7 +11,7 @@ import narwhals as nw
 
 from onesided._english import many
 from onesided._numbers import MAX_COUNT, Number, exact, positive, text
-from onesided.engine.kit import Lazy, missing
+from onesided.engine.kit import Lazy
 from onesided.errors import DataError, ParameterError
 
 Missing = Literal["refuse", "drop"]
@@ -55,18 +55,19 @@ class Value:
             f"{low} .. {high}.{left}"
         )
 
-    def in_steps(self, rows: Lazy, dtype: nw.dtypes.DType) -> Lazy:
-        """The rows with a column of steps. Secret.
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it looks at."""
+        return (self.column,)
 
-        Errors: DataError for rows without a value, unless they are dropped.
-        """
-        empty = missing(self.column, dtype)
+    def in_steps(self, rows: Lazy, column: str, dtype: nw.dtypes.DType) -> Lazy:
+        """The rows with a column of steps. column: what it is called in them. Secret."""
+        given = nw.col(column)
         if self.missing == "drop":
-            rows = rows.filter(~empty)
-        return rows.with_columns(self._steps(dtype).alias(VALUE))
+            rows = rows.filter(~given.is_null())
+        return rows.with_columns(self._steps(given, dtype).alias(VALUE))
 
-    def _steps(self, dtype: nw.dtypes.DType) -> nw.Expr:
-        given = nw.col(self.column)
+    def _steps(self, given: nw.Expr, dtype: nw.dtypes.DType) -> nw.Expr:
         low, high = self.low * self.step, self.high * self.step
         if dtype.is_integer() and self.step.denominator == 1:
             inside = _clipped(given, int(low), int(high))

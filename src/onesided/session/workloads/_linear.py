@@ -21,7 +21,7 @@ from onesided.mechanism.kit import CONFIDENCE, shared, tail_bound
 from onesided.noise import IntArray
 from onesided.policy import Guarantee, Policy
 from onesided.session._confidence import Confidence
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
@@ -188,7 +188,8 @@ class LinearQuery:
             queries={"query": list(range(asked.shape[0]))},
             non_negative=self.non_negative,
             confidence=Confidence(self.confidence, self.simultaneous),
-            read=lambda: counted(context, groups),
+            columns=groups.columns(context),
+            look=lambda taken: counted(taken, groups),
             label="linear queries",
             apart=context.policy.moves_between_places,
         )
@@ -207,18 +208,18 @@ class LinearQuery:
         ).groups(context)
 
 
-def counted(context: QueryContext, groups: Groups) -> IntArray:
+def counted(taken: Taken, groups: Groups) -> IntArray:
     """The true counts. Secret.
 
     Moves from cell to cell are those of a unit's one value, whether or not a condition picks it: of
     two values, a condition might pick one now and after a short move the other, far away.
     Errors: ContributionError for units in several cells.
     """
-    if groups.where is not None and context.policy.between_values:
-        context.refuse_null_units()
-        everyone = replace(groups, where=None)
-        everyone.refuse_excess(context, everyone.rows(context))
-    return groups.counts(context)
+    if groups.where is not None and taken.policy.between_values:
+        taken.refuse_null_units()
+        inner, everyone = replace(groups, where=None).inside(taken)
+        everyone.refuse_excess(inner, everyone.rows(inner))
+    return groups.counts(taken)
 
 
 def answered(
@@ -229,7 +230,8 @@ def answered(
     queries: Columns,
     non_negative: bool,
     confidence: Confidence,
-    read: Callable[[], IntArray],
+    columns: tuple[str, ...],
+    look: Callable[[Taken], IntArray],
     label: str,
     apart: Apart,
     detail: Mapping[str, object] | None = None,
@@ -250,7 +252,9 @@ def answered(
         label=f"{label} by {', '.join(groups.by)}",
         detail={**groups.detail, **(detail or {})},
         plan=plan,
-        read=read,
+        context=context,
+        columns=columns,
+        look=look,
         draw=lambda counts, noise: {"noisy": mechanism.noisy(counts, noise=noise)},
         result=_result_maker(
             context,

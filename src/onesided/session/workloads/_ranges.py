@@ -12,7 +12,6 @@ import numpy as np
 
 from onesided._english import many
 from onesided._numbers import Number, exact, positive, text
-from onesided.engine.kit import missing as no_value
 from onesided.errors import DataError, ParameterError
 from onesided.linear import Grid, Moves
 from onesided.linear import Ranges as Workload
@@ -20,7 +19,7 @@ from onesided.linear import all_ranges as every_range
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._confidence import Confidence
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups
 from onesided.session._question import PreparedQuery
 from onesided.session.histograms._binned import Binned, bin_name, with_bins
@@ -42,7 +41,8 @@ class _Drawn(BinEdges):
     def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
         given, edges = nw.col(column), [_below(edge, dtype) for edge in self.edges[1:-1]]
         found = _search(lambda edge: given < edge, edges, 0)
-        return nw.when(~no_value(column, dtype)).then(found).otherwise(nw.lit(_NOWHERE))
+        told = nw.when(~given.is_null()).then(found).otherwise(nw.lit(_NOWHERE))
+        return told.cast(nw.Int64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,11 @@ class RangeQuery:
         moves = self._moves(context, axes, groups)
         choice = choose(self.strategy, moves, asked, epsilon, Grid(asked.grid))
 
-        def read() -> IntArray:
-            binned.refuse_missing()
+        def look(taken: Taken) -> IntArray:
+            binned.refuse_missing(taken)
             if self.outside == "refuse":
-                _refuse_outside(binned, bins)
-            return counted(binned.context, groups)
+                _refuse_outside(taken, bins)
+            return counted(taken, groups)
 
         return answered(
             binned.context,
@@ -112,7 +112,8 @@ class RangeQuery:
             queries=_told(asked, bins),
             non_negative=self.non_negative,
             confidence=Confidence(self.confidence, self.simultaneous),
-            read=read,
+            columns=binned.columns(groups),
+            look=look,
             label="ranges",
             apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
             detail={**binned.detail, "outside": self.outside},
@@ -286,11 +287,12 @@ def _told(asked: Workload, bins: Mapping[str, BinEdges]) -> Columns:
     return told
 
 
-def _refuse_outside(binned: Binned, bins: Mapping[str, BinEdges]) -> None:
+def _refuse_outside(taken: Taken, bins: Mapping[str, BinEdges]) -> None:
     """Hold the curator to data within the bins. Errors: DataError."""
-    table = binned.context.table
+    table = taken.table
     for column in bins:
-        beyond = (nw.col(bin_name(column)) == _NOWHERE) & ~no_value(column, table.schema[column])
+        place, value = table.at(bin_name(column)), table.at(column)
+        beyond = (nw.col(place) == _NOWHERE) & ~nw.col(value).is_null()
         number = int(table.scalar(table.frame.filter(beyond).select(nw.len().alias("rows"))))
         if number:
             raise DataError(

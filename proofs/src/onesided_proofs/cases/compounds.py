@@ -1,0 +1,88 @@
+"""Certified answers about compounds of groups, at the price of the compounds reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from onesided import policy as policies
+from onesided.mechanism import AdaptiveSparseVector, Compounds, SparseVector
+from onesided.noise import IntArray, Noise
+from onesided.numbers import Loss
+from onesided.policy import Policy, Shift
+from onesided.verify import Line, Universe, in_place_of, shipped
+from onesided_proofs.zoo import compounds as zoo
+from onesided_proofs.zoo import selection
+
+_ABC: Final = Universe(groups=("a", "b", "c"), units=2)
+_EPSILON: Final = 6
+_NAME: Final = "SparseVector of compounds"
+_HAND: Final = "sessions that price compounds by hand"
+
+
+@dataclass(frozen=True, slots=True)
+class _OfCompounds:
+    """The largest counts, and then the mechanism: what a session draws, and charges."""
+
+    compounds: Compounds
+    mechanism: Any
+
+    def release(self, values: IntArray, *, noise: Noise) -> Any:
+        return self.mechanism.release(self.compounds.largest(values), noise=noise)
+
+    def loss(self, shift: Shift) -> Loss:
+        loss: Loss = self.mechanism.loss(self.compounds.shift(shift))
+        return loss
+
+
+def cases() -> Iterator[Line]:
+    """The sound first."""
+    one, two, three = (policies.presence(max_groups=n) for n in (1, 2, 3))
+    for policy, members in (
+        (three, [[0, 1, 2]]),  # one conjunction: the price of a single count
+        (three, [[0, 1], [2]]),  # apart: of two
+        (one, [[0, 1], [1, 2]]),  # a group in both
+        (two, [[0, 1], [1, 2], [2, 0]]),
+        (two, [[0, 1], [0, 1]]),
+    ):
+        yield _line(policy, Compounds(members))
+    first = Compounds([[0, 1], [1, 2]])
+    yield _line(three, first, max_answers=1)  # SALap, over compounds
+    half = AdaptiveSparseVector.for_policy(
+        two, thresholds=0, epsilon=_EPSILON, max_answers=1, margin=1, compounds=first
+    )
+    yield shipped(
+        _OfCompounds(first, half),
+        two,
+        name="AdaptiveSparseVector of compounds",
+        universe=_ABC,
+    )
+    yield from _broken()
+
+
+def _line(policy: Policy, compounds: Compounds, **more: Any) -> Line:
+    sparse = SparseVector.for_policy(
+        policy, thresholds=0, epsilon=_EPSILON, compounds=compounds, **more
+    )
+    told = _OfCompounds(compounds, sparse)
+    return shipped(told, policy, name=_NAME, universe=_ABC, epsilon=_EPSILON)
+
+
+def _broken() -> Iterator[Line]:
+    one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
+    for policy, members, run, flaw in (
+        (one, [[0, 1], [1, 2]], zoo.priced_once, "a group in two compounds, priced for one"),
+        (two, [[0, 1], [2]], zoo.priced_once, "two compounds, priced for one"),
+        (two, [[0, 1]], zoo.totals, "the sum of the counts at the price of the largest"),
+        (one, [[0, 1]], zoo.names_the_fullest, "says which group is the fullest"),
+    ):
+        compounds = Compounds(members)
+        sparse = SparseVector.for_policy(
+            policy, thresholds=0, epsilon=_EPSILON, compounds=compounds
+        )
+        wrong = selection.Wrong(partial(run, compounds=compounds, epsilon=_EPSILON))
+        right = _OfCompounds(compounds, sparse)
+        line = in_place_of(right, wrong, policy, flaw, _HAND, universe=_ABC)
+        yield replace(line, name=_NAME)

@@ -1,0 +1,472 @@
+"""DAWA, hierarchies, zero sets, AHP, adaptive grids, trees of marginals; and broken ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, cast
+
+from onesided import policy as policies
+from onesided.mechanism import Counts
+from onesided.mechanism.histograms import (
+    AGrid,
+    Ahp,
+    Dawa,
+    Hierarchical,
+    Look,
+    Marginals,
+    UniformGrid,
+    Zeroed,
+    zeros,
+)
+from onesided.numbers import INFINITE, Loss
+from onesided.policy import ABSENT, Edge, GroupCount, Policy, Record
+from onesided.verify import Line, Universe, losses_of, program, shipped
+from onesided_proofs.zoo import histograms as zoo
+from onesided_proofs.zoo.selection import Wrong
+
+_TWO = Universe(groups=("a", "b"), units=1, max_groups=1)
+_FOUR = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)
+# Moving a record from the first cell to the third spoils both halves and helps the whole.
+_TENSE = (5, 6, 2, 1)
+# An error of measuring that makes buckets dear, so that the noise of phase 1 decides.
+_DEAR = "1/3"
+_PRICES = "reached as buckets become dearer"
+_PHASES = "each phase is reached by data of its own"
+
+
+def cases() -> Iterator[Line]:
+    """The sound first."""
+    yield from _partitions()
+    yield from _whole()
+    yield from _looks()
+    yield from _trees()
+    yield from _zeros()
+    yield from _broken_partitions()
+    yield from _broken_zeros()
+    yield from _adaptive()
+
+
+def _policies() -> tuple[Policy, ...]:
+    return (
+        policies.bounded(),
+        policies.unbounded(),
+        policies.addition_only(),
+        policies.removal_only(),
+        policies.sensitive("minor"),
+    )
+
+
+def _partitions() -> Iterator[Line]:
+    learner = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
+    for policy in _policies()[:4]:
+        yield shipped(
+            zoo.Learning(learner, _TENSE),
+            policy,
+            GroupCount(max_groups=1),
+            name="Dawa (phase 1)",
+            universe=_FOUR,
+            loose=_PRICES,
+            tail=1e-9,
+            unseen=1e-3,
+        )
+
+
+def _whole() -> Iterator[Line]:
+    for policy in _policies()[1:]:
+        yield shipped(
+            Dawa.for_policy(policy, epsilon=18, look_share=None),
+            policy,
+            GroupCount(max_groups=1),
+            epsilon=18,
+            universe=_TWO,
+            loose=_PHASES,
+            tail=1e-8,
+            unseen=1e-3,
+        )
+    for policy in (policies.addition_only(), policies.removal_only()):
+        yield shipped(
+            Dawa.for_policy(policy, epsilon=18, look_share=None, workload="ranges"),
+            policy,
+            GroupCount(max_groups=1),
+            epsilon=18,
+            name="Dawa (ranges)",
+            universe=_TWO,
+            loose=_PHASES,
+            tail=1e-9,
+            unseen=1e-3,
+        )
+
+
+def _looks() -> Iterator[Line]:
+    for policy in _policies()[:4]:
+        yield shipped(
+            zoo.Looking(_looking(), _TENSE),
+            policy,
+            GroupCount(max_groups=1),
+            name="Dawa (look)",
+            universe=_FOUR,
+            loose="reached far from where the decision turns",
+            tail=1e-9,
+            unseen=1e-3,
+        )
+    for policy in (policies.addition_only(), policies.removal_only()):
+        yield shipped(
+            Dawa.for_policy(policy, epsilon=18, look_share="1/3"),
+            policy,
+            GroupCount(max_groups=1),
+            epsilon=18,
+            name="Dawa (look and all)",
+            universe=_TWO,
+            loose=_PHASES,
+            tail=1e-8,
+            unseen=1e-3,
+        )
+
+    for policy in (policies.addition_only(), policies.removal_only()):
+        yield shipped(
+            Dawa.for_policy(policy, epsilon=18, look_share="1/3", workload="ranges"),
+            policy,
+            GroupCount(max_groups=1),
+            epsilon=18,
+            name="Dawa (look, ranges)",
+            universe=_TWO,
+            loose=_PHASES,
+            tail=1e-8,
+            unseen=1e-3,
+        )
+
+
+def _looking() -> Dawa:
+    """Its decision turns near the counts of ``_TENSE``."""
+    return Dawa(8, upper_rate=1, lower_rate=1, look=Look(2, upper_rate="3/4", lower_rate="3/4"))
+
+
+def _trees() -> Iterator[Line]:
+    three = Universe(groups=("a", "b", "c"), units=1, max_groups=1)
+    # So few cells need no tree: shares are given, so that every level has noise.
+    two, more = ("1/2", "1/2"), ("1/2", "1/4", "1/4")
+    for policy, world, shares in (
+        (policies.bounded(), _TWO, two),
+        (policies.unbounded(), _TWO, two),
+        (policies.addition_only(), three, more),
+        (policies.removal_only(), _TWO, two),
+        (policies.sensitive("minor"), _TWO, two),
+    ):
+        yield shipped(
+            Hierarchical.for_policy(policy, epsilon=16, branching=2, shares=shares),
+            policy,
+            GroupCount(max_groups=1),
+            epsilon=16,
+            universe=world,
+            loose="answers of one level hide in those of another",
+            tail=1e-9 if policy.name in ("bounded", "sensitive") else 1e-11,
+            unseen=1e-3,
+        )
+
+
+def _zeros() -> Iterator[Line]:
+    some, more = policies.sensitive("minor"), policies.extended_sensitive("minor")
+    dawa, tree = zeros(Dawa, share="1/6"), zeros(Hierarchical, share="1/6")
+    fit: Any = {"learn_share": "3/5", "look_share": None}
+    for name, policy, mechanism, epsilon, tail in (
+        ("DAWAz", some, dawa.for_policy(some, epsilon=21, **fit), 21, 1e-7),
+        ("DAWAz", more, dawa.for_policy(more, epsilon=20, **fit), 20, 1e-8),
+        ("Hierarchical, zeros", more, tree.for_policy(more, epsilon=15, branching=2), 15, 1e-9),
+    ):
+        yield _with_open(
+            name,
+            zoo.Released(mechanism),
+            mechanism.losses(policy),
+            policy,
+            epsilon=epsilon,
+            known=(1, 1),
+            loose=_PHASES,
+            universe=Universe(groups=("a", "b"), units=1, values=_records(policy)),
+            tail=tail,
+        )
+
+
+def _records(policy: Policy) -> tuple[Record, ...]:
+    """One record of each kind in each place, and the absent one."""
+    return tuple(
+        Record(kind, frozenset(place) if kind != ABSENT else frozenset())
+        for kind in policy.kinds
+        for place in ("a" if kind == ABSENT else "ab")
+    )
+
+
+def _broken_partitions() -> Iterator[Line]:
+    right = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
+    silent = Dawa(INFINITE, upper_rate=_DEAR, lower_rate=_DEAR)
+    hasty = Dawa(16, upper_rate=_DEAR, lower_rate=_DEAR)
+    flat = (0, 0, 0, 0)
+    for wrong, claim, flaw, seen in (
+        (zoo.Learning(silent, _TENSE), 8, "partition learnt without noise", "plain histograms"),
+        (
+            zoo.Learning(hasty, (5, 6, 0, 0)),
+            8,
+            "only the bucket's own cost is thought to move",
+            "noisy costs, half read",
+        ),
+        (
+            zoo.WrongLearning(partial(zoo.quiet_cells, rate=2, price=1), flat),
+            2,
+            "cells without noise, costs clipped at 0",
+            "DAWA as distributed with DPBench",
+        ),
+        (
+            zoo.WrongLearning(partial(zoo.look_in_units, rate=2), _TENSE),
+            2,
+            "the noise of a look counts units of price for counts",
+            "sensitivities in another unit",
+        ),
+        (
+            zoo.WrongLearning(partial(zoo.ties_by_deviation, right=right), flat),
+            8,
+            "equal prices decided by true deviations",
+            "sorts of sorted data",
+        ),
+    ):
+        yield _added("Dawa (phase 1)", wrong, claim, flaw, seen, universe=_FOUR)
+    every = Wrong(partial(zoo.whole_rate_per_level, rate=4))
+    yield _added("Hierarchical", every, 4, "every level at the whole rate", "trees", universe=_TWO)
+
+
+def _added(name: str, wrong: Any, claim: int, flaw: str, seen: str, *, universe: Universe) -> Line:
+    """A broken one under addition only, where a record that is added costs ``claim``."""
+    policy = policies.addition_only()
+    return Line(
+        name,
+        policy,
+        wrong,
+        {edge: claim * edge.weight for edge in policy.edges},
+        query=GroupCount(max_groups=1),
+        universe=universe,
+        flaw=flaw,
+        seen=seen,
+        tail=1e-9,
+    )
+
+
+def _broken_zeros() -> Iterator[Line]:
+    policy = policies.sensitive("minor")
+    right = Zeroed(Dawa(INFINITE, upper_rate=INFINITE, lower_rate=INFINITE), open_rate=3)
+    claims: dict[Edge, Loss] = {
+        edge: right.open_rate * (edge.target == "open") for edge in policy.edges
+    }
+    two = Universe(groups=("a", "b"), units=2, max_groups=1)
+    for run, flaw, seen in (
+        (zoo.raw_zeros, "zero cells taken from the raw open counts", "open means public"),
+        (
+            partial(zoo.small_counts_dropped, right=right),
+            "open counts clipped before noise",
+            "small-cell suppression",
+        ),
+        (
+            partial(zoo.certain_zeros, right=right),
+            "noise above open counts that rise",
+            "a symmetrised policy",
+        ),
+    ):
+        yield _with_open("Zeroed", run, claims, policy, flaw=flaw, seen=seen, universe=two)
+
+
+def _with_open(
+    name: str,
+    run: Any,
+    claims: Mapping[Edge, Loss],
+    policy: Policy,
+    *,
+    known: tuple[int, ...] = (0, 0),
+    tail: float = 1e-8,
+    **options: Any,
+) -> Line:
+    publish = zoo.WithOpen(run, options["universe"], known)
+    return Line(name, policy, publish, claims, tail=tail, unseen=1e-3, **options)
+
+
+_PAIR: Final = Universe(units=2, max_groups=1)
+_ONE: Final = Universe(units=1, max_groups=1)
+_MAP: Final = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)
+# Three attributes of two values each; enough cells for the trees to differ.
+_CELLS: Final = tuple(f"{cell:03b}" for cell in range(8))
+_CUBE: Final = Universe(
+    groups=_CELLS,
+    units=2,
+    values=(
+        *(Record("record", frozenset({cell})) for cell in ("000", "011", "110")),
+        Record("absent"),
+    ),
+)
+# An open record beside the one that moves, so that not every cell is taken for empty.
+_SEEN: Final = Universe(
+    units=2,
+    values=(
+        Record("sensitive", frozenset("a")),
+        Record("sensitive", frozenset("b")),
+        Record("open", frozenset("a")),
+        Record("open", frozenset("b")),
+    ),
+)
+_LEARNT: Final = "of phase 1 only the buckets are seen"
+
+
+def _adaptive() -> Iterator[Line]:
+    """Two phases and trees that are learnt; the sound first."""
+    for row in _edges():
+        yield from _two_phases(*row)
+    # Two units at once along every edge that can be met among all of them.
+    secret = policies.sensitive("private")
+    crowd = Ahp.for_policy(secret, epsilon=14, share="1/2")
+    yield _sound(crowd, secret, GroupCount(), _PAIR, epsilon=14)
+    yield from _zeroed()
+    yield from _marginals()
+    yield from _broken_phases()
+    yield from _broken_marginals()
+
+
+def _edges() -> tuple[tuple[Policy, GroupCount, int, int], ...]:
+    """Policies, what they count, ε, and units: two-sided noise has far more paths."""
+    secret, opened = policies.sensitive("private"), GroupCount(counted=frozenset({"open"}))
+    return (
+        (policies.bounded(), GroupCount(), 12, 1),
+        (policies.unbounded(), GroupCount(), 10, 1),
+        (policies.addition_only(), GroupCount(), 8, 2),
+        (policies.removal_only(), GroupCount(), 8, 2),
+        (secret, opened, 8, 2),
+    )
+
+
+def _two_phases(policy: Policy, query: GroupCount, epsilon: int, units: int) -> Iterator[Line]:
+    """Each algorithm on two cells, and the grid on a map of four."""
+    asked: dict[str, Any] = {"epsilon": epsilon, "counted": query.counted}
+    pair = Universe(units=units, max_groups=1)
+    clusters = Ahp.for_policy(policy, share="1/2", **asked)
+    yield _sound(clusters, policy, query, pair, epsilon=epsilon)
+    grid = AGrid.for_policy(policy, records=1, columns=2, **asked)
+    yield _sound(replace(grid, side=1), policy, query, pair, epsilon=epsilon)
+    if policy.name != "bounded":  # there the paths are too many for a second
+        yield _sound(replace(grid, side=1), policy, query, _MAP, epsilon=epsilon)
+    yield _sound(grid, policy, query, pair, epsilon=epsilon)
+    even = UniformGrid.for_policy(policy, records=10**6, columns=2, **asked)
+    yield _sound(even, policy, query, pair, epsilon=epsilon)
+
+
+def _sound(
+    mechanism: Any, policy: Policy, query: GroupCount, universe: Universe, *, epsilon: int
+) -> Line:
+    return shipped(
+        mechanism,
+        policy,
+        query,
+        universe=universe,
+        tail=3e-8,
+        unseen=1e-2,
+        loose=_LEARNT,
+        epsilon=epsilon,
+    )
+
+
+def _zeroed() -> Iterator[Line]:
+    """AGridz: the recipe for zeros over a grid, per edge."""
+    secret = policies.sensitive("private")
+    both = zeros(AGrid, share="1/4").for_policy(secret, epsilon=18, records=1, columns=2)
+    one = replace(both, algorithm=replace(cast("AGrid", both.algorithm), side=1))
+    yield Line(
+        "AGridz",
+        secret,
+        partial(zoo.zeroed, one),
+        one.losses(secret),
+        epsilon=18,
+        universe=_SEEN,
+        tail=1e-7,
+        unseen=1e-2,
+        loose=_LEARNT,
+    )
+
+
+def _marginals() -> Iterator[Line]:
+    """Both phases where there is one pair; then each phase where there are three."""
+    for policy, query, epsilon, _ in _edges():
+        asked: dict[str, Any] = {"epsilon": epsilon, "counted": query.counted}
+        pair = Marginals.for_policy(policy, sizes=(2, 1), **asked)
+        only = "there is one tree, so phase 1 tells nothing"
+        yield replace(_sound(pair, policy, query, _ONE, epsilon=epsilon), loose=only)
+    added = policies.addition_only()
+    trio = Marginals.for_policy(added, sizes=(2, 2, 2), epsilon=18, share="2/3")
+    for name, run, claim in (
+        ("Marginals (the tree)", partial(zoo.tree_of, trio), 12),
+        ("Marginals (its tables)", partial(zoo.tables_of, trio), 6),
+    ):
+        yield program(
+            name,
+            run,
+            added,
+            claim,
+            universe=_CUBE,
+            tail=1e-7,
+            unseen=1e-2,
+            loose="short of it by what was cut" if claim == 6 else _LEARNT,
+        )
+
+
+def _broken_marginals() -> Iterator[Line]:
+    added = policies.addition_only()
+    trio = Marginals.for_policy(added, sizes=(2, 2, 2), epsilon=18, share="2/3")
+    bare = replace(trio, pairing=Counts(INFINITE, INFINITE))
+    once = replace(trio, measuring=Counts(6, INFINITE))
+    for run, claim, flaw, seen in (
+        (partial(zoo.tree_of, bare), 12, "the tree of the true pairs", "Chow and Liu as it is"),
+        (partial(zoo.tables_of, once), 6, "each table at the price of all", "one record, one cell"),
+    ):
+        yield program(
+            "Marginals",
+            run,
+            added,
+            claim,
+            universe=_CUBE,
+            flaw=flaw,
+            seen=seen,
+            tail=1e-7,
+            unseen=1e-2,
+        )
+
+
+def _broken_phases() -> Iterator[Line]:
+    both, free = policies.bounded(), policies.unbounded()
+    clusters = Ahp.for_policy(both, epsilon=8, share="1/5")
+    levels = Ahp.for_policy(free, epsilon=8, share="1/5")
+    grid = replace(AGrid.for_policy(free, epsilon=8, records=1, columns=2), side=1)
+    one_way = Ahp(Counts(4, INFINITE), Counts(4, INFINITE))
+    raw_grid = zoo.RawGrid(1, grid.learning, grid.measuring, columns=2)
+    raw_sums = zoo.RawReconciled(1, grid.learning, grid.measuring, columns=2)
+    raw_clusters = zoo.RawClusters(clusters.learning, clusters.measuring)
+    mesh, sums, swap = "adaptive meshes", "totals held invariant", "a swap taken for one change"
+    for right, wrong, policy, flaw, seen in (
+        (clusters, raw_clusters, both, "clusters of the true counts", "sorted before the noise"),
+        (grid, raw_grid, free, "fine cells by the true coarse counts", mesh),
+        (grid, raw_sums, free, "reconciled with the true coarse counts", sums),
+        (levels, _half(levels), free, "half noise in phase 2", swap),
+        (grid, _half(grid), free, "half noise in phase 2", swap),
+        (one_way, one_way, free, "a symmetrised policy", "noise above the truth only"),
+    ):
+        claimed = Ahp.for_policy(free, epsilon=8) if right is wrong else right
+        yield Line(
+            type(right).__name__,
+            policy,
+            wrong,
+            losses_of(claimed, policy, GroupCount()),
+            universe=_ONE,
+            flaw=flaw,
+            seen=seen,
+            tail=1e-7,
+            unseen=1e-3,
+        )
+
+
+def _half(right: Ahp | AGrid) -> Ahp | AGrid:
+    """The same with half the noise in phase 2."""
+    rates = right.measuring
+    return replace(right, measuring=Counts(2 * rates.upper_rate, 2 * rates.lower_rate))

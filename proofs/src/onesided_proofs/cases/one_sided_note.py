@@ -1,0 +1,257 @@
+"""Noise on one side, samples under it, truncated counts and staircases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any, Final
+
+from onesided import policy as policies
+from onesided.mechanism import (
+    AGeo,
+    ALap,
+    AtMost,
+    Counts,
+    SparseVector,
+    Staircase,
+    Subsampled,
+    TopK,
+    TruncatedCounts,
+)
+from onesided.numbers import INFINITE
+from onesided.policy import GroupCount, Policy, Record, Shift
+from onesided.verify import Line, Universe, in_place_of, losses_of, program, shipped
+from onesided_proofs.zoo import one_sided_note as zoo
+
+_ONE, _TWO = GroupCount(max_groups=1), GroupCount(max_groups=2)
+_A = Universe(groups=("a",), units=3)
+_AB = Universe(max_groups=1)
+_PAIR = Universe(units=1)
+_VALUES: Final = Universe(
+    units=2, values=(Record("absent"), *(Record("record", value) for value in range(4)))
+)
+_ADDED, _REMOVED, _BOTH = policies.addition_only(), policies.removal_only(), policies.unbounded()
+_MET = "δ is met exactly"
+_SAFE = "more noise than is needed"
+
+
+def cases() -> Iterator[Line]:
+    """The sound first."""
+    yield from _sums()
+    yield from _samples()
+    yield from _units()
+    yield from _truncated()
+    yield from _stairs()
+    yield from _broken_samples()
+    yield from _broken_units()
+    yield from _broken_truncated()
+    yield from _broken_stairs()
+
+
+def _sums() -> Iterator[Line]:
+    """Propositions 3 and 4 for the sum of values 0 .. 3: ``max_groups`` is the sensitivity."""
+    for policy, side in ((_ADDED, "above"), (_REMOVED, "below"), (_BOTH, "both sides")):
+        counts = Counts.for_policy(policy, epsilon=2, max_groups=3)
+        steps = ALap.for_policy(policy, epsilon=2, largest=3, grid=1)
+        for name, mechanism in (("Counts", counts), ("ALap", steps)):
+            yield program(
+                f"{name} (sum of 0 to 3, noise {side})",
+                zoo.Sum(mechanism),
+                policy,
+                2,
+                universe=_VALUES,
+            )
+    unbiased = Counts.for_policy(_ADDED, epsilon=2, max_groups=3, correction="mean")
+    yield program("Counts (sum, unbiased)", zoo.Sum(unbiased), _ADDED, 2, universe=_VALUES)
+
+
+def _samples() -> Iterator[Line]:
+    for epsilon in ("1/2", 1, 2):
+        mechanism = Subsampled.for_policy(_BOTH, epsilon=epsilon)
+        name = f"Subsampled (ε = {epsilon})"
+        yield shipped(mechanism, _BOTH, _ONE, universe=_A, name=name, epsilon=epsilon)
+    both = Subsampled.for_policy(policies.bounded(), epsilon=2)
+    name = "Subsampled (replaced)"
+    yield shipped(both, policies.bounded(), _ONE, universe=_AB, name=name, epsilon=2)
+    unbiased = Subsampled.for_policy(_BOTH, epsilon=1, correction="mean")
+    name = "Subsampled (unbiased)"
+    yield shipped(unbiased, _BOTH, _ONE, universe=_A, name=name, epsilon=1)
+    clear = Subsampled(Counts(INFINITE, INFINITE), keep_rate=1)
+    yield shipped(clear, _REMOVED, _ONE, universe=_AB, name="Subsampled (in the clear, Thm 5)")
+    laplace = Subsampled(Counts(1, 1), keep_rate=1)
+    yield shipped(laplace, _BOTH, _ONE, universe=_A, name="Subsampled (two-sided inside)")
+    for keep in ("1/2", 2):
+        unbalanced = Subsampled(Counts(2, INFINITE), keep_rate=keep)
+        yield shipped(unbalanced, _BOTH, _ONE, universe=_A, name=f"Subsampled (keep {keep})")
+    for inner in (
+        AtMost(1, upper_rate=2),
+        TopK(1, upper_rate=2),
+        SparseVector(0, upper_rate=2, max_answers=1),
+        AGeo(2, INFINITE, most=3),
+    ):
+        decided = Subsampled(inner, keep_rate=1)
+        name = f"Subsampled ({type(inner).__name__} inside)"
+        yield shipped(decided, _BOTH, _ONE, universe=_AB, name=name)
+    ends = Subsampled(TruncatedCounts(1, width=2), keep_rate=1)
+    yield shipped(
+        ends,
+        _BOTH,
+        _ONE,
+        universe=_A,
+        name="Subsampled (truncated inside)",
+        delta=float(ends.delta(Shift(rise=0, fall=1))),
+        loose=_MET,
+    )
+    careful = Subsampled(Counts(1, INFINITE), keep_rate=1)
+    name, claims = "Subsampled (rate ε, not ln(1 + e^ε))", dict.fromkeys(_BOTH.edges, Fraction(1))
+    yield Line(name, _BOTH, careful, claims, query=_ONE, universe=_A, loose=_SAFE)
+
+
+def _units() -> Iterator[Line]:
+    """Units in two groups, each kept whole or dropped whole."""
+    whole = Subsampled.for_policy(_BOTH, epsilon=2, max_groups=2)
+    yield _of_units(whole, _BOTH, "come and go", epsilon=2)
+    presence = policies.presence(max_groups=2)
+    partly = Subsampled(Counts(1, INFINITE), keep_rate=1, max_groups=2)
+    yield _of_units(partly, presence, "leave a group")
+    yield _of_units(partly, _BOTH, "not said to be whole")
+    yield _of_units(partly, policies.bounded(), "change", loose="two groups at once")
+
+
+def _of_units(mechanism: Subsampled, policy: Policy, what: str, **options: Any) -> Line:
+    claims = losses_of(mechanism, policy, _TWO)
+    run = zoo.Units(mechanism)
+    name = f"Subsampled (units {what})"
+    options = {"loose": "the worst shift is not met", **options}
+    return Line(name, policy, run, claims, query=_TWO, universe=Universe(), **options)
+
+
+def _truncated() -> Iterator[Line]:
+    for policy, query, world in (
+        (_ADDED, _ONE, _A),
+        (policies.presence(max_groups=1), GroupCount(), Universe()),
+        (policies.presence(max_groups=2), GroupCount(), _PAIR),
+    ):
+        mechanism = TruncatedCounts.for_policy(
+            policy, epsilon=1, delta="0.05", max_groups=query.max_groups
+        )
+        yield shipped(
+            mechanism, policy, query, universe=world, delta=_delta(mechanism, policy, query),
+            loose=_MET, epsilon=1,
+        )  # fmt: skip
+    sums = TruncatedCounts("1/2", width=5, per_key=3)
+    yield program(
+        "TruncatedCounts (sum of 0 to 3)",
+        zoo.Sum(sums),
+        _ADDED,
+        "3/2",
+        universe=_VALUES,
+        delta=float(sums.delta(Shift(rise=0, fall=3))),
+        loose=_MET,
+    )
+
+
+def _stairs() -> Iterator[Line]:
+    for first in (None, 1, 3):
+        mechanism = Staircase(2, largest=3, first=first)
+        name = f"Staircase (first stair {mechanism.first})"
+        yield program(name, zoo.Sum(mechanism), _ADDED, 2, universe=_VALUES)
+        yield shipped(mechanism, _ADDED, _ONE, universe=_A, name=name)
+    wide = Staircase.for_policy(_ADDED, epsilon=4, largest=2, max_groups=2)
+    name = "Staircase (two sums)"
+    yield shipped(wide, _ADDED, _TWO, universe=_PAIR, name=name, epsilon=4)
+    steep = Staircase(1, largest=2)
+    yield program("Staircase (falls by two stairs)", zoo.Sum(steep), _ADDED, 2, universe=_VALUES)
+
+
+def _broken_samples() -> Iterator[Line]:
+    right = Subsampled.for_policy(_BOTH, epsilon=1)
+    low, lowest = (Subsampled.for_policy(_BOTH, epsilon=e) for e in ("1/2", "1/4"))
+    inner, eq3 = right.mechanism, "one-sided note, equation (3), misread"
+    # 1 / ln(1 + e^(1/4)), to three digits.
+    scale = Subsampled(Counts("1.21", INFINITE), keep_rate="1/4")
+    for claimed, wrong, flaw, seen in (
+        (right, inner, "no sample at all", "the sampling step skipped in a test"),
+        (right, Subsampled(Counts(2, INFINITE), keep_rate=1), "rate 2ε for ln(1 + e^ε)", eq3),
+        (lowest, scale, "ln(1 + e^ε) taken for the scale, not the rate", eq3),
+        (right, Subsampled(inner, keep_rate=2), "kept with 1 - e^-2ε", eq3),
+        (low, _wrong(zoo.swapped_share, low), "kept with e^-ε, not 1 - e^-ε", eq3),
+        (right, _wrong(zoo.one_coin, right), "one coin for all units", "a hoisted draw"),
+        (right, _wrong(zoo.rounded_share, right), "a share of the count, no coins", "a short cut"),
+        (right, _wrong(zoo.told_size, right), "tells the size of the sample", "debug output"),
+        (right, _wrong(zoo.exact_rescaled, right), "rescaled by the true count", "debiasing"),
+    ):
+        yield in_place_of(claimed, wrong, _BOTH, flaw, seen, query=_ONE, universe=_A)
+    clear = Subsampled(Counts(INFINITE, INFINITE), keep_rate=1)
+    yield in_place_of(
+        Subsampled(Counts(1, INFINITE), keep_rate=1),
+        clear,
+        _ADDED,
+        "a sample in the clear, sold as addition-only",
+        "one-sided note, Theorem 5: fishy",
+        query=_ONE,
+        universe=_A,
+    )
+
+
+def _broken_units() -> Iterator[Line]:
+    whole = Subsampled.for_policy(_BOTH, epsilon=1, max_groups=2)
+    coins = partial(zoo.coin_per_group, right=whole)
+    one = Subsampled.for_policy(_BOTH, epsilon=1)
+    full = Subsampled(one.mechanism, keep_rate=one.keep_rate, max_groups=2)
+    for right, run, flaw, seen in (
+        (whole, coins, "a coin for each group of a unit", "columns sampled one by one"),
+        (whole, zoo.Units(full), "the rate of one group for two", "max_groups forgotten"),
+    ):
+        yield in_place_of(right, run, _BOTH, flaw, seen, query=_TWO, universe=_PAIR)
+
+
+def _broken_truncated() -> Iterator[Line]:
+    one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
+    right = TruncatedCounts(1, width=3)
+    for run, flaw, seen in (
+        (zoo.one_narrower, "narrower by one than it says", "remainder by the width"),
+        (zoo.cut_at_top, "the tail piled up at the end", "numpy.minimum"),
+        (zoo.noise_shown, "tells when the noise is at its end", "a validity flag"),
+    ):
+        yield in_place_of(
+            right, _wrong(run, right), one, flaw, seen, query=GroupCount(), universe=Universe(),
+            delta=_delta(right, one, GroupCount()),
+        )  # fmt: skip
+    yield in_place_of(
+        right,
+        right,
+        two,
+        "δ of one count, where a unit is in two",
+        "δ taken from the formula for one count",
+        query=GroupCount(),
+        universe=_PAIR,
+        delta=_delta(right, one, GroupCount()),
+    )
+
+
+def _broken_stairs() -> Iterator[Line]:
+    right = Staircase(2, largest=3, first=2)
+    for run, flaw, seen in (
+        (zoo.narrow_stairs, "stairs narrower than the largest value", "a range less one"),
+        (zoo.rising_stairs, "rising within a turn", "Pr[k] compared with one turn later only"),
+        (zoo.whole_turns, "tells the remainder of the sum", "noise in whole multiples only"),
+        (zoo.rate_of_counts, "ε where ε over the largest value is due", "sensitivity forgotten"),
+    ):
+        claim = program("Staircase", zoo.Sum(_wrong(run, right)), _ADDED, 2)
+        yield Line(
+            claim.name, _ADDED, claim.program, claim.claims, universe=_VALUES, flaw=flaw, seen=seen
+        )
+
+
+def _wrong(run: Callable[..., Any], right: Any) -> zoo.Wrong:
+    return zoo.Wrong(partial(run, right=right))
+
+
+def _delta(mechanism: TruncatedCounts, policy: Policy, query: GroupCount) -> float:
+    return max(
+        float(mechanism.delta(shift))
+        for shifts in policy.shifts(query).values()
+        for shift in shifts
+    )

@@ -1,0 +1,147 @@
+"""True-record samples and unknown keys along every move; and broken ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from onesided import policy as policies
+from onesided.mechanism import RecordSample, UnknownKeys
+from onesided.mechanism.kit import samples_for
+from onesided.numbers import INFINITE
+from onesided.policy import GroupCount, Policy
+from onesided.verify import Line, Universe, program, shipped
+from onesided_proofs.zoo import samples as zoo
+
+_OPEN = GroupCount(max_groups=1, counted=frozenset({"open"}))
+_SINGLE = Universe(max_groups=1)
+_ROWS = Universe(ordered=True)
+
+
+def cases() -> Iterator[Line]:
+    """The sound first."""
+    yield from _histograms()
+    yield from _records()
+    yield from _unknown_keys()
+    yield from _broken_samples()
+    yield from _broken_keys()
+
+
+def _tiers() -> Policy:
+    return policies.tiers({"minor": (1, "minor"), "ill": (2, "ill"), "open": INFINITE})
+
+
+def _histograms() -> Iterator[Line]:
+    """The sample of each policy's open records, as a histogram of what was kept."""
+    private = policies.sensitive("private")
+    both = private & _tiers()
+    for policy, counted in (
+        (private, "open"),
+        (policies.extended_sensitive("private"), "open"),
+        (_tiers(), "open"),
+        (policies.removal_only(), "record"),
+        (both, "sensitive & open"),
+        (both, "open"),
+    ):
+        mechanism = RecordSample.for_policy(policy, epsilon=1, counted=[counted])
+        query = GroupCount(max_groups=1, counted=frozenset({counted}))
+        yield shipped(mechanism, policy, query, universe=_SINGLE, epsilon=1)
+    aside = policies.custom(kinds=("a", "open"), edges=[("a", "a")], default="a")
+    whole = RecordSample.for_policy(aside, epsilon=1)
+    yield shipped(whole, aside, _OPEN, universe=_SINGLE, epsilon=1)
+
+
+def _records() -> Iterator[Line]:
+    """The rows themselves, in order, several kinds with coins of their own."""
+    several = policies.custom(
+        kinds=("vip", "staff", "guest"),
+        edges=[("vip", "staff", 1), ("vip", "guest", "1/2")],
+        default="guest",
+    )
+    for policy in (
+        policies.sensitive("private"),
+        policies.extended_sensitive("private"),
+        policies.removal_only(),
+        _tiers(),
+        several,
+    ):
+        run = partial(zoo.kept_records, samples=samples_for(policy, epsilon=1))
+        yield program("RecordSample (rows)", run, policy, 1, universe=_ROWS)
+
+
+def _unknown_keys() -> Iterator[Line]:
+    private, two = policies.sensitive("private"), Universe(groups=("a", "b"), units=2)
+    for policy in (private, policies.extended_sensitive("private")):
+        for most, threshold in ((1, 0), (2, 0), (1, 1)):
+            query = GroupCount(max_groups=most, counted=frozenset({"open"}))
+            mechanism = UnknownKeys.for_policy(
+                policy,
+                epsilon=2,
+                max_groups=most,
+                counted=["open"],
+                threshold=threshold,
+            )
+            world = Universe(max_groups=1) if most == 1 else two
+            yield shipped(mechanism, policy, query, universe=world, epsilon=2)
+    removal, once = policies.removal_only(), GroupCount(max_groups=1)
+    counts = UnknownKeys.for_policy(removal, epsilon=1, max_groups=1)
+    yield shipped(counts, removal, once, universe=_SINGLE, epsilon=1)
+    for most in (1, 2):
+        sparse = UnknownKeys.for_policy(private, epsilon=2, max_groups=most, counted=["open"])
+        run = partial(zoo.found_keys, mechanism=sparse, most=most)
+        yield program("UnknownKeys (drawn for keys that occur)", run, private, 2, universe=two)
+
+
+def _broken_samples() -> Iterator[Line]:
+    private = policies.sensitive("private")
+    sample = RecordSample.for_policy(private, epsilon=1)
+    for flaw, run in zoo.broken_samples(sample):
+        yield program("RecordSample", run, private, 1, flaw=flaw, seen="OSDP Algorithm 1, misread")
+    yield program(
+        "RecordSample",
+        partial(zoo.kept_records, samples={"open": RecordSample(INFINITE)}),
+        private,
+        1,
+        flaw="every open record kept",
+        seen="access control, and the exclusion attack on it (OSDP section 3.2)",
+    )
+    yield program(
+        "RecordSample",
+        partial(zoo.kept_records, samples={"open": RecordSample(2)}),
+        _tiers(),
+        1,
+        flaw="the chance of another edge",
+        seen="personalised budgets, of which the least counts",
+        universe=Universe(units=1),
+    )
+    extended = policies.extended_sensitive("private")
+    yield program(
+        "RecordSample",
+        partial(zoo.with_positions, sample=sample),
+        extended,
+        1,
+        flaw="row numbers kept",
+        seen="the index of a pandas frame",
+        universe=_ROWS,
+    )
+
+
+def _broken_keys() -> Iterator[Line]:
+    private = policies.sensitive("private")
+    mechanism = UnknownKeys.for_policy(private, epsilon=1, max_groups=1, counted=["open"])
+    for flaw, run in zoo.broken_keys(mechanism):
+        # Three units in one group each show an order; two in several show a cut.
+        world = Universe(units=3, max_groups=1) if "order" in flaw else Universe()
+        seen = "lists of codes and n-grams"
+        yield program("UnknownKeys", run, private, 1, flaw=flaw, seen=seen, universe=world)
+    falls = policies.addition_only()
+    yield Line(
+        "UnknownKeys",
+        falls,
+        mechanism,
+        {edge: edge.weight for edge in falls.edges},
+        query=GroupCount(max_groups=1),
+        universe=_SINGLE,
+        flaw="a policy under which counts fall",
+        seen="histograms published without public keys",
+    )

@@ -1,0 +1,338 @@
+"""Questions to a session: what each is charged, against all that its answer tells.
+
+A table is made of each data set, the question is prepared and its rows are read as in a session;
+then what it draws is enumerated. The claim is the plan's charge, and no more than ε an edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+
+from onesided import policy as policies
+from onesided import session as questions
+from onesided.engine.kit import units_of
+from onesided.noise import Noise
+from onesided.policy import ABSENT, Policy, Record
+from onesided.session.kit import prepared
+from onesided.verify import Data, Line, Universe
+
+_PLACES: Final = ("p", "q")
+_SHARED: Final = "shared between sides, places or parts that are never needed at once"
+_EPSILON: Final = 6
+_UNITS: Final[dict[str, object]] = {
+    "n": "count",
+    "most": ("max", "v"),
+    "total": ("sum", "v", (-1, 1)),
+}
+_ENGINES: Final = ("duckdb", "polars")
+
+
+def cases() -> Iterator[Line]:
+    """The sound first. None where no engine is installed that could hold a table."""
+    if not has_engine():
+        return
+    yield from _counts()
+    yield from _selections()
+    yield from _values()
+    yield from _several()
+    yield from _per_unit()
+    yield from _broken()
+
+
+def has_engine() -> bool:
+    """Whether a table can be held at all."""
+    return any(find_spec(name) for name in _ENGINES)
+
+
+def _counts() -> Iterator[Line]:
+    places: dict[str, Any] = {"by": "place", "keys": _PLACES}
+    wide = Universe(groups=(*_PLACES, "r"), units=1)
+    one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
+    added, both = policies.addition_only(), policies.bounded()
+    private = policies.sensitive("kind = 'sensitive'")
+    cut: dict[str, Any] = {"max_groups": 1, "on_excess": "truncate"}
+    shapes: tuple[tuple[Policy, dict[str, Any]], ...] = (
+        (one, {}),
+        (two, {}),
+        (one, cut),
+        (added, {"max_groups": 2}),
+        (added, cut),
+        (policies.removal_only(), {"max_groups": 2}),
+        (policies.unbounded(), cut),
+        (both, cut),
+        (private, {"max_groups": 1, "counted": "open"}),
+        (private, {"max_groups": 1, "counted": "sensitive"}),
+    )
+    for policy, more in shapes:
+        asked = questions.Count(epsilon=_EPSILON, **places, **more)
+        most = None if more.get("on_excess") or more.get("max_groups") != 1 else 1
+        yield _line(policy, asked, Universe(groups=_PLACES, units=1, max_groups=most))
+    rest: dict[str, Any] = {"by": "place", "keys": _PLACES[:1], "others": True, "max_groups": 2}
+    yield _line(added, questions.Count(epsilon=_EPSILON, **rest), wide, "with all others")
+    for policy in (added, both):
+        yield _line(policy, questions.Count(epsilon=_EPSILON), wide, "of everybody")
+    yield from _at_once(wide)
+
+
+def _at_once(wide: Universe) -> Iterator[Line]:
+    """Where a unit may be in most of the groups, one draw of noise serves all of them."""
+    three: dict[str, Any] = {"by": "place", "keys": wide.groups, "epsilon": _EPSILON}
+    for most in (2, 3):
+        policy = _dropped(most)
+        what = "drawn at once" if most == 3 else "drawn one by one"
+        yield _line(policy, questions.Count(**three), wide, what)
+        yield _line(policy, questions.AtMost(0, **three), wide, what)
+    here = {"north": _PLACES, "south": (*_PLACES[:1], "r"), "east": ("r",)}
+    asked = questions.AtMost(0, by="place", of=here, epsilon=_EPSILON)
+    yield _line(_dropped(3), asked, wide, "of compounds, drawn at once")
+
+
+def _selections() -> Iterator[Line]:
+    one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
+    world = Universe(groups=_PLACES, units=1)
+    asked: dict[str, Any] = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON}
+    for policy in (one, two):
+        yield _line(policy, questions.TopK(k=1, **asked), world)
+        yield _line(policy, questions.AtMost(threshold=0, **asked), world)
+        yield _line(policy, questions.Above(threshold=0, max_answers=1, **asked), world)
+    yield _line(
+        two, questions.Above(threshold=0, max_answers=1, adaptive=True, **asked), world, "adaptive"
+    )
+    whole, each = {"all": _PLACES}, {"one": _PLACES, "other": _PLACES[:1]}
+    for policy, of, words in (
+        (two, whole, "1 compound"),
+        (one, each, "2 compounds"),
+        (two, each, "2 compounds"),
+    ):
+        here = questions.AtMost(0, by="place", of=of, epsilon=_EPSILON)
+        yield _line(policy, here, world, f"of {words}")
+    outlier = questions.AtMost(0, by="place", of=whole, where="v > 1", epsilon=_EPSILON)
+    yield _line(two, outlier, _world(two, 0, 2, many=True), "that there is no outlier")
+
+
+def _values() -> Iterator[Line]:
+    """Sums, means, variances and quantiles of values from 1 to 3, or from -1 to 2."""
+    added, both = policies.addition_only(), policies.bounded()
+    for low, high in ((1, 3), (-1, 2)):
+        asked: dict[str, Any] = {"epsilon": _EPSILON, "bounds": (low, high)}
+        for policy in (added, both, policies.removal_only(), policies.presence(max_groups=1)):
+            world = _world(policy, low, high)
+            yield _line(policy, questions.Sum("v", **asked), world, f"of {low} .. {high}")
+            yield _line(policy, questions.Mean("v", **asked), world, f"of {low} .. {high}")
+    asked = {"epsilon": _EPSILON, "bounds": (0, 2)}
+    for policy in (added, both):
+        world = _world(policy, 0, 2)
+        yield _line(policy, questions.Variance("v", **asked), world)
+        rows = questions.Mean("v", of="rows", max_rows=2, **asked)
+        yield _line(policy, rows, world, "of rows")
+        here = questions.Sum("v", by="place", keys=_PLACES, max_groups=1, **asked)
+        yield _line(policy, here, world, "by place")
+        nearest = questions.Quantile("v", candidates=[0, 1, 2], epsilon=_EPSILON)
+        yield _line(policy, nearest, world)
+    # The bounds of squares about 0; and who is in no row of the condition adds nothing.
+    yield _line(
+        added,
+        questions.Variance("v", epsilon=_EPSILON, bounds=(-1, 2)),
+        _world(added, -1, 2),
+        "of -1 .. 2",
+    )
+    some = questions.Sum("v", where="v > 1", epsilon=_EPSILON, bounds=(1, 3))
+    yield _line(both, some, _world(both, 1, 3), "of some")
+    # Whoever loses one of several rows at a place stays there with another sum.
+    dropped = policies.presence(max_groups=1)
+    for low, high in ((0, 2), (-1, 2)):
+        here = questions.Sum("v", by="place", keys=_PLACES, epsilon=_EPSILON, bounds=(low, high))
+        yield _line(
+            dropped, here, _world(dropped, low, high, many=True), f"of several {low} .. {high}"
+        )
+    yield from _by_place()
+    runs = questions.Quantile("v", q=0, candidates=[0, 1], epsilon=_EPSILON, max_groups=2)
+    yield _line(added, runs, _world(added, 0, 1), "cumulative")
+
+
+def _by_place() -> Iterator[Line]:
+    """Rows of units with two at most in a place, and quantiles there."""
+    added, one, two = policies.addition_only(), *map(_dropped, (1, 2))
+    asked: dict[str, Any] = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON}
+    for policy, most in ((one, 2), (two, 1), (added, 1), (added, 2)):
+        own: dict[str, Any] = {"max_groups": 2} if policy is added else {}
+        rows = questions.RowCount(max_rows=most, **asked, **own)
+        yield _line(policy, rows, _world(policy, 0, 1, many=True), f"at most {most}")
+    for policy in (added, policies.bounded(), two):
+        own = {} if policy is two else {"max_groups": 2}
+        nearest = questions.Quantile("v", candidates=[0, 1], **asked, **own)
+        yield _line(policy, nearest, _world(policy, 0, 1), "by place")
+
+
+def _dropped(most: int) -> Policy:
+    return policies.presence(max_groups=most)
+
+
+def _several() -> Iterator[Line]:
+    """Two questions at once, and ε shared between them."""
+    policy = policies.presence(max_groups=2)
+    world = Universe(groups=_PLACES, units=1)
+    yield _line(policy, _two(epsilon=_EPSILON, weights=(1, 2)), world)
+    yield _line(policies.addition_only(), _two(epsilon=_EPSILON), world)
+
+
+def _two(**shared: Any) -> questions.Several:
+    here = questions.Count(epsilon=_EPSILON, by="place", keys=_PLACES, max_groups=2)
+    return questions.Several([here, questions.Count(epsilon=_EPSILON)], **shared)
+
+
+def _world(policy: Policy, low: int, high: int, *, many: bool = False) -> Universe:
+    """A unit has a value at one or both of two places, or nothing. many: several at one place."""
+    cells = [f"{place}{value}" for place in _PLACES for value in (low, high)]
+    # Whoever is in the table has a row; only presence drops them all.
+    least = 0 if isinstance(policy, policies.Presence) else 1
+    held = [frozenset(some) for size in range(least, 3) for some in combinations(cells, size)]
+    held = [one for one in held if many or len({cell[0] for cell in one}) == len(one)]
+    kinds = [kind for kind in policy.kinds if kind != ABSENT]
+    absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
+    return Universe(
+        units=1, values=(*absent, *(Record(kind, value) for kind in kinds for value in held))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a session draws for a question, of a table that holds this data.
+
+    made: the session that is asked, made of the one over the rows.
+    """
+
+    policy: Policy
+    question: Any
+    made: Callable[[questions.Session], questions.Session] | None = None
+    _read: dict[Data, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __call__(self, data: Data, noise: Noise) -> Any:
+        """The answer as the ledger keeps it. Rows are read once for each data set."""
+        if data not in self._read:
+            step = prepared(self.session(data), self.question)
+            self._read[data] = step.draw, step.read()
+        draw, secret = self._read[data]
+        return _told(draw(secret, noise))
+
+    def session(self, data: Data) -> questions.Session:
+        """A session over a table of this data."""
+        found = questions.Session(table_of(data), policy=self.policy, unit="person", budget=10**6)
+        return found if self.made is None else self.made(found)
+
+
+def _told(answer: Any) -> Any:
+    if isinstance(answer, dict):
+        return tuple((name, _told(part)) for name, part in answer.items())
+    if isinstance(answer, list | tuple):
+        return tuple(map(_told, answer))
+    return tuple(np.ravel(answer).tolist()) if isinstance(answer, np.ndarray) else answer
+
+
+def table_of(data: Data) -> Any:
+    """One row for each unit and what it holds, in the first engine that is there."""
+    return table_of_rows(
+        (unit, record.kind, held[0], int(held[1:] or 0))
+        for unit, record in enumerate(data)
+        for held in sorted(record.value if isinstance(record.value, frozenset) else ())
+    )
+
+
+def table_of_rows(found: Iterable[tuple[int, str, str, int]]) -> Any:
+    """A table of persons, their kinds, places and values."""
+    rows, names = list(found), ("person", "kind", "place", "v")
+    if find_spec("polars"):
+        import polars as pl  # noqa: PLC0415 - optional, and slow to load
+
+        types = (pl.Int64, pl.String, pl.String, pl.Int64)
+        return pl.DataFrame(rows, schema=dict(zip(names, types, strict=True)), orient="row")
+    import duckdb  # noqa: PLC0415 - optional, and slow to load
+
+    known = duckdb.connect()
+    known.execute("CREATE TABLE rows (person BIGINT, kind VARCHAR, place VARCHAR, v BIGINT)")
+    if rows:
+        known.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", rows)
+    return known.table("rows")
+
+
+def _line(
+    policy: Policy,
+    question: Any,
+    world: Universe,
+    what: str = "",
+    *,
+    claims: int | None = None,
+    made: Callable[[questions.Session], questions.Session] | None = None,
+    **options: Any,
+) -> Line:
+    asked = Asked(policy, question, made)
+    charge = asked.session(()).plan(question).charge
+    bound: dict[Any, Any] = {edge: charge[edge.name] for edge in policy.edges}
+    if claims is not None:
+        bound = {edge: claims * edge.weight for edge in policy.edges}
+    return Line(
+        f"session: {type(question).__name__}{what and ' '}{what}",
+        policy,
+        asked,
+        bound,
+        universe=world,
+        epsilon=_EPSILON,
+        **{"loose": _SHARED, "tail": 1e-8, "unseen": 1e-3, "sealed": False, **options},
+    )
+
+
+def _per_unit() -> Iterator[Line]:
+    """Units as rows, made of one or two rows each."""
+    for policy in (
+        policies.addition_only(),
+        policies.removal_only(),
+        policies.bounded(),
+        policies.unbounded(),
+    ):
+        world = _world(policy, 0, 2, many=True)
+        for asked, what in (
+            (questions.Count(by="n", keys=(1, 2), max_groups=1, epsilon=_EPSILON), "by rows"),
+            (questions.Count(where="most >= 2", epsilon=_EPSILON), "of some"),
+            (questions.Sum("total", bounds=(-1, 2), epsilon=_EPSILON), "of sums"),
+        ):
+            yield _line(policy, asked, world, f"per unit {what}", made=_units)
+
+
+def _units(session: questions.Session) -> questions.Session:
+    return session.per_unit(**_UNITS)
+
+
+def _unpriced(session: questions.Session) -> questions.Session:
+    """The same of a session that would refuse it."""
+    made = copy(session)
+    made._table = units_of(session._table, "person", _UNITS)  # noqa: SLF001 - its own copy
+    return made
+
+
+def _broken() -> Iterator[Line]:
+    policy, world = policies.addition_only(), Universe(groups=_PLACES, units=1)
+    flawed: dict[str, Any] = {"seen": "in sessions that add up by hand", "loose": ""}
+    yield _line(
+        policy, _two(), world, claims=_EPSILON, flaw="two answers at the price of one", **flawed
+    )
+    # Noise on all counts at once hides all of them at ε; drawn for each apart it hides each.
+    apart = questions.Several(
+        [
+            questions.Count(epsilon=_EPSILON, by="place", keys=(place,), max_groups=2)
+            for place in _PLACES
+        ]
+    )
+    flaw = "noise for all counts, drawn for each of them apart"
+    yield _line(policy, apart, world, claims=_EPSILON, flaw=flaw, **flawed)
+    dropped = policies.presence(max_groups=1)
+    asked = questions.Count(by="n", keys=(1, 2), epsilon=_EPSILON)
+    flaw = "a unit that loses a row keeps another row of its own"
+    flawed |= {"flaw": flaw, "seen": "where rows become units under presence"}
+    yield _line(dropped, asked, _world(dropped, 0, 2), "per unit", made=_unpriced, **flawed)

@@ -1,0 +1,156 @@
+"""Views: sensitive by any row of the household, or by another table, on every move they induce."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, Final
+
+from onesided import policy as policies
+from onesided import session as questions
+from onesided.mechanism import Counts, RecordSample
+from onesided.noise import Noise
+from onesided.numbers import INFINITE, Loss
+from onesided.policy import Edge, GroupCount, View
+from onesided.session.kit import prepared
+from onesided.verify import Households, Line, losses_of, shipped
+from onesided.verify.kit import Homes
+from onesided_proofs.cases.sessions import has_engine
+from onesided_proofs.zoo import views as zoo
+
+_EPSILON: Final = 6
+_OPEN: Final = frozenset({"open"})
+_HIDDEN: Final = frozenset({"sensitive"})
+_HAND: Final = "one-sided DP record by record, where kinds are decided by household"
+
+
+def cases() -> Iterator[Line]:
+    """The sound first."""
+    homes = policies.view("marks", over="home", members=2)
+    there = policies.view("marks", over="home", members=2, table="register")
+    for policy in (homes, there):
+        world = Households(policy=policy)
+        yield _counts(Households(policy=policy, groups=("p", "q")), None)
+        for counted in (_OPEN, _HIDDEN):
+            yield _counts(world, counted)
+    several = Households(policy=homes, homes=("a", "a"), groups=("p", "q"), max_groups=2)
+    yield _counts(several, _OPEN, most=2, name="of two groups")
+    small = replace(homes, members=1)
+    yield _counts(Households(policy=small, homes=("a", "a", "b", None)), _OPEN, name="and large")
+    whole = Households(policy=homes)
+    coin = partial(zoo.homes_sampled, world=whole, sample=RecordSample(_EPSILON))
+    yield Line("sample of whole households", homes, coin, _costs(homes), universe=whole)
+    if has_engine():
+        yield _session(whole)
+        yield _session(Households(policy=there))
+    yield from _broken(homes)
+
+
+def _counts(
+    world: Households, counted: frozenset[str] | None, *, most: int = 1, name: str = ""
+) -> Line:
+    """Of the view's own rates, on counts by the definition of kinds."""
+    query = GroupCount(max_groups=most, counted=counted, several_units=True)
+    made = Counts.for_policy(world.policy, epsilon=_EPSILON, max_groups=most, counted=counted)
+    where = " of another table" if world.policy.table else ""
+    told = f"Counts under a view{where}{name and ' '}{name}"
+    return shipped(made, world.policy, query, name=told, universe=world, epsilon=_EPSILON)
+
+
+@dataclass(frozen=True, slots=True)
+class OfHouseholds:
+    """What a session draws for a count of open persons, of tables that hold this data."""
+
+    world: Households
+    question: Any
+    _read: dict[Homes, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __call__(self, data: Homes, noise: Noise) -> Any:
+        """The noisy counts. Rows are read once for each data set."""
+        if data not in self._read:
+            step = prepared(self.session(data), self.question)
+            self._read[data] = step.draw, step.read()
+        draw, secret = self._read[data]
+        return tuple(draw(secret, noise)["noisy"].tolist())
+
+    def session(self, data: Homes) -> questions.Session:
+        """A session over tables of this data."""
+        rows = [
+            (at, person.home, person.marks, group)
+            for at, person in enumerate(data.persons)
+            for group in sorted(person.groups) or ("elsewhere",)
+        ]
+        marked = [(home, True) for home in sorted(data.marked)]
+        there = self.world.policy.table
+        tables = None if there is None else {there: _table(marked, ("home", "marks"))}
+        names = ("person", "home", "marks", "place")
+        return questions.Session(
+            _table(rows, names),
+            policy=self.world.policy,
+            unit="person",
+            budget=10**6,
+            tables=tables,
+        )
+
+
+def _table(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> Any:
+    """A table in the first engine that is there."""
+    if find_spec("polars"):
+        import polars as pl  # noqa: PLC0415 - optional, and slow to load
+
+        known = {"person": pl.Int64(), "marks": pl.Boolean()}
+        schema = {name: known.get(name, pl.String()) for name in names}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+    import duckdb  # noqa: PLC0415 - optional, and slow to load
+
+    types = {"person": "BIGINT", "marks": "BOOLEAN"}
+    columns = ", ".join(f"{name} {types.get(name, 'VARCHAR')}" for name in names)
+    table = duckdb.connect()
+    table.execute(f"CREATE TABLE rows ({columns})")
+    if rows:
+        places = ", ".join("?" for _ in names)
+        table.executemany(f"INSERT INTO rows VALUES ({places})", rows)  # noqa: S608 - our names
+    return table.table("rows")
+
+
+def _session(world: Households) -> Line:
+    asked = questions.Count(
+        epsilon=_EPSILON, by="place", keys=world.groups, max_groups=1, counted="open"
+    )
+    run = OfHouseholds(world, asked)
+    charge = run.session(next(world.data_sets())).plan(asked).charge
+    claims = {edge: charge[edge.name] for edge in world.policy.edges}
+    where = " of another table" if world.policy.table else ""
+    name = f"session: Count under a view{where}"
+    return Line(name, world.policy, run, claims, universe=world, epsilon=_EPSILON, sealed=False)
+
+
+def _broken(homes: View) -> Iterator[Line]:
+    world = Households(policy=homes)
+    single = Counts(INFINITE, _EPSILON)
+    flawed: dict[str, Any] = {"seen": _HAND, "universe": world}
+    query = GroupCount(max_groups=1, counted=_OPEN, several_units=True)
+    costs = _costs(homes)
+    yield Line("Counts", homes, single, costs, query, flaw="members priced singly", **flawed)
+    coins = partial(zoo.members_sampled, world=world, sample=RecordSample(_EPSILON))
+    yield Line("RecordSample", homes, coins, costs, flaw="a coin for each member", **flawed)
+    right = Counts.for_policy(homes, epsilon=_EPSILON, max_groups=1, counted=_OPEN)
+    each = zoo.Miscounted(right, world, each=True)
+    claims = losses_of(right, homes, query)
+    yield Line("Counts", homes, each, claims, flaw="kinds by each person's own rows", **flawed)
+    small = replace(homes, members=1)
+    large = Households(policy=small)
+    flawed = {"seen": _HAND, "universe": large}
+    narrow = Counts.for_policy(small, epsilon=_EPSILON, max_groups=1, counted=_OPEN)
+    claims = losses_of(narrow, small, query)
+    any_size = zoo.Miscounted(narrow, large)
+    yield Line("Counts", small, any_size, claims, flaw="large households may be open", **flawed)
+
+
+def _costs(policy: View) -> dict[Edge, Loss]:
+    """Nothing while a household stays sensitive, ε where it opens."""
+    stays, opens = policy.edges
+    return {stays: Fraction(0), opens: Fraction(_EPSILON)}

@@ -1,0 +1,226 @@
+"""What mechanisms ask of their noise, and what they charge for it, as their docstrings tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from onesided import policy as policies
+from onesided.mechanism import SeveralQuantiles
+from onesided.mechanism.histograms import Dawa, Look, OpenShape
+from onesided.noise import IntArray
+from onesided.numbers import INFINITE, Infinite, Loss
+from onesided.policy import Policy, Shift
+
+_SHARES: Final = tuple(Fraction(eighths, 8) for eighths in range(1, 8))
+
+
+class _Asked:
+    """No noise at all, and choices that were made before; it keeps what was asked of it."""
+
+    def __init__(self, *choices: int) -> None:
+        self._choices = list(choices)
+        self.chosen: list[tuple[Any, list[int], list[int], int]] = []
+        self.drawn: list[tuple[Loss, Loss, int]] = []
+
+    def geometric(self, rate: Loss, size: int) -> IntArray:
+        return self.two_sided(rate, INFINITE, size)
+
+    def two_sided(self, upper: Loss, lower: Loss, size: int) -> IntArray:
+        self.drawn.append((upper, lower, size))
+        return np.zeros(size, dtype=np.int64)
+
+    def permute_and_flip(self, rate: Loss, deficits: IntArray, sizes: IntArray) -> int:
+        place = self._choices.pop(0) % len(deficits)
+        self.chosen.append((rate, deficits.tolist(), sizes.tolist(), place))
+        return place
+
+    def uniform(self, _below: int, size: int) -> IntArray:
+        return np.zeros(size, dtype=np.int64)
+
+
+def quantiles_fault(seed: int, *, unit: Fraction = Fraction(1)) -> str:
+    """Seven shares of six candidates, in fine parts listed one by one; choices at random."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    counts, fine = generator.integers(0, 4, 6), 4
+    noise: Any = _Asked(*generator.integers(0, 30, 40).tolist())
+    asked: dict[str, Any] = {"shares": _SHARES, "candidates": counts.size, "fine": fine}
+    found = SeveralQuantiles(unit, **asked).release(counts, noise=noise)
+    # Three levels of candidates, and two of cuts at a quarter of the rate of candidates.
+    rate, half, calls = Fraction(2, 7) / fine / 2, Fraction(1, 2), iter(noise.chosen)
+    # Every share is in the middle of its part.
+    waiting = [(0, 7, (0, 0), (counts.size - 1, fine))]
+    while waiting:
+        first, last, low, high = waiting.pop(0)
+        middle, part = (first + last) // 2, (low, high, fine)
+        told = int(found[middle])
+        if fault := _level_fault(next(calls), counts, part, (half, rate), told):
+            return fault
+        if last == first + 1:
+            continue
+        met, deficits, _, chosen = next(calls)
+        places, due = _cuts(counts, part, half, told)
+        if deficits != due or met != rate / 4:
+            return f"of {counts.tolist()} a cut at {met} by {deficits}, due {due} at {rate / 4}"
+        cut = told, places[chosen]
+        waiting += [(first, middle, low, cut), (middle + 1, last, cut, high)]
+    # Half of all is missed by any of three levels, for its candidates and for its cuts.
+    said = SeveralQuantiles(unit, **asked).rank_errors(confidence=half)[3]
+    own = np.log(counts.size * 2 * 3 * 2) / (2 / 7)
+    return "" if np.isclose(said, own) else f"within {said} ranks, due {own}"
+
+
+_Part = tuple[tuple[int, int], tuple[int, int], int]
+
+
+def _units(counts: IntArray, part: _Part) -> list[int]:
+    """The candidate of each fine part of each value between two cuts."""
+    low, high, fine = part
+    return [
+        place
+        for place, count in enumerate(counts.tolist())
+        for j in range(fine)
+        if low <= (place, j) < high
+        for _ in range(count)
+    ]
+
+
+def _level_fault(
+    call: Any, counts: IntArray, part: _Part, asked: tuple[Fraction, Fraction], told: int
+) -> str:
+    """One choice of a candidate; ranks are counted in fine parts."""
+    rate, deficits, sizes, chosen = call
+    over, under = asked[0].as_integer_ratio()
+    units = _units(counts, part)
+    target = over * len(units)
+    far = {}
+    for place in range(part[0][0], part[1][0] + 1):
+        below, upto = (sum(one < end for one in units) for end in (place, place + 1))
+        far[place] = max(under * below - target, target - under * upto)
+    least = min(far.values())
+    due = sorted(one - least for one in far.values())
+    met = sorted(d for d, size in zip(deficits, sizes, strict=True) for _ in range(size))
+    if met != due or rate != asked[1]:
+        return f"of {counts.tolist()} {met} at {rate}, due {due} at {asked[1]}"
+    right = deficits[chosen] == far[told] - least
+    return "" if right else f"the candidate {told} was not the one chosen"
+
+
+def _cuts(
+    counts: IntArray, part: _Part, share: Fraction, place: int
+) -> tuple[list[int], list[int]]:
+    """The cuts of the chosen candidate's values, and how far each is from the share."""
+    low, high, fine = part
+    over, under = share.as_integer_ratio()
+    units, found = _units(counts, part), []
+    places = [j for j in range(fine + 1) if low <= (place, j) <= high]
+    for j in places:
+        below = len(_units(counts, (low, (place, j), fine)))
+        found.append(abs(under * below - over * len(units)))
+    return places, [one - min(found) for one in found]
+
+
+def look_fault(upper: int) -> str:
+    """Rates of cells where neighbours differ, and of buckets where they are alike."""
+    quarter, one = Fraction(1, 4), Fraction(1)
+    look = Look(quarter, upper_rate=2, lower_rate=5)
+    for workload in ("cells", "ranges"):
+        made = Dawa(1, upper_rate=1, lower_rate=1, workload=workload, look=look)
+        for line, due in ((np.array([0, 9000] * 32), (upper, 5)), (np.full(64, 7), (one, one))):
+            noise: Any = _Asked()
+            made.release(line, noise=noise)
+            if noise.drawn[0] != (quarter, quarter, 1):
+                return f"the look is at {noise.drawn[0]}"
+            above, below, _ = noise.drawn[-1]
+            levels = due[0] / above
+            if (workload == "cells" and levels != 1) or below * levels != due[1]:
+                return f"{workload} at ({above}, {below}), due {due}"
+    return ""
+
+
+def shapes() -> Iterator[tuple[Policy | None, OpenShape]]:
+    tiers = policies.tiers({"strict": (1, "strict"), "mild": (2, "mild"), "open": INFINITE})
+    leave = policies.custom(kinds=("sensitive", "open"), edges=[("sensitive", "open")])
+    ill = policies.sensitive("ill")
+    for policy in (ill, policies.extended_sensitive("ill"), tiers, leave):
+        yield policy, OpenShape.for_policy(policy, epsilon=1, block=2)
+    yield None, OpenShape((3, 3), ((3, 4, 4), (2, 5, 9)), block=2, records=((7, 6), (1, 2)))
+
+
+def shape_fault(given: tuple[Policy | None, OpenShape]) -> str:
+    """Loss, charge and noise of a histogram shaped by its open records."""
+    policy, made = given
+    for fall, rise, opened in product(range(3), repeat=3):
+        told = made.loss(Shift(rise=rise, fall=fall), Shift(rise=opened, fall=0))
+        due = max(
+            _shape_loss(made, number, *move)
+            for number in range(len(made.options))
+            for move in product(range(fall + 1), range(rise + 1), range(opened + 1))
+        )
+        if told != due:
+            return f"{fall} fall, {rise} rise, {opened} open: {told}, due {due}"
+    return _shape_asked(made) or ("" if policy is None else _shape_priced(policy, made))
+
+
+def _shape_priced(policy: Policy, made: OpenShape) -> str:
+    """At ε = 1 every edge is charged its weight at most, and no more could be told of numbers."""
+    for edge, loss in made.losses(policy).items():
+        if loss > edge.weight:
+            return f"{edge.name} under {policy.name} is charged {loss}"
+    for place, pair in product(range(len(made.options)), (0, 1)):
+        if made.records is None or made.records[place][pair] == INFINITE:
+            continue
+        rates = [list(one) for one in made.records]
+        rates[place][pair] *= Fraction(1001, 1000)
+        more = _with_records(made, rates).losses(policy)
+        if all(loss <= edge.weight for edge, loss in more.items()):
+            return f"the number of records under {policy.name} is told at {made.records}"
+    return ""
+
+
+def _with_records(made: OpenShape, rates: list[list[Loss]]) -> OpenShape:
+    look = (made.look.upper, made.look.lower)
+    options = [(one.upper, one.lower, one.open) for one in made.options]
+    return OpenShape(look, options, block=made.block, records=rates)
+
+
+def _shape_loss(made: OpenShape, number: int, fall: int, rise: int, opened: int) -> Loss:
+    option, look = made.options[number], made.look
+    moved = (fall, look.upper), (fall, option.upper), (rise, look.lower), (rise, option.lower)
+    net = rise + opened - fall
+    above, below = (0, 0) if made.records is None else made.records[number]
+    all_of = (*moved, (opened, option.open), (max(-net, 0), above), (max(net, 0), below))
+    total: Loss = Fraction(0)
+    for times, rate in all_of:
+        total = total + rate * times if times else total
+    return total
+
+
+def _shape_asked(made: OpenShape) -> str:
+    """Without noise, what is told is what is there; noise is asked for at the rates charged."""
+    hidden, free = np.array([0, 7, 2, 2, 5]), np.array([9, 0, 4, 3, 5])
+    noise: Any = _Asked()
+    told = made.measure(hidden, free, noise=noise)
+    option = made.options[told.option]
+    wanted = [option.open, (made.look.upper, made.look.lower), (option.upper, option.lower)]
+    pairs = [one[:2] for one in noise.drawn if one[2] == 5 and one[1] == INFINITE]
+    opened = [pair[0] for pair in pairs[: 2 if made.look.open != option.open else 1]]
+    spent = INFINITE if any(isinstance(o, Infinite) for o in opened) else sum(opened)
+    two = [one[:2] for one in noise.drawn[1:]]
+    sums = np.bincount(told.labels, hidden).tolist()
+    right = (
+        spent == wanted[0]
+        and wanted[1] == two[0]
+        and wanted[2] in two
+        and told.lower.tolist() == free.tolist()
+        and told.blocks.tolist() == [7, 4, 5]
+        and told.totals.tolist() == sums
+    )
+    if made.records is not None:
+        number = hidden.sum() + free.sum()
+        right = right and told.records == number and two[-1] == made.records[told.option]
+    return "" if right else f"asked for {noise.drawn}, told {told}"

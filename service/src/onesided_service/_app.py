@@ -1,0 +1,113 @@
+"""The application of one worker: routes, errors, headers; nothing of another worker's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from onesided.errors import OnesidedError
+from onesided.noise import Noise
+from onesided_service import (
+    _api,
+    _curator,
+    _curator_pages,
+    _help,
+    _monitor_pages,
+    _pages,
+    _public,
+    _public_pages,
+)
+from onesided_service._clock import Clock
+from onesided_service._config import ServiceConfig
+from onesided_service._doors import person_of
+from onesided_service._errors import ServiceError, not_found, told
+from onesided_service._headers import Headers
+from onesided_service._page_kit import error_page
+from onesided_service._people import CURATOR
+from onesided_service._service import Service
+from onesided_service._watched import Watched
+
+_PARTS: Final = (
+    *(_public, _curator, _api, _help),
+    *(_public_pages, _pages, _curator_pages, _monitor_pages),
+)
+
+
+def create_app(
+    config: ServiceConfig, *, noise: Noise | None = None, clock: Clock | None = None
+) -> FastAPI:
+    """The service as an ASGI application. noise, clock: for tests.
+
+    Its stores are opened at once and closed when the application ends.
+
+    >>> create_app(ServiceConfig(title="City")).title
+    'City'
+    """
+    service = Service(config, noise=noise, clock=clock)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:  # noqa: ARG001 - FastAPI's own
+        await service.warm()
+        yield
+        await service.finish()
+
+    app = FastAPI(
+        title=config.title,
+        version="1",
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    for part in _PARTS:
+        app.include_router(part.router)
+    app.add_api_route("/healthz", _healthz, include_in_schema=False)
+    app.add_api_route("/metrics", _metrics, include_in_schema=False)
+    app.add_middleware(Headers, tls=config.tls)
+    app.add_middleware(Watched, metrics=service.metrics)
+    app.add_exception_handler(ServiceError, _refused)
+    app.add_exception_handler(OnesidedError, _refused)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _refused)
+    return app
+
+
+async def _healthz() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+async def _metrics(request: Request) -> Response:
+    """How many requests there were, for curators: it names datasets."""
+    person = await person_of(request)
+    if not any(CURATOR in held for held in person.roles.values()):
+        raise not_found()
+    return Response(request.app.state.service.metrics.text(), media_type="text/plain")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """What a request may be told, in one form."""
+    if isinstance(error, OnesidedError):
+        error = told(error)
+    elif isinstance(error, HTTPException):
+        error = ServiceError(error.status_code, "Http", str(error.detail))
+    elif not isinstance(error, ServiceError):
+        error = ServiceError(422, "ParameterError", "The address or its parameters are not valid.")
+    if _reads_pages(request):
+        return await error_page(request, error)
+    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+    if error.status == 429:
+        headers["Retry-After"] = str(error.values.get("seconds", 1))
+    return JSONResponse(error.document(), status_code=error.status, headers=headers)
+
+
+def _reads_pages(request: Request) -> bool:
+    """Whether a person with a browser asked, and no program."""
+    accepts = "text/html" in request.headers.get("accept", "")
+    return accepts and not request.url.path.startswith("/api/")

@@ -1,0 +1,276 @@
+"""One ask: parse, plan, record, draw, keep, wait for the tick, tell. In this order, always.
+
+The row of an ask is written before its charge, so that each charge has an asker who can read its
+answer; the charge before rows are read, so that no charge depends on rows; the answer before it
+is told, so that one charge has one answer, whatever stops in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from threading import Event
+from typing import Any, Final
+
+from sqlalchemy import delete, select, update
+
+from onesided.errors import BudgetExceededError, ReleaseExistsError
+from onesided.session import question_from_json, release_to_json
+from onesided.session.kit import rehearse
+from onesided.store import canonical, now
+from onesided_service._border import asked_in, refuse_explain, tells_again, text_of
+from onesided_service._clock import Clock
+from onesided_service._datasets import Dataset
+from onesided_service._errors import ServiceError, not_found
+from onesided_service._people import CURATOR, Person
+from onesided_service._schema import asks
+from onesided_service._store import State, put_if_absent
+
+MOST_SHOWN: Final = 200
+_PATIENCE: Final = 3
+# Whether an ask was charged. Of one that is unsure, the ledger knows.
+_UNSURE, _CHARGED, _REFUSED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What somebody asked. due: on the public clock, in seconds since 1970. answer: JSON or ""."""
+
+    id: str
+    person: str
+    dataset: str
+    question: str
+    name: str
+    asked: str
+    due: Fraction
+    charged: bool
+    answer: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Ask:
+        """An ask that is on record."""
+        own = {"due": Fraction(row["due"]), "charged": row["charged"] == _CHARGED}
+        return cls(**{**row, **own})
+
+
+class Asking:
+    """Asks of all datasets, in the service's state and the datasets' ledgers."""
+
+    def __init__(self, state: State, clock: Clock) -> None:
+        self._state, self.clock = state, clock
+
+    def begin(self, person: Person, dataset: Dataset, body: object) -> tuple[Ask, bool]:
+        """Check, record and charge an ask; the same name and question again is the same ask.
+
+        Returns it, and whether it is new. Looks at no row. Errors: ServiceError; OnesidedError,
+        from the request and charges alone.
+        """
+        session = dataset.opened()
+        question, name = asked_in(body, session, cells=dataset.config.cells)
+        refuse_explain(body, session)
+        # No row is there: what fails here would fail on any rows, after the charge.
+        rehearse(session, question)
+        takes = self._takes(question, dataset)
+        now = Fraction(self.clock.now())
+        dataset.turns.require(person.name, takes, now=now)
+        ask, fresh = self._recorded(person, dataset, question, name)
+        # Before its tick, that there is an answer would say when it was drawn.
+        if ask.answer and now >= ask.due and not tells_again(body):
+            raise _stored(ask)
+        if not ask.charged:
+            self._charge(ask, session, self.allowance(person, dataset))
+        return replace(self._in_turn(ask, dataset) if fresh else ask, charged=True), fresh
+
+    def _charge(self, ask: Ask, session: Any, allowance: Any) -> None:
+        try:
+            session.charge(self.question_of(ask), allowance=allowance)
+        except ReleaseExistsError as error:
+            if error.values.get("state") != "charged":
+                raise
+        except BudgetExceededError:
+            self._refused(ask)
+            raise
+
+    def _refused(self, ask: Ask) -> None:
+        """Note that nothing was charged: the asker may give the name to another question."""
+        if ask.name:
+            unsure = asks.c.id == ask.id, asks.c.charged == _UNSURE
+            self._state.run(update(asks).where(*unsure).values(charged=_REFUSED))
+        else:  # nobody else knows of it
+            self._state.run(delete(asks).where(asks.c.id == ask.id))
+
+    def _in_turn(self, ask: Ask, dataset: Dataset) -> Ask:
+        """The ask with its turn, taken once it is charged: a ledger's lock is no slow row.
+
+        It is written down before rows are read: were it set right by the answer, whoever looks
+        again and again would see when that was drawn.
+        """
+        due = self._due(ask, dataset)
+        row = update(asks).where(asks.c.id == ask.id, asks.c.answer == "")
+        self._state.run(row.values(due=str(due), charged=_CHARGED))
+        return replace(ask, due=due)
+
+    def draw(self, ask: Ask, dataset: Dataset, late: Event | None = None) -> Ask:
+        """Answer a charged ask, and keep the answer. Errors: any; then the dataset must close.
+
+        late: set once its tick has passed. What is drawn after that stays in the ledger until it
+        is asked for again: that it is there would say when it was done.
+        """
+        late = late or Event()
+        if ask.answer or late.is_set():
+            return ask
+        written = release_to_json(_as_told(dataset.answer(self.question_of(ask))))
+        if late.is_set():
+            return ask
+        self._state.run(
+            update(asks)
+            .where(asks.c.id == ask.id, asks.c.answer == "")
+            .values(answer=written, charged=_CHARGED)
+        )
+        return self.found(ask.id)
+
+    def found(self, id: str) -> Ask:  # noqa: A002 - its public name
+        """The ask on record. Errors: ServiceError."""
+        row = self._state.one(select(asks).where(asks.c.id == id))
+        if row is None:
+            raise not_found()
+        return Ask.of(row)
+
+    def of(self, person: Person, id: str, *, dataset: Dataset) -> Ask:  # noqa: A002
+        """A person's own ask, as it stands. Errors: ServiceError where there is no such charge."""
+        ask = self.found(id)
+        if ask.person != person.name:
+            raise not_found()
+        return self._as_charged(ask, dataset)
+
+    def postponed(self, ask: Ask, dataset: Dataset) -> Ask | None:
+        """The ask with a later due time, for the one caller who may draw it; None for others."""
+        due = self._due(ask, dataset)
+        changed = self._state.run(
+            update(asks)
+            .where(asks.c.id == ask.id, asks.c.due == str(ask.due), asks.c.answer == "")
+            .values(due=str(due))
+        )
+        return replace(ask, due=due) if changed else None
+
+    def history(self, person: Person, dataset: Dataset, *, everybody: bool) -> list[Ask]:
+        """The latest asks: a person's own, or everybody's."""
+        query = select(asks).where(asks.c.dataset == dataset.name)
+        if not everybody:
+            query = query.where(asks.c.person == person.name)
+        rows = self._state.all(query.order_by(asks.c.asked.desc()).limit(MOST_SHOWN))
+        return [self._as_charged(Ask.of(row), dataset) for row in rows]
+
+    def _due(self, ask: Ask, dataset: Dataset) -> Fraction:
+        """When it is answered: by the question, those before it, and the declared rows."""
+        takes = self._takes(self.question_of(ask), dataset)
+        through = dataset.turns.take(ask.person, takes, now=Fraction(self.clock.now()))
+        return self.clock.next_tick(through + dataset.config.grace)
+
+    def _takes(self, question: Any, dataset: Dataset) -> Fraction:
+        return self.clock.takes(question, dataset.config, dataset.schema)
+
+    def allowance(self, person: Person, dataset: Dataset) -> Any:
+        """What the person may spend now."""
+        since = self.clock.refilled(dataset.config.refills)
+        unlimited = person.may(CURATOR, dataset.name)
+        return dataset.allowance(person.name, since=since, unlimited=unlimited)
+
+    @staticmethod
+    def question_of(ask: Ask) -> Any:
+        """The question as it is charged: under the ask's own id."""
+        return replace(question_from_json(ask.question), id=ask.id, again=True)
+
+    def _recorded(
+        self, person: Person, dataset: Dataset, question: Any, name: str
+    ) -> tuple[Ask, bool]:
+        written = text_of(question)
+        takes = self._takes(question, dataset)
+        free = dataset.turns.free_from(Fraction(self.clock.now()))
+        due = self.clock.next_tick(free + _PATIENCE * takes + dataset.config.grace)
+        ask = Ask(
+            id=_id(dataset.name, person.name, name, written) if name else secrets.token_hex(16),
+            person=person.name,
+            dataset=dataset.name,
+            question=written,
+            name=name,
+            asked=now(),
+            due=due,
+            charged=False,
+            answer="",
+        )
+        with self._state.write() as connection:
+            if name:
+                _refuse_other(connection, ask)
+            own = {"due": str(due), "charged": _UNSURE}
+            row = {**{key: getattr(ask, key) for key in _COLUMNS}, **own}
+            if put_if_absent(connection, asks, row):
+                return ask, True
+            refused = asks.c.id == ask.id, asks.c.charged == _REFUSED
+            if connection.execute(update(asks).where(*refused).values(**own)).rowcount:
+                return ask, True
+        return self.found(ask.id), False
+
+    @staticmethod
+    def _as_charged(ask: Ask, dataset: Dataset) -> Ask:
+        """The ask with what the ledger says: here it is noted only once it is answered."""
+        if ask.charged:
+            return ask
+        try:
+            charged = dataset.session().account.recall(ask.id) is not None
+        except ReleaseExistsError:
+            charged = True
+        return replace(ask, charged=charged)
+
+
+_COLUMNS: Final = tuple(column.name for column in asks.columns)
+
+
+def _as_told(release: Any) -> Any:
+    """A release without what tells when it or another was drawn: it is known by its ask alone.
+
+    Answers take numbers in the ledger once they are drawn, between those of the charges.
+    """
+    parts = getattr(release, "parts", None)
+    if parts is not None:
+        release = replace(release, parts=tuple(map(_as_told, parts)))
+    return replace(release, entry=None, told_again=False, drawn="")
+
+
+def _id(*parts: str) -> str:
+    return hashlib.sha256(canonical(list(parts)).encode()).hexdigest()[:32]
+
+
+def _refuse_other(connection: Any, ask: Ask) -> None:
+    """Refuse a name that the asker gave to another question, unless that one was refused."""
+    query = select(asks.c.id).where(
+        asks.c.dataset == ask.dataset,
+        asks.c.person == ask.person,
+        asks.c.name == ask.name,
+        asks.c.id != ask.id,
+        asks.c.charged != _REFUSED,
+    )
+    if connection.execute(query).first() is not None:
+        raise ServiceError(
+            409,
+            "ReleaseExistsError",
+            f"You asked another question under the id {ask.name!r}.",
+            hint="Ask under a new id.",
+            id=ask.name,
+            state="other",
+        )
+
+
+def _stored(ask: Ask) -> ServiceError:
+    return ServiceError(
+        409,
+        "ReleaseExistsError",
+        f"Your id {ask.name!r} has an answer already.",
+        hint=f"Read it: GET /api/v1/asks/{ask.id}; or send again=true; a new id asks anew.",
+        id=ask.name,
+        ask=ask.id,
+        state="stored",
+    )

@@ -1,0 +1,188 @@
+"""What an analyst may ask: questions as JSON or SQL, less all that could tell of rows by itself.
+
+Not offered: ``on_excess="error"`` and ``missing="refuse"``, which fail where rows are so;
+mechanisms and strategies of one's own; samples, whose rows no ledger keeps; names of files.
+Whether a value is missing is never told: where nothing is said, such rows are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from onesided.errors import ParameterError
+from onesided.numbers import positive
+from onesided.session import (
+    Question,
+    Sample,
+    Session,
+    Several,
+    question_from_json,
+    question_to_json,
+)
+from onesided.session.kit import question_of
+from onesided.store import canonical, plain_text
+from onesided_service._size import refuse_large
+
+_SQL: Final = ("epsilon", "keys", "max_groups", "on_excess", "counted", "confidence")
+_LONGEST: Final = 200
+_DEEPEST: Final = 32
+_LARGEST: Final = 100_000
+# Charges are added up exactly: with unrelated denominators the sums would outgrow a ledger's row,
+# and one asker could leave no charge to the others. These have one denominator together.
+_PARTS_OF_ONE: Final = 2**100 * 5**24 * math.lcm(*range(1, 101))
+_FILES: Final = ("keys", "workload", "strategy")
+
+
+def asked_in(body: object, session: Session, *, cells: int) -> tuple[Any, str]:
+    """The question of a request, and the name that its asker gives it; "" for none.
+
+    cells: how many a question may have. Errors: ParameterError, which depend on the request and
+    public facts alone.
+    """
+    _refuse_stated(body)
+    if not isinstance(body, Mapping) or ("sql" in body) == ("question" in body):
+        raise ParameterError(
+            "Send an object with either 'question' or 'sql'.", hint="See docs/http.md."
+        )
+    question = _of_sql(body, session) if "sql" in body else _of_json(body)
+    name = question.id
+    if name is not None and not (isinstance(name, str) and 0 < len(name) <= _LONGEST):
+        raise ParameterError("An id is a text of 1 to 200 characters.", hint="Shorten it.")
+    plain_text(name or "", name="id")
+    asked = offered(replace(question, id=None, again=False))
+    refuse_large(asked, session.schema, most=cells)
+    refuse_assertions(asked, session)
+    return asked, name or ""
+
+
+def tells_again(body: Any) -> bool:
+    """Whether a request that :func:`asked_in` read wants an answer that is there told again."""
+    told = body if "sql" in body else body["question"].get("fields", {})
+    return told.get("again") is True
+
+
+def offered(question: Any) -> Any:
+    """The question as it is asked here. Errors: ParameterError for what is not offered."""
+    if isinstance(question, Several):
+        return replace(question, questions=[offered(one) for one in question.questions])
+    if isinstance(question, Sample):
+        raise ParameterError(
+            "Samples are not offered here: no ledger keeps their rows.",
+            hint="Ask for counts or totals; the curator can draw a sample.",
+        )
+    if getattr(question, "on_excess", None) == "error":
+        raise ParameterError(
+            'on_excess="error" is not offered here: a failure would reveal facts about rows.',
+            hint='Use on_excess="truncate", or "keep" where the policy allows it.',
+        )
+    for name in _FILES:
+        if isinstance(getattr(question, name, None), str) and name != "strategy":
+            raise ParameterError(
+                f"{name} names a file, or something else than values.",
+                hint="Send the values; those of the schema need no keys at all.",
+                field=name,
+            )
+    _refuse_odd_parts(getattr(question, "epsilon", None))
+    known = {one.name for one in fields(question)}
+    if "missing" in known and question.missing == "refuse":
+        return replace(question, missing="drop")
+    return question
+
+
+def refuse_assertions(question: Any, session: Session) -> None:
+    """Refuse what fails where rows are in some way, by what the ledger would keep of it.
+
+    Errors: ParameterError.
+    """
+    kept = canonical(session.detail(question))
+    if '"excess":"error"' in kept or '"missing":"refuse"' in kept:
+        raise ParameterError(
+            "This question asserts in how many groups a unit is, and would fail where that is "
+            "wrong; that is not offered here.",
+            hint='Give max_groups with on_excess="truncate", or ask for a count.',
+        )
+
+
+def refuse_explain(body: Any, session: Session) -> None:
+    """Refuse to charge what wants its plan alone. Errors: ParameterError."""
+    if "sql" not in body:
+        return
+    columns = () if session.schema is None else session.schema.columns
+    if question_of(body["sql"], unit=session.unit, columns=columns, epsilon=body.get("epsilon"))[1]:
+        raise ParameterError(
+            "EXPLAIN asks for the price alone, which costs nothing.",
+            hint="Send it to .../plan, or leave EXPLAIN out.",
+        )
+
+
+def text_of(question: Question[Any]) -> str:
+    """The question as it is kept and told."""
+    return question_to_json(question)
+
+
+def _of_json(body: Mapping[str, Any]) -> Any:
+    _refuse_unknown(body, {"question"})
+    return question_from_json(canonical(body["question"]))
+
+
+def _of_sql(body: Mapping[str, Any], session: Session) -> Any:
+    _refuse_unknown(body, {"sql", "id", "again", *_SQL})
+    if not isinstance(body["sql"], str):
+        raise ParameterError("sql must be text.", hint="See docs/sql.md.")
+    more = {name: body[name] for name in (*_SQL, "id", "again") if body.get(name) is not None}
+    return session.question(body["sql"], **more)
+
+
+def _refuse_stated(given: Any, deep: int = 0) -> None:
+    """Refuse ``missing="refuse"`` where it is said; where nothing is said, "drop" is meant.
+
+    So is what is deep, or few characters that stand for many values.
+    """
+    if deep > _DEEPEST:
+        raise ParameterError(f"This nests deeper than {_DEEPEST} levels.", hint="See docs/json.md.")
+    if isinstance(given, Mapping):
+        if given.get("missing") == "refuse":
+            raise ParameterError(
+                'missing="refuse" is not offered here: a failure would reveal facts about rows.',
+                hint='Leave it out, or write "drop": rows without a value are left out.',
+            )
+        _refuse_long(given.get("range"))
+        for part in given.values():
+            _refuse_stated(part, deep + 1)
+    elif isinstance(given, list):
+        for part in given:
+            _refuse_stated(part, deep + 1)
+
+
+def _refuse_long(ends: Any) -> None:
+    """Refuse a range of more values than a body could list."""
+    if isinstance(ends, list) and any(isinstance(end, int) and abs(end) > _LARGEST for end in ends):
+        raise ParameterError(
+            f"A range ends beyond {_LARGEST:,}.", hint="List the values that you ask for."
+        )
+
+
+def _refuse_odd_parts(epsilon: Any) -> None:
+    """Refuse an ε that cannot be added to others'; what is no number is refused later."""
+    try:
+        parts = positive(epsilon, name="epsilon").denominator
+    except ParameterError:
+        return
+    if _PARTS_OF_ONE % parts:
+        raise ParameterError(
+            "epsilon is no multiple of a small part of 1.",
+            hint="Write it with at most 24 decimals, or with a denominator up to 100.",
+            field="epsilon",
+        )
+
+
+def _refuse_unknown(body: Mapping[str, Any], known: set[str]) -> None:
+    for name in body:
+        if name not in known:
+            raise ParameterError(
+                f"A request has no field {str(name)[:_LONGEST]!r}.",
+                hint=f"Known: {', '.join(sorted(known))}.",
+            )

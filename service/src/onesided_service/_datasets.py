@@ -1,0 +1,275 @@
+"""Datasets: checked once, asked as they were then, and closed whenever anything is odd.
+
+Requests are parsed, planned and charged on an empty table of the same columns. The rows are
+opened by :meth:`Dataset.answer` alone, after the charge, and only as the snapshot that was checked.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import insert, select, update
+
+from onesided import policy as policies
+from onesided.engine import Table
+from onesided.errors import DataError
+from onesided.ledger import Allowance, Standing
+from onesided.noise import Noise
+from onesided.policy import Policy
+from onesided.schema import Schema
+from onesided.session import Count, Session
+from onesided.session.kit import rehearse
+from onesided.store import DatabaseUrl, now, read_json
+from onesided_service._config import DatasetConfig, ServiceConfig
+from onesided_service._errors import closed
+from onesided_service._rows import FileRows, empty_of
+from onesided_service._schema import datasets, notes
+from onesided_service._sources import Source
+from onesided_service._store import State, put_if_absent
+from onesided_service._turns import Turns
+
+OPEN: Final = "open"
+CLOSED: Final = "closed"
+MOST_NOTES: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What was checked. types: of the declared columns; the rest tells it from other files."""
+
+    digest: str
+    mark: tuple[int, ...]
+    schema: str
+    types: Mapping[str, str]
+
+    def written(self) -> str:
+        """As text."""
+        parts = {"digest": self.digest, "mark": list(self.mark), "schema": self.schema}
+        # In the schema's order: the table has its columns so.
+        return json.dumps({**parts, "types": list(self.types.items())})
+
+    @classmethod
+    def read(cls, text: str) -> Snapshot:
+        """What was written."""
+        found: Any = read_json(text)
+        return cls(found["digest"], tuple(found["mark"]), found["schema"], dict(found["types"]))
+
+
+class Dataset:
+    """One dataset of one worker. turns: who waits for it.
+
+    noise: for tests; production draws from the operating system.
+
+    >>> import polars as pl, onesided as od
+    >>> pl.DataFrame({"place": ["gym", "bar"]}).write_parquet("v.parquet")
+    >>> written = Path("v.toml").write_text("columns = {place = {type = 'text'}}")
+    >>> written = Path("p.toml").write_text(od.policy.addition_only().to_toml())
+    >>> files = {"data": "v.parquet", "schema": "v.toml", "policy": "p.toml"}
+    >>> config, state = DatasetConfig(name="v", budget=1, **files), State.open("service.db")
+    >>> visits = Dataset(config, ServiceConfig(), state, None)
+    >>> visits.check()["rows"], visits.open
+    (2, True)
+    >>> state.close()
+    """
+
+    def __init__(
+        self, config: DatasetConfig, service: ServiceConfig, state: State, noise: Noise | None
+    ) -> None:
+        self.config, self.name = config, config.name
+        self.title = config.title or config.name
+        self._service, self._state, self._noise = service, state, noise
+        self.schema = Schema.read(service.place(config.schema))
+        self.policy = read_policy(service.place(config.policy))
+        self._source = source_of(config, service.place(config.data), self.schema)
+        self._fronts = threading.local()  # a connection answers one thread at a time
+        self._back: tuple[tuple[Snapshot, int], Session] | None = None
+        self.turns, self._reading = Turns(), threading.Lock()
+
+    @property
+    def open(self) -> bool:
+        """Whether it answers; as public as its name."""
+        row = self._row()
+        return row is not None and row["state"] == OPEN
+
+    def require_open(self) -> None:
+        """Errors: ServiceError."""
+        if not self.open:
+            raise closed(self.name)
+
+    def opened(self) -> Session:
+        """Its :meth:`session` if it is open. Errors: ServiceError."""
+        row = self._row()
+        if row is None or row["state"] != OPEN:
+            raise closed(self.name)
+        return self._front(self._read(row))
+
+    def session(self) -> Session:
+        """A session over no rows, for parsing, planning and charging. Errors: ServiceError."""
+        return self._front(self._snapshot())
+
+    def _front(self, snapshot: Snapshot) -> Session:
+        held: tuple[Snapshot, Session] | None = getattr(self._fronts, "held", None)
+        if held is None or held[0] != snapshot:
+            _, table = empty_of(snapshot.types)
+            held = self._fronts.held = snapshot, self._session(table, None)
+        return held[1]
+
+    def answer(self, question: Any) -> Any:
+        """The one answer of a charged question. Errors: any, and then the dataset must close."""
+        snapshot = self._snapshot()
+        with self._reading:
+            release = self._opened(snapshot).answer(question)
+            self._require_same(snapshot)
+            return release
+
+    def warm(self) -> None:
+        """Read the snapshot once, so that the first question does not wait for it. Errors: any.
+
+        What is read is about nobody's question, and is forgotten.
+        """
+        if not self.open:
+            return
+        plain, snapshot = Count(epsilon=1), self._snapshot()
+        rehearse(self.session(), plain)
+        with self._reading:
+            rehearse(self._opened(snapshot), plain)
+
+    def _opened(self, snapshot: Snapshot) -> Session:
+        self._require_same(snapshot)
+        which = snapshot, self._source.made
+        if self._back is None or self._back[0] != which:
+            self._back = which, self._session(self._source.rows(), self._noise)
+        return self._back[1]
+
+    def allowance(self, who: str, *, since: str, unlimited: bool) -> Allowance:
+        """What a person may spend; a curator as much as there is."""
+        each, delta = self.config.allowance, self.config.delta_allowance
+        if unlimited or each is None:
+            return Allowance(who=who, since=since)
+        weights = {edge.name: edge.weight for edge in self.policy.edges}
+        return Allowance(
+            who=who,
+            epsilon={edge: each * weight for edge, weight in weights.items()},
+            delta=dict.fromkeys(weights, delta),
+            since=since,
+        )
+
+    def standing(self) -> Standing:
+        """What all spent together, and what is left."""
+        return self.session().account.standing()
+
+    def close(self, reason: str) -> None:
+        """Close it for everybody; the reason is the curator's to read."""
+        with self._state.write() as connection:
+            connection.execute(
+                update(datasets)
+                .where(datasets.c.dataset == self.name)
+                .values(state=CLOSED, changed=now())
+            )
+            row = {"dataset": self.name, "time": now(), "text": reason}
+            connection.execute(insert(notes).values(**row))
+
+    def finish(self) -> None:
+        """Let go of the rows; the dataset stays as it is."""
+        with self._reading:
+            self._back = None
+            self._source.close()
+
+    def notes(self) -> list[dict[str, Any]]:
+        """Why it was closed, the latest first. For the curator."""
+        query = select(notes).where(notes.c.dataset == self.name)
+        rows = self._state.all(query.order_by(notes.c.number.desc()).limit(MOST_NOTES))
+        return [{"time": row["time"], "note": row["text"]} for row in rows]
+
+    def reopen(self) -> None:
+        """Open it again, if the file is still the one that was checked. Errors: OnesidedError."""
+        snapshot = self._snapshot()
+        with self._reading:
+            found = self._source.look()
+        if found.digest != snapshot.digest:
+            raise DataError(
+                f"The rows of {self.name!r} have changed since they were checked.",
+                hint="Put them back, or check them again: onesided datasets check.",
+            )
+        self._record(Snapshot(snapshot.digest, found.mark, snapshot.schema, snapshot.types))
+
+    def check(self) -> dict[str, Any]:
+        """Validate the file against the schema and open the dataset. For the curator.
+
+        Errors: DataError or SchemaError; the dataset then stays as it was.
+        """
+        with self._reading:
+            found = self._source.look()
+            facts = self._facts(found.rows)
+            self._source.require(found.digest, found.mark)
+        self._record(Snapshot(found.digest, found.mark, self.schema.identity, found.types))
+        return facts
+
+    def _facts(self, rows: Any) -> dict[str, Any]:
+        self._session(rows, None)  # which refuses rows that are not as declared
+        table = Table(rows, declared=self.schema)
+        with table.take(()) as held:
+            height = held.height()
+        return {"rows": height, "unreadable": table.unreadable()}
+
+    def _record(self, snapshot: Snapshot) -> None:
+        row = {"dataset": self.name, "state": OPEN, "snapshot": snapshot.written()}
+        with self._state.write() as connection:
+            if not put_if_absent(connection, datasets, {**row, "changed": now()}):
+                statement = update(datasets).where(datasets.c.dataset == self.name)
+                connection.execute(statement.values(**row, changed=now()))
+
+    def _row(self) -> Mapping[str, Any] | None:
+        return self._state.one(select(datasets).where(datasets.c.dataset == self.name))
+
+    def _snapshot(self) -> Snapshot:
+        row = self._row()
+        if row is None:
+            raise closed(self.name)
+        return self._read(row)
+
+    def _read(self, row: Mapping[str, Any]) -> Snapshot:
+        snapshot = Snapshot.read(row["snapshot"])
+        if snapshot.schema != self.schema.identity:
+            raise closed(self.name)
+        return snapshot
+
+    def _require_same(self, snapshot: Snapshot) -> None:
+        self._source.require(snapshot.digest, snapshot.mark)
+
+    def _session(self, table: Any, noise: Noise | None) -> Session:
+        return Session(
+            table,
+            schema=self.schema,
+            policy=self.policy,
+            budget=self.config.budget,
+            delta_budget=self.config.delta_budget,
+            ledger=self._service.ledger_of(self.config),
+            noise=noise,
+        )
+
+
+def source_of(config: DatasetConfig, place: str, schema: Schema) -> Source:
+    """Where the rows of a dataset are. Errors: ParameterError."""
+    if DatabaseUrl.is_for(config.data):
+        from onesided_service._postgres_rows import PostgresRows  # noqa: PLC0415 - few have it
+
+        return PostgresRows(config.data, table=config.table, schema=schema)
+    if config.engine == "spark":
+        from onesided_service._spark_rows import SparkRows  # noqa: PLC0415 - few have it
+
+        return SparkRows(place, schema=schema)
+    return FileRows(place, table=config.table, schema=schema)
+
+
+def read_policy(path: str) -> Policy:
+    """The policy in a TOML file. Errors: PolicyError; DataError."""
+    try:
+        return policies.from_toml(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"Cannot read the policy {path!r}: {error}.") from error

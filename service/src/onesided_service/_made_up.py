@@ -1,0 +1,138 @@
+"""Made-up rows of a dataset's schema, for previews: they depend on public facts alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided.engine.kit import key_file, quoted
+from onesided.schema import Column, Schema
+
+ROWS: Final = 2_000
+UNITS: Final = 1_200
+MOST_KEYS: Final = 5_000
+_DAY: Final = 86_400_000_000
+_MONDAY: Final = np.datetime64("2026-03-02", "us").astype(np.int64)
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+# How a column of numbers or texts becomes its declared type. Times are microseconds.
+_AS: Final[Mapping[str, str]] = {
+    "text": "{0}::VARCHAR",
+    "boolean": "{0}::BOOLEAN",
+    "integer": "{0}::BIGINT",
+    "number": "{0}::DOUBLE",
+    "date": "make_timestamp({0}::BIGINT)::DATE",
+    "datetime": "make_timestamp({0}::BIGINT)",
+    "datetime with zone": "make_timestamp({0}::BIGINT) AT TIME ZONE 'UTC'",
+    "time": "make_timestamp({0}::BIGINT)::TIME",
+    "duration": "'PT' || ({0}::BIGINT // 1000000)::VARCHAR || 'S'",  # read as the schema says
+}
+
+
+def made_up(schema: Schema, *, seed: int = 1) -> Any:
+    """A DuckDB relation of made-up rows with the schema's columns; equal schemas give equal rows.
+
+    Few keys are common and many are rare, as in most data. Errors: KeysError for a file of
+    keys that is not there.
+
+    >>> from onesided.schema import column
+    >>> age = column("integer", bounds=(0, 110))
+    >>> made_up(Schema(unit="person", columns={"age": age})).columns
+    ['age', 'person']
+    """
+    random = np.random.default_rng(seed)
+    columns = dict(schema.columns)
+    if schema.unit is not None:
+        columns.setdefault(schema.unit, Column("integer"))
+    made = {name: _values(schema, name, one, random) for name, one in columns.items()}
+    types = {name: _AS[one.type] for name, one in columns.items()}
+    names = {name: f"column_{place}" for place, name in enumerate(made)}
+    select = ", ".join(f"{types[name].format(names[name])} AS {quoted(name)}" for name in made)
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.register("made_up", {names[name]: values for name, values in made.items()})
+    # Names are quoted and types ours; the relation keeps its connection.
+    connection.execute(f"CREATE TABLE rows AS SELECT {select} FROM made_up")  # noqa: S608
+    return connection.table("rows")
+
+
+def _values(schema: Schema, name: str, column: Column, random: np.random.Generator) -> NDArray[Any]:
+    if name == schema.unit:
+        units = random.integers(1, UNITS + 1, ROWS)
+        return np.array([f"made up {n}" for n in units], dtype=object) if _text(column) else units
+    keys = _keys(schema, name, column)
+    if keys is not None:
+        return _common_first(keys, random)
+    found: NDArray[Any] = _MAKERS[column.type](column, random)
+    return found
+
+
+def _text(column: Column) -> bool:
+    return column.type == "text"
+
+
+def _keys(schema: Schema, name: str, column: Column) -> Sequence[Any] | None:
+    if column.keys is None:
+        return None
+    if not isinstance(column.keys, str):
+        return column.keys[:MOST_KEYS]
+    found = key_file(column.keys, folder=schema.folder, name=name, kind=column.type)
+    listed = found.tolist() if hasattr(found, "tolist") else list(found)
+    return listed[:MOST_KEYS]
+
+
+def _common_first(keys: Sequence[Any], random: np.random.Generator) -> NDArray[Any]:
+    """Keys of which few are common and many rare, in an order that says nothing."""
+    weight = 1 / (np.arange(len(keys)) + 3.0)
+    chosen = random.permutation(len(keys))[random.choice(len(keys), ROWS, p=weight / weight.sum())]
+    plain = [_plain(key) for key in keys]
+    kind = object if any(isinstance(key, str) for key in plain) else None
+    return np.array([plain[place] for place in chosen], dtype=kind)
+
+
+def _plain(key: Any) -> Any:
+    """Moments as microseconds, all else as it is."""
+    if isinstance(key, dt.date):
+        return _micros(key)
+    return key
+
+
+def _micros(value: Any) -> int:
+    moment = value if isinstance(value, dt.datetime) else dt.datetime(*value.timetuple()[:3])  # noqa: DTZ001 - its own zone
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return (moment - _EPOCH) // dt.timedelta(microseconds=1)
+
+
+def _numbers(column: Column, random: np.random.Generator) -> NDArray[Any]:
+    """More small ones than large ones, on the column's grid."""
+    low, high = (0.0, 100.0) if column.bounds is None else map(float, column.bounds)
+    whole = column.type == "integer"
+    step = float(column.step) if column.step is not None else 1.0 if whole else 0.0
+    spread = (high - low) * random.beta(2, 3, ROWS)
+    values: NDArray[Any] = low + (np.round(spread / step) * step if step else spread)
+    return values.astype(np.int64) if whole else values
+
+
+def _moments(column: Column, random: np.random.Generator) -> NDArray[Any]:
+    ends = (int(_MONDAY), int(_MONDAY) + 7 * _DAY - 1)
+    low, high = ends if column.bounds is None else map(_micros, column.bounds)
+    return random.integers(low, high, ROWS, endpoint=True)
+
+
+_MAKERS: Final[Mapping[str, Callable[[Column, np.random.Generator], NDArray[Any]]]] = {
+    "text": lambda _, random: np.array(
+        [f"made up {n}" for n in random.integers(1, 21, ROWS)], dtype=object
+    ),
+    "boolean": lambda _, random: random.random(ROWS) < 0.3,
+    "integer": _numbers,
+    "number": _numbers,
+    "date": _moments,
+    "datetime": _moments,
+    "datetime with zone": _moments,
+    "time": lambda _, random: random.integers(0, _DAY, ROWS),
+    "duration": lambda _, random: random.integers(0, _DAY, ROWS),
+}

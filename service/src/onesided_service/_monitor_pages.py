@@ -1,0 +1,185 @@
+"""Live monitors as pages: what holds now, what was said of a place, and the page in a frame."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+
+from onesided.monitor import MonitorRelease
+from onesided.monitor.kit import (
+    bound_of,
+    counted,
+    first_rows,
+    frame,
+    places_of,
+    said,
+    titled,
+)
+from onesided.show import Chart, Lines
+from onesided_service._doors import service_of
+from onesided_service._errors import not_found
+from onesided_service._monitors import LiveMonitor
+from onesided_service._page_kit import PageRoute, page
+from onesided_service._public import conditional
+from onesided_service._views import Drawing
+
+router = APIRouter(
+    route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
+)
+_KEPT: Final[WeakKeyDictionary[LiveMonitor, tuple[bytes, bytes]]] = WeakKeyDictionary()
+_MOST_STEPS: Final = 500
+
+
+@router.get("/monitors/{name}")
+async def monitor_page(request: Request, name: str) -> Response:
+    """What holds now, for everybody."""
+    return await _page(request, name, embedded=False)
+
+
+@router.get("/monitors/{name}/embed")
+async def embedded(request: Request, name: str) -> Response:
+    """The same to stand in a frame of another page."""
+    return await _page(request, name, embedded=True)
+
+
+@router.get("/monitors/{name}/state.json")
+async def state(request: Request, name: str) -> Response:
+    """The latest step in short; with If-None-Match, 304 as long as it is the same."""
+    found = _monitor(request, name)
+    body, small = await service_of(request).run(lambda: written(_state(found)))
+    return packed(request, body, small)
+
+
+@router.get("/monitors/{name}/places.json")
+async def places(request: Request, name: str) -> Response:
+    """The public places, in the order of the states."""
+    found = _monitor(request, name)
+    body, small = await service_of(request).run(_kept_places, found)
+    return packed(request, body, small)
+
+
+@router.get("/monitors/{name}/places/{row}")
+async def place(request: Request, name: str, row: int) -> Response:
+    """What was said of one place, step by step."""
+    found = _monitor(request, name)
+    words = await service_of(request).run(_history, found, row)
+    return await page(request, "place.html", **words)
+
+
+async def _page(request: Request, name: str, *, embedded: bool) -> Response:
+    found = _monitor(request, name)
+    words = await service_of(request).run(_words, found)
+    base = str(request.base_url).rstrip("/")
+    more = {"links": _links(found, base), "embedded": embedded}
+    return await page(request, "monitor.html", **{**words, **more})
+
+
+def _monitor(request: Request, name: str) -> LiveMonitor:
+    found = service_of(request).monitors.get(name)
+    if found is None:
+        raise not_found()
+    return found
+
+
+def _words(found: LiveMonitor) -> dict[str, Any]:
+    monitor = found.open()
+    names = [str(row[0]) for row in monitor.rules.keys.rows]
+    located = 0 if found.positions is None else int(np.isfinite(found.positions).all(axis=0).sum())
+    more = {"size": len(names), "located": located, "notes": []}
+    return {
+        "monitor": {**_named(found), **more, "sentences": monitor.guarantees().sentences},
+        "state": counted(_state(found), len(names)),
+        "first": first_rows(names, monitor.last),
+    }
+
+
+def _named(found: LiveMonitor) -> dict[str, Any]:
+    config = found.config
+    return {
+        "name": found.name,
+        **titled(found.title, config.place, config.at_most, config.window),
+    }
+
+
+def _links(found: LiveMonitor, base: str) -> dict[str, str]:
+    """Where the page's data are."""
+    own = f"/monitors/{found.name}"
+    return {
+        "state": f"{own}/state.json",
+        "places": f"{own}/places.json",
+        "past": f"{own}/places/",
+        "steps": "",
+        "json": f"/api/v1/monitors/{found.name}",
+        "geojson": "",
+        "embed": f"{base}{own}/embed",
+    }
+
+
+def _state(found: LiveMonitor) -> dict[str, Any]:
+    monitor = found.open()
+    last = monitor.last
+    if last is None:
+        size = monitor.rules.size
+        return {"number": 0, "batch": "", "time": "", "runs": f"{size}r", "values": []}
+    return frame(last)
+
+
+def _places(found: LiveMonitor) -> dict[str, Any]:
+    names = [str(row[0]) for row in found.open().rules.keys.rows]
+    where = found.positions
+    sides = None if where is None else (np.array(where[0]), np.array(where[1]))
+    return places_of(names, found.config.at_most, sides)
+
+
+def _history(found: LiveMonitor, row: int) -> dict[str, Any]:
+    monitor = found.open()
+    last = monitor.last
+    if not 0 <= row < monitor.rules.size:
+        raise not_found()
+    after = 0 if last is None else max(0, last.number - _MOST_STEPS)
+    steps = list(monitor.history(after=after))
+    bounds = [bound_of(step, row) for step in steps]
+    return {
+        "monitor": _named(found),
+        "place": str(monitor.rules.keys.rows[row][0]),
+        "chart": _chart(steps, bounds) if steps else None,
+        "rows": [(step.time, *said(step, row)) for step in reversed(steps)],
+    }
+
+
+def _chart(steps: list[MonitorRelease], bounds: list[int | None]) -> Drawing:
+    values = np.array([np.nan if one is None else one for one in bounds], dtype=float)
+    times = [step.time.removesuffix("Z").replace("T", " ")[5:16] for step in steps]
+    shape = Lines(x=times, y={"at most": values}, x_name="time", steps=True)
+    return Drawing.of(Chart(title="What was said of it", shape=shape, value_name="at most"))
+
+
+def written(told: dict[str, Any]) -> tuple[bytes, bytes]:
+    """Public facts as JSON, and compressed: 100,000 places are 1 MB."""
+    body = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    return body, gzip.compress(body, mtime=0)
+
+
+def packed(request: Request, body: bytes, small: bytes) -> Response:
+    """Public JSON under its tag, compressed for who takes it."""
+    answer = conditional(request, body, "application/json")
+    answer.headers["Vary"] = "Accept-Encoding"
+    if answer.status_code == 200 and "gzip" in request.headers.get("accept-encoding", ""):
+        answer.body = small
+        answer.headers["Content-Encoding"] = "gzip"
+        answer.headers["Content-Length"] = str(len(small))
+    return answer
+
+
+def _kept_places(found: LiveMonitor) -> tuple[bytes, bytes]:
+    """The places never change: they are written once."""
+    kept = _KEPT.get(found)
+    if kept is None:
+        kept = _KEPT[found] = written(_places(found))
+    return kept

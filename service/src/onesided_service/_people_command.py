@@ -1,0 +1,95 @@
+"""``onesided people``: who may use a service, and their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onesided.cli.kit import AsJson, Terminal, print_json
+from onesided.errors import ParameterError
+from onesided_service._config import ServiceConfig
+from onesided_service._people import People
+from onesided_service._store import State
+
+app = typer.Typer(no_args_is_help=True, help="Manage who may use a service.", add_completion=False)
+Where = Annotated[Path, typer.Option("--config", help="The service's TOML file.")]
+Name = Annotated[str, typer.Argument(help="The person's name; with OIDC, the claim's value.")]
+Days = Annotated[int | None, typer.Option(help="Days until the token expires.")]
+_FILE = Path("onesided.toml")
+
+
+@app.command("add")
+def add(
+    name: Name,
+    *,
+    role: Annotated[
+        list[str],
+        typer.Option(help="DATASET:ROLE; ROLE is curator, analyst or sender, DATASET may be *."),
+    ],
+    config: Where = _FILE,
+    days: Days = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add a person, or add roles to an existing one. Prints the token once.
+
+    Example: onesided people add ann --role visits:analyst
+    """
+    given: dict[str, list[str]] = {}
+    for one in role:
+        dataset, _, held = one.rpartition(":")
+        if not dataset:
+            raise ParameterError(f"--role {one!r} names no dataset.", hint="Write visits:analyst.")
+        given.setdefault(dataset, []).append(held)
+    with _people(config) as (people, usual):
+        _say(name, people.add(name, given, days=days or usual), as_json=as_json)
+
+
+@app.command("remove")
+def remove(name: Name, *, config: Where = _FILE) -> None:
+    """Remove a person's roles and tokens at once. Their charges stay on record."""
+    with _people(config) as (people, _):
+        people.remove(name)
+    Terminal().print(f"{name} is removed.")
+
+
+@app.command("rotate")
+def rotate(
+    name: Name, *, config: Where = _FILE, days: Days = None, as_json: AsJson = False
+) -> None:
+    """Revoke a person's tokens and print a new one, once."""
+    with _people(config) as (people, usual):
+        _say(name, people.rotate(name, days=days or usual), as_json=as_json)
+
+
+@app.command("list")
+def listed(*, config: Where = _FILE, as_json: AsJson = False) -> None:
+    """List everybody, their roles, and when their tokens expire."""
+    with _people(config) as (people, _):
+        found = people.list()
+    if as_json:
+        print_json(found)
+        return
+    for one in found:
+        roles = ", ".join(f"{name}:{role}" for name, held in one["roles"].items() for role in held)
+        Terminal().print(f"{one['person']}  {roles or 'no roles'}  until {one['expires'][:10]}")
+
+
+@contextmanager
+def _people(config: Path) -> Iterator[tuple[People, int]]:
+    read = ServiceConfig.read(config)
+    state = State.open(read.place(read.state))
+    try:
+        yield People(state), read.token_days
+    finally:
+        state.close()
+
+
+def _say(name: str, token: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"person": name, "token": token})
+        return
+    Terminal().print(f"The token of {name}, shown this once:\n{token}")

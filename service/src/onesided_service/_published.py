@@ -1,0 +1,107 @@
+"""Releases that everybody may read: copies of answers, with a title, under an address."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import insert, select
+
+from onesided.session import Release, release_from_json
+from onesided.show import csv_text
+from onesided.store import now, plain_text
+from onesided_service._asking import Ask
+from onesided_service._datasets import Dataset
+from onesided_service._errors import ServiceError, not_found
+from onesided_service._people import CURATOR, Person
+from onesided_service._schema import published
+from onesided_service._store import State
+
+MOST: Final = 1000
+_LONGEST: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A release as the public reads it. text: its JSON (docs/json.md)."""
+
+    id: str
+    dataset: str
+    title: str
+    time: str
+    text: str
+
+    @property
+    def release(self) -> Any:
+        """The release, read back."""
+        return release_from_json(self.text)
+
+    def csv(self, part: int = 1) -> str:
+        """One of its answers as CSV, which no spreadsheet computes with. Errors: ServiceError."""
+        parts: Sequence[Release] = getattr(self.release, "releases", (self.release,))
+        if not 1 <= part <= len(parts):
+            raise not_found()
+        columns = parts[part - 1].columns()
+        return csv_text(list(columns), list(zip(*columns.values(), strict=True)))
+
+
+class Publishing:
+    """The published releases, in the service's state."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def publish(self, person: Person, ask: Ask, dataset: Dataset, title: object) -> str:
+        """Publish an answer that was told; the same answer again is the same address.
+
+        The curator may publish every answer of the dataset; an analyst their own, where the
+        curator allows it. Errors: ServiceError; ParameterError for a title that is no text.
+        """
+        if not (
+            person.may(CURATOR, dataset.name)
+            or (dataset.config.analysts_publish and ask.person == person.name)
+        ):
+            raise ServiceError(403, "Forbidden", "The curator publishes this dataset's releases.")
+        name = plain_text(title, name="title", empty=False)
+        if len(name) > _LONGEST:
+            raise ServiceError(422, "ParameterError", f"A title has at most {_LONGEST} characters.")
+        row = {
+            "id": secrets.token_hex(8),
+            "ask": ask.id,
+            "dataset": dataset.name,
+            "person": person.name,
+            "title": name,
+            "time": now(),
+            "release": ask.answer,
+        }
+        with self._state.write() as connection:
+            query = select(published.c.id).where(published.c.ask == ask.id)
+            found = connection.execute(query).scalar()
+            if found is None:
+                connection.execute(insert(published).values(**row))
+            return str(found or row["id"])
+
+    def of(self, ask: Ask) -> str:
+        """The address of a published answer; "" where it was not published."""
+        query = select(published.c.id).where(published.c.ask == ask.id)
+        row = self._state.one(query)
+        return "" if row is None else str(row["id"])
+
+    def all(self) -> list[Published]:
+        """The latest first."""
+        query = select(published).order_by(published.c.time.desc()).limit(MOST)
+        return [_of(row) for row in self._state.all(query)]
+
+    def one(self, id: str) -> Published:  # noqa: A002 - its public name
+        """Errors: ServiceError."""
+        row = self._state.one(select(published).where(published.c.id == id))
+        if row is None:
+            raise not_found()
+        return _of(row)
+
+
+def _of(row: Mapping[str, Any]) -> Published:
+    names = ("id", "dataset", "title", "time")
+    return Published(text=row["release"], **{name: row[name] for name in names})

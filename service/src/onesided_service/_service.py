@@ -1,0 +1,184 @@
+"""What one worker holds: open stores, datasets, and the asks that it is about to tell."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from onesided.errors import first_line
+from onesided.noise import Noise
+from onesided_service._asking import Ask, Asking
+from onesided_service._clock import Clock
+from onesided_service._config import ServiceConfig
+from onesided_service._datasets import Dataset
+from onesided_service._errors import closed, not_found
+from onesided_service._limits import Limits
+from onesided_service._logs import placed
+from onesided_service._metrics import Metrics
+from onesided_service._monitors import LiveMonitor
+from onesided_service._oidc import Oidc
+from onesided_service._people import People, Person
+from onesided_service._published import Publishing
+from onesided_service._store import State
+from onesided_service._turns import AT_ONCE, EACH, PLANS, Places, Shares
+
+T = TypeVar("T")
+LOG: Final = logging.getLogger("onesided.serve")
+_WORKING: Final = 2  # plans at a time, and asks that are not charged yet
+
+
+class Service:
+    """Everything that the routes need. noise, clock: for tests."""
+
+    def __init__(
+        self, config: ServiceConfig, *, noise: Noise | None = None, clock: Clock | None = None
+    ) -> None:
+        self.config = config
+        self.clock = clock or Clock(config.tick)
+        self.state = State.open(config.place(config.state))
+        self.people = People(self.state)
+        self.oidc = None if config.oidc is None else Oidc(config.oidc, config)
+        self.limits = Limits(config.requests_per_minute, workers=config.workers)
+        self.metrics = Metrics()
+        self.asking = Asking(self.state, self.clock)
+        self.datasets = {
+            name: Dataset(one, config, self.state, noise) for name, one in config.datasets.items()
+        }
+        self.publishing = Publishing(self.state)
+        self.monitors = {name: LiveMonitor(one, config) for name, one in config.monitors.items()}
+        # One each: rows of one dataset never make an answer about another one late.
+        self._readers = {name: ThreadPoolExecutor(1, f"reader-{name}") for name in self.datasets}
+        self._asks = Places(most=AT_ONCE, each=EACH)
+        self._plans = Places(most=AT_ONCE, each=PLANS)
+        # What may take long before a charge leaves threads to all that is short.
+        self._beginning, self._planning = Shares(_WORKING), Shares(_WORKING)
+        self._tasks: set[asyncio.Task[Any]] = set()  # until their ticks
+
+    def dataset(self, name: str, person: Person) -> Dataset:
+        """A dataset that the person may see. Errors: ServiceError, the same for what is absent."""
+        found = self.datasets.get(name)
+        if found is None or not person.sees(name):
+            raise not_found()
+        return found
+
+    async def ask(self, person: Person, dataset: Dataset, body: object) -> Ask:
+        """Charge a question, and begin to answer it. Errors: ServiceError; OnesidedError."""
+        self._asks.enter(person.name)
+        leave = partial(self._asks.leave, person.name)
+        try:
+            async with self._beginning.held(person.name):
+                ask, fresh = await self.run(self.asking.begin, person, dataset, body)
+        except BaseException:
+            leave()
+            raise
+        self.metrics.asked(dataset.name)
+        if fresh:
+            self._start(ask, dataset, leave)
+        else:
+            leave()
+        return await self.resumed(ask, dataset)
+
+    async def free(self, person: Person, function: Callable[..., T], *args: Any) -> T:
+        """A blocking call that costs its asker nothing: few of each person, few at a time."""
+        with self._plans.held(person.name):
+            async with self._planning.held(person.name):
+                return await self.run(function, *args)
+
+    def person_of(self, token: str) -> Person | None:
+        """The person of a token of ours, or of the organisation's; None for any other."""
+        if token.count(".") == 2 and self.oidc is not None:
+            name = self.oidc.person(token)
+            return None if name is None else self.people.named(name)
+        return self.people.of_token(token)
+
+    async def resumed(self, ask: Ask, dataset: Dataset) -> Ask:
+        """The ask; where its worker stopped before it was answered, another takes it up."""
+        if ask.answer or self.clock.now() < ask.due:
+            return ask
+        ask = await self.run(self.asking.found, ask.id)
+        if ask.answer:
+            return ask
+        await self.run(dataset.require_open)
+        later = await self.run(self.asking.postponed, ask, dataset)
+        if later is None:
+            return await self.run(self.asking.found, ask.id)
+        self._start(later, dataset)
+        return later
+
+    async def told(self, ask: Ask, dataset: Dataset) -> Ask:
+        """The ask once its tick has come, with its answer. Errors: ServiceError if it is closed."""
+        if (found := self._task(ask)) is not None:
+            return await asyncio.shield(found)
+        nothing: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        nothing.set_result(None)  # another worker has it, or nobody
+        await self.clock.until(ask.due, nothing)
+        ask = await self.resumed(ask, dataset)
+        if ask.answer:
+            return ask
+        if (found := self._task(ask)) is None:
+            raise closed(dataset.name)
+        return await asyncio.shield(found)
+
+    def _task(self, ask: Ask) -> asyncio.Task[Any] | None:
+        return next((task for task in self._tasks if task.get_name() == ask.id), None)
+
+    async def run(self, function: Callable[..., T], *args: Any) -> T:
+        """A blocking call of ours, beside the event loop."""
+        return await asyncio.to_thread(function, *args)
+
+    def _start(self, ask: Ask, dataset: Dataset, leave: Callable[[], None] | None = None) -> None:
+        task = asyncio.create_task(self._carried(ask, dataset), name=ask.id)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        if leave is not None:
+            task.add_done_callback(lambda _: leave())
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # it was told to whoever waited, and to the log
+
+    async def _carried(self, ask: Ask, dataset: Dataset) -> Ask:
+        """Draw, keep, wait for the tick. What fails closes the dataset, at the tick as well."""
+        loop = asyncio.get_running_loop()
+        late, reader = threading.Event(), self._readers[dataset.name]
+        work = loop.run_in_executor(reader, partial(self.asking.draw, ask, dataset, late))
+        in_time = await self.clock.until(ask.due, work)
+        if in_time and work.exception() is None:
+            return work.result()
+        late.set()
+        facts: dict[str, object] = {"reason": "it was not answered in time"}
+        note = str(facts["reason"])
+        if in_time and (error := work.exception()) is not None:
+            # Its text may hold values of rows: the curator reads it, and no log.
+            note, facts = f"{type(error).__name__}: {first_line(error)}", placed(error)
+        else:
+            work.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self.metrics.closed(dataset.name)
+        LOG.error("closed", extra={"dataset": dataset.name, "ask": ask.id, **facts})
+        await self.run(dataset.close, f"Ask {ask.id}: {note}")
+        raise closed(dataset.name)
+
+    async def warm(self) -> None:
+        """Open what is open, before anybody waits for it; what fails will fail when it is asked."""
+        for dataset in self.datasets.values():
+            with suppress(Exception):
+                await self.run(dataset.warm)
+
+    async def finish(self) -> None:
+        """Let what was charged be answered and kept, then let go of everything."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        for reader in self._readers.values():
+            reader.shutdown(wait=False)
+        for monitor in self.monitors.values():
+            monitor.close()
+        for dataset in self.datasets.values():
+            dataset.finish()
+        self.state.close()

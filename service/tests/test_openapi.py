@@ -1,0 +1,95 @@
+"""Requests that schemathesis makes up from the API's own description: never a mistake of ours."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import hypothesis
+import polars as pl
+import pytest
+
+from onesided import policy as policies
+
+pytest.importorskip("fastapi")
+pytest.importorskip("duckdb")
+schemathesis = pytest.importorskip("schemathesis")
+
+
+def beside(name):
+    spec = spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+hour, world = beside("hour"), beside("world")
+TRACES = (b"Traceback", b'File "/', b"onesided_service", b"sqlalchemy", b"duckdb.")
+
+
+def test_no_request_of_the_description_ends_in_a_mistake(monkeypatch, long_form):
+    """10,000 requests in the long form: no 500, no trace of the code, no dataset closed."""
+    with world.in_memory() as place:
+        types = {"person": pl.Int64, "place": pl.String, "age": pl.Int64}
+        frame = pl.DataFrame([(1, "gym", 30)], schema=types, orient="row")
+        folder = world.written(Path(place) / "service", frame, policies.presence(max_groups=2))
+        service = world.World(folder, monkeypatch, coupled=False)
+        try:
+            made = list(requests(service.app, 10_000 if long_form else 200))
+            found = service.responses(made)
+            is_open = service.inner.datasets["visits"].open
+        finally:
+            service.close()
+    assert len(found) >= (10_000 if long_form else 200)
+    for request, (status, _, body) in zip(made, found, strict=True):
+        assert status not in (500, 502, 504), request
+        assert not any(trace in body for trace in TRACES), request
+    assert is_open
+
+
+def requests(app, number):
+    """What schemathesis would send, in turn to each address."""
+    schema = schemathesis.openapi.from_dict(app.openapi())
+    operations = [found.ok() for found in schema.get_all_operations()]
+    each = -(-number // len(operations))
+    for operation in operations:
+        drawn = cases(operation, each)
+        for place in range(each):
+            yield sent(drawn[place % len(drawn)], place)
+
+
+def cases(operation, number):
+    """As many made-up requests to one address, the same on every run."""
+    drawn = []
+
+    @hypothesis.seed(18)
+    @hypothesis.settings(
+        max_examples=number,
+        database=None,
+        deadline=None,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(case=operation.as_strategy())
+    def draw(case):
+        drawn.append(case)
+
+    draw()
+    return drawn
+
+
+def sent(case, place):
+    """A case as a request, half of them by somebody whom the dataset knows."""
+    told = case.as_transport_kwargs(base_url="http://service")
+    body = told.get("json", told.get("data", b""))
+    content = body if isinstance(body, bytes) else hour.json.dumps(body).encode()
+    names = {"visits", *hour.PLACES}
+    path = "/" + told["url"].split("/", 3)[3]
+    if place % 2:
+        for name in (case.path_parameters or {}).values():
+            path = path.replace(str(name), min(names), 1) if str(name).isalnum() else path
+    headers = {
+        name: value
+        for name, value in (told.get("headers") or {}).items()
+        if str(value).isascii() and name.lower() not in ("user-agent", "content-length")
+    }
+    return hour.Sent(case.method, path, ("ann", "carol", None)[place % 3], content, headers)

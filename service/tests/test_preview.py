@@ -1,0 +1,125 @@
+"""Made-up rows fit the schema and say nothing; what is shown as SQL reads as the same question."""
+
+import pytest
+
+import onesided as od
+from onesided import policy
+
+pytest.importorskip("duckdb")
+pytest.importorskip("fastapi")
+
+from onesided.errors import ParameterError
+from onesided.session import question_from_json
+from onesided_service._form import KINDS, Asked
+from onesided_service._made_up import ROWS, made_up
+from onesided_service._preview import preview
+from onesided_service._same import sql_of, words_of
+
+SCHEMA = od.Schema(
+    unit="person",
+    columns={
+        "person": od.column("text"),
+        "place": od.column("text", keys=["gym", "bar", "inn", "spa"]),
+        "Day": od.column("date", keys=["2026-01-05", "2026-01-06"]),
+        "note": od.column("text"),
+        "ill": od.column("boolean", keys=[True, False]),
+        "age": od.column("integer", bounds=(0, 110)),
+        "pay": od.column("number", bounds=("-10", "90"), step="1/2"),
+        "born": od.column("date", bounds=("1920-01-01", "2020-01-01")),
+        "seen": od.column("datetime"),
+        "sent": od.column("datetime with zone"),
+        "at": od.column("time"),
+        "stay": od.column("duration"),
+    },
+)
+PRESENCE = policy.presence(max_groups=2)
+
+
+@pytest.fixture(scope="module")
+def session():
+    return od.Session(made_up(SCHEMA), schema=SCHEMA, policy=PRESENCE, budget=10**6)
+
+
+def test_made_up_rows_have_the_declared_columns_within_their_bounds(session):
+    relation, again = made_up(SCHEMA), made_up(SCHEMA)
+    assert sorted(relation.columns) == sorted(SCHEMA.columns)
+    relation, again = (one.project("* EXCLUDE sent") for one in (relation, again))  # needs pytz
+    rows = relation.fetchall()
+    assert len(rows) == ROWS
+    assert rows == again.fetchall()
+    columns = dict(zip(relation.columns, zip(*rows, strict=True), strict=True))
+    assert set(columns["place"]) == {"gym", "bar", "inn", "spa"}
+    assert min(columns["age"]) >= 0
+    assert max(columns["age"]) <= 110
+    assert all(-10 <= pay <= 90 and (2 * pay).is_integer() for pay in columns["pay"])
+    assert all("1920-01-01" <= str(day) <= "2020-01-01" for day in columns["born"])
+    told = session.count(where="born >= DATE '1900-01-01' AND seen IS NOT NULL", epsilon=1000)
+    assert told.value > 100
+
+
+@pytest.mark.parametrize("kind", [value for value, _, _ in KINDS])
+def test_every_kind_of_the_form_is_a_question_that_is_previewed(kind, session):
+    asked = Asked(kind=kind, column="age", number="3", by=("place",), epsilon="1/2", where="ill")
+    told = asked.body["question"]
+    question = question_from_json(od.session.question_to_json(_read(told)))
+    (release,) = preview(question, schema=SCHEMA, policy=PRESENCE)
+    assert release.guarantee.epsilon
+    query = sql_of(question, session, table="visits")
+    assert bool(query) is (kind != "histogram")
+    if query:
+        assert words_of(session.question(query, epsilon="1/2")) == words_of(question)
+
+
+def _read(told):
+    import json
+
+    told["fields"].setdefault("missing", "drop")
+    if told["question"] in ("Count", "AtMost", "TopK"):
+        del told["fields"]["missing"]
+    return question_from_json(json.dumps(told))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        od.Count(by=["place", "Day"], where="age >= 18 AND place LIKE 'b%'", epsilon=1),
+        od.session.Quantile("age", "9/10", epsilon=1),
+        od.session.Sum("pay", by="Day", epsilon="1/3"),
+        od.session.TopK(2, by="place", epsilon=1),
+        od.session.AtMost(5, by="place", epsilon=1),
+    ],
+    ids=words_of,
+)
+def test_sql_that_is_shown_asks_the_same(question, session):
+    read = session.question(sql_of(question, session, table="visits"), epsilon=question.epsilon)
+    assert session.plan(read).charge == session.plan(question).charge
+    assert words_of(read) == words_of(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        od.Count(by="place", keys=["gym"], epsilon=1),
+        od.Count(by="place", confidence="0.9", epsilon=1),
+        od.session.Histogram("age", bins=11, epsilon=1),
+        od.Count(others=True, by="place", epsilon=1),
+    ],
+    ids=words_of,
+)
+def test_what_sql_has_no_words_for_is_not_shown_as_sql(question, session):
+    assert sql_of(question, session, table="visits") == ""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked(kind="sum"),
+        Asked(kind="top_k"),
+        Asked(kind="at_most", number="-1"),
+        Asked(kind="nothing"),
+    ],
+)
+def test_a_form_that_is_not_filled_in_says_what_is_missing(asked):
+    with pytest.raises(ParameterError) as found:
+        assert asked.body
+    assert found.value.hint

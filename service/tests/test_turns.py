@@ -1,0 +1,220 @@
+"""One analyst can take neither all places nor all of a dataset's time."""
+
+import json
+import threading
+from fractions import Fraction
+
+import pytest
+
+import onesided as od
+
+pytest.importorskip("fastapi")
+
+from onesided_service import _api
+from onesided_service._clock import Clock
+from onesided_service._config import DatasetConfig
+from onesided_service._errors import ServiceError
+from onesided_service._size import asked_of, cells_of, groups_of, refuse_large
+from onesided_service._turns import LONGEST, Places, Turns
+
+COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
+VISITS = "/api/v1/datasets/visits"
+
+
+def test_one_person_fills_their_own_places_alone():
+    places = Places(most=5, each=3)
+    for _ in range(3):
+        places.enter("ann")
+    with pytest.raises(ServiceError) as refused:
+        places.enter("ann")
+    assert refused.value.status == 429
+    places.enter("bob")
+    places.enter("bob")
+    with pytest.raises(ServiceError):
+        places.enter("cleo")
+    places.leave("ann")
+    places.enter("cleo")
+
+
+def test_a_place_is_given_back_whatever_happens():
+    places = Places(most=1, each=1)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), places.held("ann"):
+            _ = 1 // 0
+
+
+def test_one_persons_questions_take_so_long_together_and_no_longer():
+    turns, now = Turns(), Fraction(1000)
+    for _ in range(LONGEST // 20):
+        turns.require("ann", Fraction(20), now=now)
+        turns.take("ann", Fraction(20), now=now)
+    with pytest.raises(ServiceError) as refused:
+        turns.require("ann", Fraction(1), now=now)
+    assert refused.value.values["seconds"] == 20
+    turns.require("bob", Fraction(20), now=now)
+    turns.require("ann", Fraction(20), now=now + 20)
+
+
+def test_a_long_question_alone_is_answered():
+    turns, now = Turns(), Fraction(1000)
+    turns.require("ann", Fraction(10 * LONGEST), now=now)
+    turns.take("ann", Fraction(10 * LONGEST), now=now)
+    turns.require("bob", Fraction(1), now=now)
+    with pytest.raises(ServiceError):
+        turns.require("ann", Fraction(1), now=now)
+
+
+def test_whoever_has_too_much_under_way_is_told_so_before_any_charge(service, monkeypatch):
+    monkeypatch.setattr(service.inner._asks, "_each", 2)
+    for _ in range(2):
+        service.inner._asks.enter("ann")
+    refused = service.ask(COUNT)
+    assert refused.status_code == 429
+    assert refused.headers["Retry-After"] == "1"
+    assert refused.json()["error"]["type"] == "Busy"
+    assert service.ask(COUNT, "bob").status_code == 200
+    for _ in range(2):
+        service.inner._asks.leave("ann")
+    assert service.ask(COUNT).status_code == 200
+    spent = json.loads(service.get(VISITS).text)["allowance_spent"]
+    assert set(spent.values()) == {"1"}
+
+
+def test_places_are_free_again_after_answers_and_refusals(service):
+    for _ in range(3):
+        assert service.ask(COUNT).status_code == 200
+        assert service.post(f"{VISITS}/ask", {"sql": "SELECT 1"}).status_code == 422
+        assert service.post(f"{VISITS}/plan", {"sql": "SELECT 1"}).status_code == 422
+        assert service.post(f"{VISITS}/plan", {"question": COUNT}).status_code == 200
+    assert not service.inner._asks._held
+    assert not service.inner._plans._held
+
+
+def test_plans_of_one_person_leave_room_for_those_of_others(service):
+    for _ in range(4):
+        service.inner._plans.enter("ann")
+    refused = service.post(f"{VISITS}/plan", {"question": COUNT})
+    assert refused.status_code == 429
+    assert service.post(f"{VISITS}/preview", {"question": COUNT}).status_code == 429
+    assert service.post(f"{VISITS}/plan", {"question": COUNT}, "bob").status_code == 200
+
+
+@pytest.mark.parametrize("way", ["ask", "plan"])
+def test_one_person_takes_one_thread_before_a_charge(service, monkeypatch, way):
+    """Else a crowd of questions that cost more than is left holds every thread, at no charge."""
+    go, inner = threading.Event(), service.inner
+    begin, planned = inner.asking.begin, _api.planned
+
+    def slow(person, *given):
+        assert person.name != "ann" or go.wait(60)
+        return begin(person, *given)
+
+    def planning(inner, found, body):
+        assert "id" not in body["question"]["fields"] or go.wait(60)
+        return planned(inner, found, body)
+
+    monkeypatch.setattr(inner.asking, "begin", slow)
+    monkeypatch.setattr(_api, "planned", planning)
+    named = {**COUNT, "fields": {**COUNT["fields"], "id": "mine"}}
+    crowd = [
+        threading.Thread(target=service.post, args=(f"{VISITS}/{way}", {"question": named}))
+        for _ in range(4 if way == "plan" else 40)
+    ]
+    for one in crowd:
+        one.start()
+    try:
+        assert service.get("/api/v1/me", "bob", timeout=30).status_code == 200
+        told = service.post(f"{VISITS}/{way}", {"question": COUNT}, "bob", timeout=30)
+        assert told.status_code == 200
+    finally:
+        go.set()
+        for one in crowd:
+            one.join()
+
+
+def asked(**fields):
+    return {"version": 1, "question": "RangeQuery", "fields": {"epsilon": 1, **fields}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"column": ["age", "age"], "ranges": "cells", "bins": [40, 40]},
+        {"column": "age", "ranges": "all", "bins": 4096},
+        {"column": "age", "ranges": [[0, 55]] * 30_000, "bins": 110},
+    ],
+)
+@pytest.mark.parametrize("way", ["plan", "preview", "ask"])
+def test_a_question_that_is_too_large_is_refused_by_its_size(service, fields, way):
+    refused = service.post(f"{VISITS}/{way}", {"question": asked(**fields)})
+    assert refused.status_code == 422, refused.text
+    assert "this dataset" in refused.json()["error"]["message"]
+
+
+def test_maps_have_the_time_that_they_need():
+    clock = Clock(Fraction(1))
+    config = DatasetConfig(name="v", data="", schema="", policy="", budget=Fraction(1))
+    few, many = (
+        od.session.RangeQuery(["x", "y"], "cells", bins=[n, n], epsilon=1) for n in (2, 32)
+    )
+    assert clock.takes(many, config) == 13 * clock.takes(few, config)
+
+
+def test_several_questions_are_as_large_as_all_of_them(service):
+    """Else 256 histograms of 1,000 bins keep a core busy for minutes, at no charge."""
+    bins = {"question": "Histogram", "fields": {"epsilon": 1, "column": "age", "bins": 100}}
+    several = {"version": 1, "question": "Several", "fields": {"questions": [bins] * 11}}
+    refused = service.post(f"{VISITS}/plan", {"question": several})
+    assert refused.status_code == 422, refused.text
+    assert refused.json()["error"]["values"]["cells"] == 1100
+
+
+def _grid(size):
+    column = od.column("integer", keys=list(range(size)))
+    return od.Schema(columns={"x": column, "y": column, "z": column})
+
+
+def test_groups_that_the_schema_declares_have_the_time_that_they_need():
+    """A few words stand for all pairs of keys: whoever asked for many closed the dataset."""
+    clock, schema = Clock(Fraction(1)), _grid(300)
+    config = DatasetConfig(name="v", data="", schema="", policy="", budget=Fraction(1))
+    one = od.Count(by="x", epsilon=1)
+    pairs = od.Count(by=["x", "y"], epsilon=1)
+    medians = od.session.Quantile(by=["x", "y"], column="z", q="1/2", epsilon=1)
+    took = [clock.takes(question, config, schema) for question in (one, pairs, medians)]
+    assert took == [1, 1 + 90_000 // 20_000, 3 * (1 + 90_000 // 2_000)]
+
+
+def test_keys_in_a_file_are_counted(tmp_path):
+    column = od.column("integer", keys="x.csv")
+    schema = od.Schema(columns={"x": column, "y": column}, folder=tmp_path)
+    (tmp_path / "x.csv").write_text("x,y\n" + "\n".join(f"{n},{n}" for n in range(70)))
+    assert groups_of(od.Count(by=["x", "y"], epsilon=1), schema) == 4_900
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        od.Count(by=["x", "y", "z"], epsilon=1),
+        od.session.Histogram("x", by=["x", "y"], bins=1000, epsilon=1),
+        od.session.Several([od.Count(by=["x", "y"], epsilon=1)] * 120),
+    ],
+)
+def test_too_many_groups_are_refused(question):
+    with pytest.raises(od.errors.ParameterError, match="groups"):
+        refuse_large(question, _grid(102), most=1024)
+
+
+@pytest.mark.parametrize(
+    ("question", "cells", "ranges"),
+    [
+        (od.Count(epsilon=1), 1, 1),
+        (od.session.Histogram("age", bins=[0, 18, 65], epsilon=1), 2, 1),
+        (od.session.Histogram({"x": 8, "y": [0, 1, 2]}, epsilon=1), 16, 1),
+        (od.session.RangeQuery("x", "all", bins=16, epsilon=1), 16, 136),
+        (od.session.RangeQuery(["x", "y"], "cells", bins=[4, [0, 1, 5]], epsilon=1), 8, 8),
+        (od.session.RangeQuery("x", [(0, 1)] * 7, bins=16, epsilon=1), 16, 7),
+    ],
+)
+def test_what_a_question_says_is_counted(question, cells, ranges):
+    assert (cells_of(question), asked_of(question)) == (cells, ranges)

@@ -1,0 +1,239 @@
+"""Where DuckDB's snapshots come from: a caller's relation, or an Arrow table that was handed in.
+
+Of a relation the columns are copied by their bare names, as a stream of Arrow: on the caller's
+connection no expression of ours runs. A type is taken if its extreme values came through such a
+stream as they were, tried once on connections of our own; others are refused by name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from itertools import count
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import narwhals as nw
+
+from onesided.engine._protocol import places_of
+from onesided.engine.duckdb._own import connected
+from onesided.engine.duckdb._text import literal, quoted
+from onesided.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Extreme values of each type, and some between, as DuckDB writes them.
+_WHOLE: Final = {
+    "TINYINT": 7,
+    "SMALLINT": 15,
+    "INTEGER": 31,
+    "BIGINT": 63,
+    "HUGEINT": 127,
+}
+_EXTREMES: Final[Mapping[str, tuple[str, ...]]] = {
+    **{kind: (str(-(2**bits)), "0", str(2**bits - 1)) for kind, bits in _WHOLE.items()},
+    **{
+        f"U{kind}": ("0", str(2 ** (bits + 1) - 1))
+        for kind, bits in _WHOLE.items()
+        if kind != "HUGEINT"
+    },
+    "BOOLEAN": ("true", "false"),
+    "VARCHAR": ("", "a", "\u00e9\u0301\U0001f600", " x "),
+    "BLOB": ("", "\\x00\\xFF"),
+    "FLOAT": ("nan", "-inf", "inf", "-0.0", "1e-45", "3.4028235e38"),
+    "DOUBLE": ("nan", "-inf", "inf", "-0.0", "5e-324", "1.7976931348623157e308"),
+    "DATE": ("0001-01-01", "1969-12-31", "9999-12-31", "-infinity", "infinity"),
+    "TIME": ("00:00:00", "23:59:59.999999", "24:00:00"),
+    "TIMESTAMP": ("0001-01-01 00:00:00.000001", "9999-12-31 23:59:59.999999", "infinity"),
+    "TIMESTAMP_S": ("0001-01-01 00:00:01", "9999-12-31 23:59:59"),
+    "TIMESTAMP_MS": ("0001-01-01 00:00:00.001", "9999-12-31 23:59:59.999"),
+    "TIMESTAMP_NS": ("1677-09-22 00:00:00.000000001", "2262-04-11 00:00:00.999999999"),
+    "TIMESTAMP WITH TIME ZONE": (
+        "0001-01-01 00:00:00.000001+00",
+        "9999-12-31 23:59:59.999999+00",
+        "infinity",
+    ),
+    "UUID": ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
+}
+# Types in which values that differ count as equal, or that no other engine has.
+_REFUSED: Final = ("bit", "interval", "time with time zone", "variant", "geometry", "union")
+# What a stream may bring in place of a type, without a loss.
+_CARRIED: Final = {"HUGEINT": ("DECIMAL(38,0)",), "VARCHAR": ("UUID", "JSON")}
+_WORDS: Final = ("VARCHAR", "enum")
+_EMPTY: Final = "rows_none"
+_NESTED: Final = ("list", "array", "struct", "map")
+# Projections, each of what the one before gives: what it uses often is written once.
+Steps: TypeAlias = Sequence[Sequence[str]]
+
+
+class Source(ABC):
+    """Columns that snapshots are taken of.
+
+    refused: columns that may not be asked of, with what they hold. kinds: what a relation calls its
+    columns' types; empty for a table that was mapped before.
+    """
+
+    refused: Mapping[str, str]
+    kinds: Mapping[str, str] = MappingProxyType({})
+
+    @abstractmethod
+    def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
+        """The types of all columns, as snapshots have them."""
+
+    @abstractmethod
+    def lay(
+        self, connection: Any, columns: Sequence[str], steps: Steps, *, rows: bool
+    ) -> AbstractContextManager[Any]:
+        """Within, the columns lie there as a relation, called c0, c1 ...
+
+        steps: what is made of them, one step after the other, as SQL of their names there. rows:
+        False takes none.
+        """
+
+
+class ArrowSource(Source):
+    """An Arrow table of mapped columns, which nobody can change; DuckDB reads it where it is."""
+
+    def __init__(self, table: pa.Table, refused: Mapping[str, str]) -> None:
+        self.refused, self._names = refused, table.column_names
+        self._table = table.rename_columns(places_of(table.num_columns))
+
+    def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
+        if not self._names:
+            return {}
+        with self.lay(connection, self._names, (), rows=False) as empty:
+            return dict(zip(self._names, _dtypes(empty), strict=True))
+
+    @contextmanager
+    def lay(
+        self, connection: Any, columns: Sequence[str], steps: Steps, *, rows: bool
+    ) -> Iterator[Any]:
+        whole = self._table if rows else self._table.slice(0, 0)
+        if not columns:
+            yield connection.sql(f"SELECT 1 AS c0 FROM range({whole.num_rows})")  # noqa: S608 - a number
+            return
+        places = places_of(len(columns))
+        taken = whole.select([self._names.index(name) for name in columns]).rename_columns(places)
+        yield _stepped(connection.from_arrow(taken), steps)
+
+
+class RelationSource(Source):
+    """A caller's relation: its columns are copied as an Arrow stream into a table of ours."""
+
+    def __init__(self, native: Any, connection: Any) -> None:
+        self._native, self._numbers = native, count()
+        held = dict(zip(native.columns, native.types, strict=True))
+        self._casts = {name: cast for name, kind in held.items() if (cast := _cast(kind))}
+        self.refused = {
+            name: str(kind)
+            for name, kind in held.items()
+            if name not in self._casts and kind.id not in _NESTED
+        }
+        self.kinds = {name: str(kind) for name, kind in held.items()}
+        self._places = dict(zip(self._casts, places_of(len(self._casts)), strict=True))
+        self._copy(connection, _EMPTY, list(self._casts), (), rows=False)
+
+    def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
+        held = dict(nw.from_native(self._native).collect_schema())
+        found = _dtypes(connection.table(_EMPTY))
+        return {**held, **dict(zip(self._casts, found, strict=False))}
+
+    @contextmanager
+    def lay(
+        self, connection: Any, columns: Sequence[str], steps: Steps, *, rows: bool
+    ) -> Iterator[Any]:
+        if not rows:
+            yield self._without_rows(connection, columns, steps)
+            return
+        name = f"rows_{next(self._numbers)}"
+        self._copy(connection, name, columns, steps, rows=True)
+        try:
+            yield connection.table(name)
+        finally:
+            connection.execute(f"DROP TABLE {name}")
+
+    def _without_rows(self, connection: Any, columns: Sequence[str], steps: Steps) -> Any:
+        empty, places = connection.table(_EMPTY), places_of(len(columns))
+        if not columns:
+            return empty.project("1 AS c0")
+        pairs = zip(columns, places, strict=True)
+        taken = empty.project(
+            ", ".join(f"{self._places[name]} AS {place}" for name, place in pairs)
+        )
+        return _stepped(taken, steps)
+
+    def _copy(
+        self, connection: Any, name: str, columns: Sequence[str], steps: Steps, *, rows: bool
+    ) -> None:
+        """Copy by bare names alone; what is made of them is made on this side."""
+        wanted = columns or list(self._native.columns)[:1]
+        taken = self._native.project(", ".join(map(quoted, wanted)))
+        places, stream = places_of(len(wanted)), f"from_{name}"
+        casts = [self._casts.get(column, "") for column in wanted]
+        given = ", ".join(
+            f"CAST({place} AS {cast}) AS {place}" if cast else place
+            for place, cast in zip(places, casts, strict=True)
+        )
+        told = f"(SELECT {given} FROM {stream} AS t({', '.join(places)}))"  # noqa: S608 - names of ours
+        for step in steps if columns else [["1 AS c0"]]:
+            told = f"(SELECT {', '.join(step)} FROM {told})"  # noqa: S608 - as above
+        connection.register(stream, (taken if rows else taken.limit(0)).__arrow_c_stream__())
+        try:
+            _refuse_changed(wanted, casts, connection.table(stream).types)
+            connection.execute(f"CREATE TABLE {name} AS FROM {told}")
+        finally:
+            connection.unregister(stream)
+
+
+def _stepped(relation: Any, steps: Steps) -> Any:
+    for step in steps:
+        relation = relation.project(", ".join(step))
+    return relation
+
+
+def _refuse_changed(columns: Sequence[str], casts: Sequence[str], found: Sequence[Any]) -> None:
+    """Errors: DataError for a type that settings of the caller's connection change on the way."""
+    for column, cast, kind in zip(columns, casts, found, strict=True):
+        same = str(kind) in (cast, *_CARRIED.get(cast, ())) or (cast, kind.id) == _WORDS
+        if cast and not same:
+            raise DataError(
+                f"The column {column!r} came as {kind} and not as {cast}.",
+                hint="Reset the settings of the connection that begin with arrow_.",
+                column=column,
+            )
+
+
+def _dtypes(relation: Any) -> list[nw.dtypes.DType]:
+    return list(nw.from_native(relation).collect_schema().values())
+
+
+def _cast(kind: Any) -> str:
+    """The type that a column of this type has in snapshots; "" for one of no list."""
+    name = str(kind)
+    if kind.id in ("enum", "uuid") or name == "JSON":
+        return "VARCHAR"
+    known = name in _EXTREMES or kind.id == "decimal"
+    return name if known and kind.id not in _REFUSED and _is_kept(name) else ""
+
+
+@cache
+def _is_kept(kind: str) -> bool:
+    """Whether extreme values of a type come through a stream of Arrow as they were."""
+    values = _EXTREMES.get(kind) or _decimals(kind)
+    rows = ", ".join(f"({literal(value)})" for value in values)
+    there, here = connected(), connected()
+    given = there.sql(f"SELECT CAST(v AS {kind}) AS v FROM (VALUES {rows}) AS t(v)")  # noqa: S608
+    wanted = given.project("CAST(v AS VARCHAR)").fetchall()
+    here.register("given", given.__arrow_c_stream__())
+    told = f"SELECT CAST(CAST(v AS {kind}) AS VARCHAR) FROM given"  # noqa: S608 - a type's name
+    return bool(here.sql(told).fetchall() == wanted)
+
+
+def _decimals(kind: str) -> tuple[str, ...]:
+    """The ends of a type of decimals, such as DECIMAL(18,3)."""
+    digits, scale = map(int, kind.removeprefix("DECIMAL(").removesuffix(")").split(","))
+    most = "9" * (digits - scale) + "." + "9" * scale
+    return (f"-{most}", "0", most)
