@@ -190,7 +190,7 @@ def _units(rows: Snapshot, unit: str) -> dict[str, Any]:
     known = rows.of_somebody(at).frame.select(at)
     sizes = known.group_by(at).agg(nw.len().alias(LENGTH))
     with reading():
-        top = engine.columns(sizes.sort(LENGTH, descending=True).head(3))
+        top = engine.columns(sizes.sort(LENGTH, at, descending=[True, False]).head(3))
         alike: tuple[tuple[str, ...], ...] = ()
         if isinstance(rows.schema[at], nw.String):
             alike = _alike(list(engine.columns(engine.distinct(known).head(_MOST))[at]))
