@@ -214,7 +214,11 @@ class Engine(ABC):
 
 
 def text_of(place: str) -> str:
-    """What the text is called that a column held before it was read."""
+    """What the text is called that a column held before it was read.
+
+    >>> text_of("c3")
+    'onesided_text_c3'
+    """
     return f"onesided_text_{place}"
 
 
