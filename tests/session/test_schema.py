@@ -171,6 +171,31 @@ def test_rows_of_nobody_are_refused_or_left_out(make, tmp_path):
     assert release.warnings == ("Rows without a value of 'person' were left out.",)
 
 
+@pytest.mark.parametrize("make", [pl.DataFrame, pl.LazyFrame, pa.table, pd.DataFrame, relation])
+def test_rows_of_nobody_are_in_no_sample_and_no_table_made_of_theirs(make):
+    schema = od.Schema(unit="c1", columns={"^c0$": od.column("text")}, missing_unit="drop")
+    rows = make({"^c0$": ["a", "b", "a", "b"], "c1": ["1", "", None, "2"]})
+    made = session(schema, rows, policy=od.policy.sensitive("\"^c0$\" = 'b'"))
+    sampled = made.sample(epsilon=SURE)
+    assert sampled.units.get("open", 0) == 1
+    people = session(schema, rows, policy=od.policy.addition_only()).per_unit(visits="count")
+    assert people.count(epsilon=SURE).value == 2
+
+
+@pytest.mark.parametrize(("came", "says"), [("''", "an empty text"), ("NULL", "no value")])
+def test_rows_of_nobody_that_came_since_are_refused_before_the_charge(came, says):
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT '1' AS person, 'a' AS place")
+    made = session(None, connection.table("t"), unit="person")
+    ask = {"by": "place", "keys": ["a"], "epsilon": SURE}
+    assert made.count(**ask).estimate.tolist() == [1]
+    before = made.spent
+    connection.execute(f"INSERT INTO t VALUES ({came}, 'a')")
+    with pytest.raises(od.errors.DataError, match=f"1 row has {says} in the unit"):
+        made.count(**ask)
+    assert made.spent == before
+
+
 @pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame, relation])
 def test_words_for_no_value_hold_for_a_unit_that_is_not_declared(make):
     rows = make({"person": ["1", "NULL", "NULL", "2"], "place": ["a", "a", "b", "NULL"]})

@@ -72,7 +72,10 @@ def misfits(rows: Snapshot, schema: Schema, unit: str | None) -> Iterator[DataEr
                 column=name,
             )
     if unit is not None and schema.missing_unit != "drop":
-        yield from _nobodys(rows, unit)
+        try:
+            refuse_nobodys(rows, unit)
+        except DataError as error:
+            yield error
 
 
 def _unread(rows: Snapshot, schema: Schema, unread: dict[str, int]) -> DataError:
@@ -90,18 +93,26 @@ def _unread(rows: Snapshot, schema: Schema, unread: dict[str, int]) -> DataError
     )
 
 
-def _nobodys(rows: Snapshot, unit: str) -> Iterator[DataError]:
+def refuse_nobodys(rows: Snapshot, unit: str) -> None:
+    """Refuse rows without a unit, or with an empty text in its place.
+
+    Left out, they would be missing in answers that claim to be certain; counted, they would be one.
+    Errors: DataError.
+
+    >>> import polars as pl
+    >>> with Table(pl.DataFrame({"person": ["1", "2"]})).take(["person"]) as rows:
+    ...     refuse_nobodys(rows, "person")
+    """
     at = rows.at(unit)
-    lost, text = rows.null_rows(at), isinstance(rows.schema[at], nw.String)
-    empty = rows.rows_where(rows.nobodys(at)) if text and not lost else 0
-    if lost or empty:
-        what = "no value" if lost else "an empty text"
-        yield DataError(
-            f"{many(lost or empty, 'row', one='has', more='have')} {what} in the unit column "
-            f"{unit!r}.",
+    lost = rows.rows_where(rows.nobodys(at))
+    if lost:
+        null = rows.null_rows(at)
+        raise DataError(
+            f"{many(null or lost, 'row', one='has', more='have')} "
+            f"{'no value' if null else 'an empty text'} in the unit column {unit!r}.",
             hint='Mend the file, or write missing_unit = "drop" in a schema: such rows are then '
             f"left out, which every answer says. {_PUBLIC}",
-            rows=lost or empty,
+            rows=null or lost,
             column=unit,
         )
 

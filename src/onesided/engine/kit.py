@@ -2,7 +2,7 @@
 
 from onesided.engine._beside import Beside, beside, position_columns
 from onesided.engine._first_groups import first_groups
-from onesided.engine._fit import examples, misfits, refuse_floats, require_fit
+from onesided.engine._fit import examples, misfits, refuse_floats, refuse_nobodys, require_fit
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
 from onesided.engine._key_types import check_types
@@ -50,6 +50,7 @@ __all__ = [
     "quoted",
     "reading",
     "refuse_floats",
+    "refuse_nobodys",
     "require_fit",
     "require_view",
     "rule_of",

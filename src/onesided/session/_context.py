@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 import narwhals as nw
 
-from onesided._english import many
 from onesided.engine import PublicKeys, Table, public_keys
 from onesided.engine.kit import (
     Lazy,
@@ -17,11 +16,12 @@ from onesided.engine.kit import (
     of_kinds,
     other_table,
     refuse_floats,
+    refuse_nobodys,
     require_fit,
     require_view,
     rule_of,
 )
-from onesided.errors import DataError, PolicyError
+from onesided.errors import PolicyError
 from onesided.ledger import Account
 from onesided.policy import Policy, Predicate
 from onesided.schema import Schema
@@ -202,18 +202,9 @@ class Taken:
         return (self.marks or self.table).undecided_rows([rule_of(view)])
 
     def refuse_null_units(self) -> None:
-        """A row of nobody would be left out of answers that claim to be certain."""
-        missing = self.table.null_rows(self.unit) if self.unit is not None else 0
-        if missing:
-            column = self.table.called(str(self.unit))
-            raise DataError(
-                f"{many(missing, 'row', one='has', more='have')} no value in the unit column "
-                f"{column!r}.",
-                hint="Fill it, or remove those rows first; the answers are then about the rest. "
-                "Nothing was drawn and nothing was recorded.",
-                rows=missing,
-                column=column,
-            )
+        """Refuse rows of nobody that came since the table was opened. Errors: DataError."""
+        if self.unit is not None:
+            refuse_nobodys(self.table, self.table.called(self.unit))
 
 
 def _columns_of(policy: Policy, own: bool) -> list[str]:  # noqa: FBT001 - one caller
