@@ -31,7 +31,7 @@ from onesided.verify import as_json, own_checks
 from onesided.verify import verdicts as run_catalogue
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "": ("demo", "new", "publish", "ask", "plan", "explain", "verify", "monitor", "serve",
+    "": ("demo", "check", "new", "publish", "ask", "plan", "explain", "verify", "monitor", "serve",
          "ledger", "people", "datasets", "papers"),
     "ledger": ("create", "show", "check", "head"),
     "people": ("add", "remove", "rotate", "list"),
@@ -65,6 +65,9 @@ LINES: Final[tuple[tuple[str, tuple[str, ...], bool], ...]] = (
     ("explain nothing", ("explain", "secret"), True),
     ("explain much", ("explain", "bounded", "--epsilon", "much"), True),
     ("explain another's option", ("explain", "bounded", "--sensitive", "minor"), True),
+    ("check", ("check", "visits.csv", "--unit", "person"), True),
+    ("check for programs", ("check", "visits.csv", "--unit", "person", "--json"), True),
+    ("check nothing", ("check",), True),
     ("plan", ("plan", "presence", "--max-groups", "2", "--epsilon", "1"), True),
     ("plan for programs", ("plan", "bounded", "--epsilon", "1", "--json"), True),
     ("plan without a policy", ("plan",), True),

@@ -27,7 +27,9 @@ def made(kind, table):
         return frame.lazy() if kind == "polars-lazy" else frame
     coded = table.set_column(2, "word", table["word"].combine_chunks().dictionary_encode())
     if kind == "pandas":
-        return coded.drop_columns("list").to_pandas()  # objects of no plain type are refused
+        frame = coded.drop_columns("list").to_pandas()  # objects that are no text are refused
+        kinds = {"flag": "boolean", "day": "date32[pyarrow]"}
+        return frame.astype({name: kind for name, kind in kinds.items() if name in frame})
     if kind == "pandas-arrow":
         return table.to_pandas(types_mapper=pd.ArrowDtype)
     return coded if kind == "pyarrow" else CONNECTION.from_arrow(coded)

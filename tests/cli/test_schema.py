@@ -7,6 +7,7 @@ import pytest
 
 SCHEMA = """\
 unit = "person"
+unreadable = "missing"
 [columns.person]
 type = "integer"
 [columns.place]
@@ -88,6 +89,35 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(town, text, says):
     assert sorted(path.name for path in town.folder.iterdir()) == before
 
 
+def test_unreadable_text_is_refused_and_leaves_nothing(town):
+    (town.folder / "s.toml").write_text(SCHEMA.replace('"missing"', '"refuse"'))
+    before = sorted(path.name for path in town.folder.iterdir())
+    query = "SELECT COUNT(DISTINCT person) FROM v WHERE hour > 5"
+    ask = ("ask", query, "--data", "v.csv", "--schema", "s.toml", "--policy", "addition_only")
+    for run in ((*PUBLISH, "--out", "out"), (*ask, "--epsilon", "1")):
+        done = town.run(*run)
+        assert done.returncode == 2
+        told = " ".join(done.stderr.split())
+        assert "1 value of the column 'hour' cannot be read as integer: row 401 ('x')." in told
+        assert 'unreadable = "missing"' in told
+        assert sorted(path.name for path in town.folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("more", ['unreadable = "refuse"', "required = true"])
+def test_a_monitor_refuses_a_schema_that_could_refuse_a_batch(town, more):
+    text = SCHEMA.replace('type = "integer"', f'type = "integer"\n{more}', 1)
+    (town.folder / "s.toml").write_text(text)
+    (town.folder / "batches").mkdir()
+    done = town.run(
+        "monitor", "--input", "batches", "--schema", "s.toml", "--epsilon", "1",
+        "--max-groups", "3", "--at-most", "5", "--window", "14d", "--state", "state.db",
+        "--out", "public", "--once",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "one value of 'person' could refuse a whole batch" in " ".join(done.stderr.split())
+    assert not (town.folder / "state.db").exists()
+
+
 def test_a_typed_file_must_hold_what_is_declared(town):
     duckdb.sql("SELECT 1.5 AS person, 'place 1' AS place, 7 AS hour").write_parquet(
         str(town.folder / "u.parquet")
@@ -150,6 +180,13 @@ def test_batches_are_read_as_declared(town):
     done = town.run(*run)
     assert done.returncode == 0, done.stderr
     assert "1 text is not of the declared form of 'hour'" in " ".join(done.stderr.split())
+    (town.folder / "s.toml").write_text(f'missing_unit = "drop"\n{SCHEMA}')
+    nobody = town.folder / "batches" / "visits-2026-11-21T12-00.csv"
+    nobody.write_text("person,place,hour\n,place 1,7\n7.0,place 1,7\n3,place 1,7\n")
+    done = town.run(*run)
+    assert done.returncode == 0, done.stderr
+    assert "1 text is not of the declared form of 'person'" in " ".join(done.stderr.split())
+    (town.folder / "s.toml").write_text(SCHEMA)
     (town.folder / "batches" / "visits-2026-11-22.csv").write_text("person,place\nx,place 1\n")
     done = town.run(*run)
     assert done.returncode == 2
@@ -166,3 +203,22 @@ def test_batches_are_read_as_declared(town):
     done = town.run(*run)
     assert done.returncode == 2
     assert "No public places are named" in done.stderr
+
+
+def test_the_health_of_data_is_told_before_anything_is_spent(town):
+    (town.folder / "s.toml").write_text(SCHEMA.replace('"missing"', '"refuse"'))
+    before = sorted(path.name for path in town.folder.iterdir())
+    done = town.run("check", "v.csv", "--schema", "s.toml", "--max-groups", "3")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("For the curator alone, not for publication.")
+    assert "1 row (0.249 %) that cannot be read: row 401 ('x')" in done.stdout
+    assert "Refused: 1 value of the column 'hour' cannot be read as integer" in done.stdout
+    (town.folder / "s.toml").write_text(SCHEMA)
+    done = town.run("check", "--input", "v.csv", "--schema", "s.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["ok"], facts["rows"], facts["unit"]) == (True, 401, "person")
+    assert "not for publication" in facts["for"]
+    for wrong in (["check"], ["check", "v.csv", "--unit", "nobody"], ["check", "no.csv"]):
+        assert town.run(*wrong).returncode == 2
+    assert sorted(path.name for path in town.folder.iterdir()) == before

@@ -114,7 +114,8 @@ def test_relations_are_what_was_handed_in(text):
     assert 0 <= told.value <= 9
 
 
-def test_a_reader_that_can_be_read_once_answers_one_question():
+def test_a_reader_that_can_be_read_once_answers_no_question():
+    """It is read when the session is opened. What DuckDB says later depends on its version."""
     connection = duckdb.connect()
     rows = pa.RecordBatchReader.from_batches(
         pa.schema([("person", pa.int64())]), [pa.record_batch({"person": [1, 2, 3]})]
@@ -126,7 +127,7 @@ def test_a_reader_that_can_be_read_once_answers_one_question():
             answers.append(made.count(epsilon=EXACT).value)
         except DataError:
             answers.append(None)
-    assert answers[0] in (3, 0)
+    assert answers in ([None, None], [0, 0])
 
 
 def test_a_frame_changed_after_the_session_began_changes_nothing():

@@ -185,7 +185,8 @@ def test_every_declared_column_is_there():
 def test_a_sample_has_the_declared_types_and_no_other_text(engine):
     texts = ["2008-02-10", "10/02/2008", "2008-02-30", None]
     data = ENGINES[engine]({"i": ["1", "2", "3", "4"], "x": texts})
-    schema = od.Schema(unit="i", columns={"i": od.column("integer"), "x": od.column("date")})
+    columns = {"i": od.column("integer"), "x": od.column("date", unreadable="missing")}
+    schema = od.Schema(unit="i", columns=columns)
     policy = od.policy.sensitive("x > DATE '2009-01-01'")
     session = od.Session(data, schema=schema, policy=policy, budget=1000)
     sample = session.sample(epsilon=500).frame

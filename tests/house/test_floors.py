@@ -448,6 +448,8 @@ PUBLIC = {
         "Assurance",
         "Count",
         "Diagnostics",
+        "Health",
+        "health_of",
         "Discover",
         "Enclosed",
         "Estimates",

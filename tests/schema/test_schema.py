@@ -28,13 +28,26 @@ VALUES = {
 }
 
 
+FORMS = {
+    "number": [{}, {"decimal": ","}, {"decimal": ",", "thousands": "."}],
+    "integer": [{}, {"thousands": "'"}],
+    "boolean": [{}, {"true": ("ja", "j"), "false": ("nein",)}],
+    "date": [{}, {"date": "%d/%m/%Y"}],
+    "datetime with zone": [{}, {"zone": "Europe/Zurich"}],
+}
+WORDS = st.lists(NAMES | st.just(""), min_size=1, max_size=3, unique=True)
+
+
 @st.composite
 def columns(draw):
     kind = draw(st.sampled_from(TYPES))
-    more = {"about": draw(st.one_of(st.just(""), NAMES))}
+    more = {"about": draw(st.one_of(st.just(""), NAMES)), "required": draw(st.booleans())}
+    more["missing"] = draw(st.one_of(st.none(), WORDS))
+    more["unreadable"] = draw(st.sampled_from([None, "missing", "refuse"]))
     if kind in VALUES and draw(st.booleans()):
         keys = draw(st.lists(VALUES[kind], min_size=1, max_size=4, unique=True))
         more["keys"] = draw(st.sampled_from([keys, "places.csv"]))
+    more |= draw(st.sampled_from(FORMS.get(kind, [{}])))
     if kind == "number" and draw(st.booleans()):
         step = draw(st.fractions(min_value=Fraction(1, 10**6)).filter(bool))
         low = draw(st.integers(-(10**9), 10**9))
@@ -48,6 +61,10 @@ def columns(draw):
 SCHEMAS = st.builds(
     od.Schema,
     unit=st.one_of(st.none(), NAMES),
+    missing=st.one_of(st.none(), WORDS),
+    unreadable=st.sampled_from([None, "missing"]),
+    missing_unit=st.sampled_from([None, "drop"]),
+    noun=st.one_of(st.none(), st.tuples(NAMES, NAMES)),
     columns=st.lists(st.tuples(NAMES, columns()), max_size=4, unique_by=lambda c: c[0].lower()).map(
         dict
     ),
@@ -89,7 +106,22 @@ def test_its_identity_is_of_facts_and_not_of_words_or_order():
             unit="p", columns={"age": od.column("integer", bounds=(0, 110), step=2), "place": place}
         ),
     ]
-    assert len({one.identity, *(other.identity for other in others)}) == 6
+    read = [{"missing": ["NA"]}, {"unreadable": "missing"}, {"required": True}]
+    others += [
+        od.Schema(unit="p", columns={"age": age, "place": od.column("text", keys=["a"], **more)})
+        for more in read
+    ]
+    others += [od.Schema(unit="p", columns=one.columns, **more) for more in read[:2]]
+    marked = od.column("integer", bounds=(0, 110), thousands=",")
+    others.append(od.Schema(unit="p", columns={"age": marked, "place": place}))
+    assert len({one.identity, *(other.identity for other in others)}) == 12
+    named = od.Schema(unit="p", columns=one.columns, noun=("person", "people"))
+    assert named.identity == one.identity
+
+
+def test_identities_of_schemas_that_say_nothing_new_stay():
+    schema = od.Schema(unit="p", columns={"age": od.column("integer", bounds=(0, 110))})
+    assert schema.identity == IDENTITY
 
 
 def test_a_schema_cannot_be_changed():
@@ -122,6 +154,8 @@ def test_it_is_told_in_plain_words():
     assert repr(schema) == "Schema(unit 'person'; age: integer, place: text, town: text)"
 
 
+# Of a schema of 0.1.0: ledgers hold it.
+IDENTITY = "8e689f95866f72e5e0026bac4acc59cc7e021ec1da4ad3cf6891af5e454d3956"
 AGE = '[columns.age]\ntype = "integer"\n'
 
 
@@ -160,6 +194,37 @@ AGE = '[columns.age]\ntype = "integer"\n'
         ('[columns.x]\ntype = "date"\nkeys = ["2007-02-29"]', 3, "no value of type date"),
         ('[columns.x]\ntype = "date"\nkeys = [2008-02-29T07:30:00]', 3, "no value of type date"),
         ('[columns.x]\ntype = "datetime"\nkeys = [2008-02-29T07:30:00Z]', 3, "no value of"),
+        (f'{AGE}decimal = ","', 3, "type integer has no decimal"),
+        (f'{AGE}thousands = "."', 3, "thousands and decimal are both '.'"),
+        (f'{AGE}thousands = "x"', 3, "thousands is 'x'"),
+        (f"{AGE}thousands = 1", 3, "thousands is 1"),
+        (f'{AGE}date = "%d"', 3, "type integer has no date"),
+        ('[columns.x]\ntype = "number"\ndecimal = ";"', 3, "decimal is ';'"),
+        ('[columns.x]\ntype = "number"\nthousands = ","\ndecimal = ","', 3, "both ','"),
+        ('[columns.x]\ntype = "boolean"\ntrue = ["ja"]', 3, "true is declared alone"),
+        ('[columns.x]\ntype = "boolean"\ntrue = ["a"]\nfalse = ["a"]', 3, "true and false"),
+        ('[columns.x]\ntype = "date"\ndate = "%d/%m/%y"', 3, "no form of a column of type date"),
+        ('[columns.x]\ntype = "date"\ndate = "%d/%m"', 3, "no form"),
+        ('[columns.x]\ntype = "date"\ndate = "%d/%m/%Y %d"', 3, "no form"),
+        ('[columns.x]\ntype = "date"\ndate = "%d/%m/%Y %H"', 3, "no form"),
+        ('[columns.x]\ntype = "date"\ndate = "%d/%m/%Y%"', 3, "no form"),
+        ('[columns.x]\ntype = "date"\ndate = "20%d/%m/%Y"', 3, "no form"),
+        ('[columns.x]\ntype = "date"\ndate = 3', 3, "date holds 3"),
+        ('[columns.x]\ntype = "datetime"\ndate = "%d/%m/%Y"', 3, "no form"),
+        ('[columns.x]\ntype = "datetime"\nzone = "UTC"', 3, "has no zone"),
+        ('[columns.x]\ntype = "datetime with zone"\nzone = "../etc/passwd"', 3, "no zone"),
+        ('[columns.x]\ntype = "datetime with zone"\ndate = "%Y-%m-%d %H:%M"', 3, "no form"),
+        ('noun = "person"', 1, "noun is 'person'"),
+        ('noun = ["person"]', 1, "noun is"),
+        (f'{AGE}unreadable = "null"', 3, "unreadable is 'null'"),
+        (f"{AGE}required = 1", 3, "required is 1"),
+        (f'{AGE}missing = "NA"', 3, "missing must list"),
+        (f"{AGE}missing = []", 3, "missing must list"),
+        (f'{AGE}missing = ["NA", "NA"]', 3, "missing must list"),
+        (f"{AGE}missing = [1.5]", 3, "missing must list"),
+        ("missing = [7]", 1, "missing must list"),
+        ('missing_unit = "skip"', 1, "missing_unit is 'skip'"),
+        ("unreadable = true", 1, "unreadable is True"),
         ('columns = {x = {type = "text"}, y = {type = "float"}}', 1, "no type 'float'"),
     ],
 )

@@ -1,5 +1,6 @@
 """One table, every engine: whoever reads tables gets all the contract tests by one line here."""
 
+import datetime as dt
 import uuid
 
 import duckdb
@@ -24,10 +25,21 @@ def _ibis(columns):
     return backend.table(name)
 
 
+def _pandas(columns):
+    """A table of types: objects that are no text are refused."""
+    frame = pd.DataFrame(columns)
+    kinds = {bool: "boolean", dt.date: "date32[pyarrow]", int: "Int64"}
+    for name, column in frame.items():
+        held = {type(one) for one in column if not pd.isna(one)}
+        if column.dtype == object and len(held) == 1 and held <= kinds.keys():
+            frame[name] = column.astype(kinds[held.pop()])
+    return frame
+
+
 ENGINES = {
     "polars": lambda columns: pl.DataFrame(columns, strict=False),
     "polars-lazy": lambda columns: pl.LazyFrame(columns, strict=False),
-    "pandas": pd.DataFrame,
+    "pandas": _pandas,
     "pandas-arrow": lambda columns: pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype),
     "pyarrow": pa.table,
     "duckdb": _duckdb,

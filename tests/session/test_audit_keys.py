@@ -86,12 +86,48 @@ def test_keys_that_would_wrap_around_are_refused(made, kind, key):
 def test_objects_are_looked_at_beyond_the_first_hundred():
     """The text "1" and the number 1 were one group, and a person in both was counted twice."""
     data = pd.DataFrame({"u": 7, "p": pd.Series(["a"] * 100 + ["1", 1], dtype=object)})
-    with pytest.raises(errors.DataError, match="mixed"):
+    with pytest.raises(errors.DataError, match="no text"):
         by_key(data, ["1"], policy=od.policy.presence(max_groups=1), unit="u")
     categories = pd.DataFrame({"u": 7, "p": pd.Categorical(["1", 1])})
-    with pytest.raises(errors.DataError, match="mixed"):
+    with pytest.raises(errors.DataError, match="categories of"):
         by_key(categories, ["1"], policy=od.policy.presence(max_groups=1), unit="u")
     assert by_key(pd.DataFrame({"p": pd.Categorical([1, 2])}), [1, 3]) == [1, 0]
+
+
+MOMENT = dt.datetime(2008, 6, 30, 13)  # noqa: DTZ001 - the clock of the place
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [MOMENT, MOMENT.date()],
+        [dt.time(1), dt.time(1, tzinfo=dt.UTC)],
+        [pd.Timestamp(1), pd.Timestamp(2)],
+        [Decimal("1.5"), Decimal(2)],
+        [True, None],
+        ["1", 1],
+    ],
+    ids=str,
+)
+def test_no_object_decides_how_another_is_read(values):
+    """One date turned everybody's moments into days, and moments of a nanosecond were one."""
+    rows = pd.DataFrame({"u": ["1", "2"], "x": pd.Series(values, dtype=object)})
+    policy = od.policy.presence(max_groups=1)
+    for more in ({"unit": "x"}, {"unit": "u", "policy": od.policy.sensitive("x IS NULL")}):
+        with pytest.raises(errors.DataError, match="Python objects that are no text") as caught:
+            od.Session(rows, **{"policy": policy, "budget": 1} | more)
+    kinds = ("text", "datetime", "number")
+    for kind in kinds:
+        schema = od.Schema(columns={"x": od.column(kind)})
+        with pytest.raises(errors.DataError, match=r"cannot be read as .*: row \d") as caught:
+            od.Session(rows, unit="u", schema=schema, policy=policy, budget=1)
+        assert 'astype("Int64")' in caught.value.hint
+        schema = od.Schema(columns={"x": od.column(kind)}, unreadable="missing")
+        session = od.Session(rows, unit="u", schema=schema, policy=policy, budget=999)
+        told = session.count(where="x IS NULL", epsilon=300)
+        read = sum(isinstance(one, str) and kind != "datetime" for one in values)
+        assert told.estimate.tolist() == [2 - read]
+        assert "count as missing" in str(told)
 
 
 def test_a_column_without_a_name_of_text_is_refused():
@@ -100,18 +136,16 @@ def test_a_column_without_a_name_of_text_is_refused():
 
 
 @pytest.mark.parametrize("other", ["x", "9", 2.5, Decimal(9)], ids=repr)
-def test_conditions_on_objects_of_several_types_are_refused(other):
+def test_conditions_on_objects_that_are_no_text_are_refused(other):
     """Ten is above nine as a number and below it as text, and one row decided which it was."""
-    alone, mixed = (
-        pd.DataFrame({"x": pd.Series(values, dtype=object), "y": 1})
-        for values in ([10], [10, other])
-    )
-    assert where(alone, "x > 9") == 1
-    for condition in ("x > '9'", "x > 9"):
-        with pytest.raises(errors.DataError, match="x") as caught:
-            where(mixed, condition)
-        assert "holds Python objects" in caught.value.reason
-    assert where(mixed, "y = 1") == 2
+    for values in ([10], [10, other]):
+        rows = pd.DataFrame({"x": pd.Series(values, dtype=object), "y": 1})
+        for condition in ("x > '9'", "x > 9"):
+            with pytest.raises(errors.DataError, match="x") as caught:
+                where(rows, condition)
+            assert "holds Python objects that are no text (int)" in caught.value.reason
+        assert where(rows, "y = 1") == len(values)
+    assert where(pd.DataFrame({"x": pd.Series(["10", "9"], dtype=object)}), "x > '9'") == 0
 
 
 @pytest.mark.parametrize("condition", ["rowid < 1", '"rowid" < 1'])

@@ -61,7 +61,7 @@ def test_words_in_nested_lists_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "person", ["(i // 2)::INTEGER", "(i // 2 - 9)::BIGINT * 10**12::BIGINT", "'p' || (i // 2)"]
+    "person", ["(i // 2)::INTEGER", "(i // 2 - 9)::BIGINT * 1000000000000", "'p' || (i // 2)"]
 )
 def test_the_order_of_rows_does_not_tell_how_many_were_left_out(person: str) -> None:
     # DuckDB's joins give stretches of 122,880 rows as threads come by them.

@@ -163,8 +163,10 @@ def test_a_unit_in_two_cells_is_refused():
     table = pl.DataFrame({"person": [1, 1], "age": [1, 2], "opted_in": [True, True]})
     asked = od.Session(table, unit="person", policy=od.policy.sensitive("not opted_in"), budget=9)
     with pytest.raises(errors.ContributionError):
-        asked.histogram("age", **ASK, method="dawa")
+        asked.histogram("age", **ASK, method="dawa", on_excess="error")
     assert asked.spent == {SS: 0, SO: 0}
+    cut = asked.histogram("age", **ASK, method="dawa")  # the policy's first mode
+    assert "may have been cut" in cut.warnings[0]
 
 
 @pytest.mark.parametrize(

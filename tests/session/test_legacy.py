@@ -31,13 +31,19 @@ ASKED = {
         ADDED,
         "histogram",
         ("pay",),
-        {"bins": [0, 50, 100], "max_groups": 2, "epsilon": 1},
+        {"bins": [0, 50, 100], "max_groups": 2, "epsilon": 1, "on_excess": "error"},
     ),
     "quantile": (
         ADDED,
         "quantile",
         ("pay",),
-        {"candidates": [30, 60], "max_groups": 2, "epsilon": 1, "method": "cumulative"},
+        {
+            "candidates": [30, 60],
+            "max_groups": 2,
+            "epsilon": 1,
+            "method": "cumulative",
+            "on_excess": "error",  # the default of then
+        },
     ),
     "discover": (SENSITIVE, "discover", (), {"by": "place", "epsilon": 5, "max_groups": 2}),
 }

@@ -1,6 +1,10 @@
 """Sessions with a schema: its unit, types, bounds and keys, and what a ledger keeps of it."""
 
+import duckdb
+import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import onesided as od
@@ -26,9 +30,13 @@ COLUMNS = {
     "age": od.column("integer", bounds=(0, 110)),
     "day": od.column("date", keys=["2020-01-01", "2020-01-02"]),
 }
-SCHEMA = od.Schema(unit="person", columns=COLUMNS)
+SCHEMA = od.Schema(unit="person", columns=COLUMNS, unreadable="missing")
 PRESENCE = od.policy.presence(max_groups=2)
 SURE = 500  # no noise to speak of
+
+
+def relation(columns):
+    return duckdb.connect().from_arrow(pa.table(columns))
 
 
 def session(schema=SCHEMA, rows=ROWS, **more):
@@ -38,7 +46,7 @@ def session(schema=SCHEMA, rows=ROWS, **more):
 
 def test_the_unit_is_the_schemas():
     assert session().unit == session(unit="person").unit == "person"
-    assert session(od.Schema(columns=COLUMNS)).unit is None
+    assert session(od.Schema(columns=COLUMNS, unreadable="missing")).unit is None
     assert session().schema is SCHEMA
     with pytest.raises(ParameterError, match="is not the schema's unit"):
         session(unit="place")
@@ -81,7 +89,9 @@ def test_bounds_come_from_the_schema_and_clip():
 
 
 def test_questions_ask_for_what_no_schema_says():
-    made = session(od.Schema(unit="person", columns={"age": od.column("integer")}))
+    made = session(
+        od.Schema(unit="person", columns={"age": od.column("integer", unreadable="missing")})
+    )
     for question, says in [
         (Sum("age", epsilon=1), "Within which bounds"),
         (Mean("age", epsilon=1), "Within which bounds"),
@@ -109,6 +119,131 @@ def test_unreadable_text_is_unknown_and_told_to_the_curator_alone():
         session().sum("age", epsilon=1)
 
 
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (
+            COLUMNS,
+            r"1 value of the column 'age' cannot be read as integer: row 3 \('x'\)\. "
+            r"1 value of the column 'day' cannot be read as date: row 4 \('03/01/2020'\)\.",
+        ),
+        ({"person": od.column("boolean")}, r"3 values .* row 2 \('2'\), row 3 \('2'\), row 4"),
+        ({"place": od.column("text", missing=["c"], required=True)}, "1 row has no value in .*'pl"),
+        (
+            {"age": od.column("integer", unreadable="missing", required=True)},
+            "1 row has no value in the column 'age', which the schema requires",
+        ),
+    ],
+)
+def test_rows_that_are_not_as_declared_are_refused_before_any_ledger(columns, says, tmp_path):
+    path = tmp_path / "ledger.db"
+    with pytest.raises(od.errors.DataError, match=says) as caught:
+        session(od.Schema(unit="person", columns=columns), ledger=path)
+    assert caught.value.hint
+    assert not path.exists()
+
+
+def test_every_answer_says_what_counts_as_missing():
+    columns = COLUMNS | {"day": od.column("date", missing=["03/01/2020"])}
+    columns["age"] = od.column("integer", bounds=(0, 110), unreadable="missing")
+    made = session(od.Schema(unit="person", columns=columns))
+    caveat = "Values of 'age' that could not be read as declared count as missing."
+    for release in (made.count(by="place", epsilon=1), made.mean("age", missing="drop", epsilon=1)):
+        assert release.warnings == (caveat,)
+        assert caveat in release.guarantee.about
+        assert caveat in str(release)
+
+
+IDS = {"person": ["1", "", None, "2"], "place": ["a", "a", "a", "b"]}
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pl.LazyFrame, pa.table, pd.DataFrame, relation])
+def test_rows_of_nobody_are_refused_or_left_out(make, tmp_path):
+    path, one = tmp_path / "ledger.db", {"person": IDS["person"][:2], "place": ["a", "b"]}
+    for rows, says in ((IDS, "1 row has no value in the unit"), (one, "1 row has an empty text")):
+        with pytest.raises(od.errors.DataError, match=says) as caught:
+            session(None, make(rows), unit="person", ledger=path)
+        assert 'missing_unit = "drop"' in caught.value.hint
+    assert not path.exists()
+    schema = od.Schema(unit="person", missing_unit="drop")
+    release = session(schema, make(IDS)).count(by="place", keys=["a", "b"], epsilon=SURE)
+    assert release.estimate.tolist() == [1, 1]
+    assert release.warnings == ("Rows without a value of 'person' were left out.",)
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pl.LazyFrame, pa.table, pd.DataFrame, relation])
+def test_rows_of_nobody_are_in_no_sample_and_no_table_made_of_theirs(make):
+    schema = od.Schema(unit="c1", columns={"^c0$": od.column("text")}, missing_unit="drop")
+    rows = make({"^c0$": ["a", "b", "a", "b"], "c1": ["1", "", None, "2"]})
+    made = session(schema, rows, policy=od.policy.sensitive("\"^c0$\" = 'b'"))
+    sampled = made.sample(epsilon=SURE)
+    assert sampled.units.get("open", 0) == 1
+    people = session(schema, rows, policy=od.policy.addition_only()).per_unit(visits="count")
+    assert people.count(epsilon=SURE).value == 2
+
+
+@pytest.mark.parametrize(("came", "says"), [("''", "an empty text"), ("NULL", "no value")])
+def test_rows_of_nobody_that_came_since_are_refused_before_the_charge(came, says):
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT '1' AS person, 'a' AS place")
+    made = session(None, connection.table("t"), unit="person")
+    ask = {"by": "place", "keys": ["a"], "epsilon": SURE}
+    assert made.count(**ask).estimate.tolist() == [1]
+    before = made.spent
+    connection.execute(f"INSERT INTO t VALUES ({came}, 'a')")
+    with pytest.raises(od.errors.DataError, match=f"1 row has {says} in the unit"):
+        made.count(**ask)
+    assert made.spent == before
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame, relation])
+def test_words_for_no_value_hold_for_a_unit_that_is_not_declared(make):
+    rows = make({"person": ["1", "NULL", "NULL", "2"], "place": ["a", "a", "b", "NULL"]})
+    schema = od.Schema(unit="person", columns={"place": od.column("text")}, missing=["NULL"])
+    with pytest.raises(od.errors.DataError, match="2 rows have no value in the unit"):
+        session(schema, rows)
+    schema = od.Schema(unit="person", columns=schema.columns, missing=["NULL"], missing_unit="drop")
+    release = session(schema, rows).count(by="place", keys=["a", "NULL"], epsilon=SURE)
+    assert release.estimate.tolist() == [1, 0]
+
+
+def test_a_warehouse_is_held_to_a_schema_too(postgres_table):
+    rows = postgres_table(
+        {"person": ["1", "NA", "7", "07"], "place": ["a", "NA", "b", "b"], "age": [3, 4, None, 200]}
+    )
+    age = od.column("integer", bounds=(0, 110))
+    columns = {"place": od.column("text", keys=["a", "b"]), "age": age}
+    schema = od.Schema(unit="person", columns=columns, missing=["NA"], missing_unit="drop")
+    made = session(schema, rows)
+    assert made.count(by="place", epsilon=SURE).estimate.tolist() == [1, 2]
+    health = made.inspect()
+    assert (health.without_unit, health.alike) == (1, (("07", "7"),))
+    assert (health.columns[0].missing, health.columns[1].outside_bounds) == (1, 1)
+    for column, says in (("age", "1 row has no value"), ("place", "1 row has no value")):
+        required = {column: od.column("integer" if column == "age" else "text", required=True)}
+        with pytest.raises(od.errors.DataError, match=says):
+            session(od.Schema(unit="person", columns=required, missing=["NA"]), rows)
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame, relation])
+@pytest.mark.parametrize("value", [7.0, np.float32(7), float("nan")])
+def test_floats_tell_nobody_apart(make, value, tmp_path):
+    rows = make({"person": np.array([value, value]), "place": ["a", "b"]})
+    with pytest.raises(od.errors.DataError, match=r"'person' holds Float.* rounded") as caught:
+        session(None, rows, unit="person", ledger=tmp_path / "ledger.db")
+    assert "integer or text" in caught.value.hint
+    with pytest.raises(KeysError, match=r"'person' holds Float.*, which cannot be grouped by"):
+        session(None, rows).count(by="person", keys=[7.0], epsilon=1)
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_ids_are_told_apart_byte_by_byte():
+    ids = ["7", "07", "7.0", "\uff17", "é", "e\u0301", " 7", "7 "]
+    for make in (pl.DataFrame, pa.table, pd.DataFrame, relation):
+        made = session(None, make({"person": ids, "place": ["a"] * len(ids)}), unit="person")
+        assert made.count(epsilon=SURE).estimate.tolist() == [len(ids)]
+
+
 def test_the_ledger_says_which_schema_it_was():
     made = session()
     entry = made.count(by="place", epsilon=1).entry
@@ -122,15 +257,16 @@ def test_an_answer_is_told_again_under_its_own_schema_alone(tmp_path):
     path = tmp_path / "ledger.db"
     ask = {"by": "place", "epsilon": 1, "id": "monday"}
     first = session(ledger=path).count(**ask)
-    words = od.Schema(
-        unit="person", columns=COLUMNS | {"age": od.column("integer", bounds=(0, 110), about="!")}
-    )
+    age = od.column("integer", bounds=(0, 110), about="!")
+    words = od.Schema(unit="person", columns=COLUMNS | {"age": age}, unreadable="missing")
     again = session(words, ledger=path).count(again=True, **ask)
     assert again.told_again
     assert again.noisy.tolist() == first.noisy.tolist()
     # Named by the caller, the same keys are the same question.
     assert session(ledger=path).count(again=True, keys=["a", "b", "c"], **ask).told_again
-    other = od.Schema(unit="person", columns=COLUMNS | {"age": od.column("text")})
+    other = od.Schema(
+        unit="person", columns=COLUMNS | {"age": od.column("text")}, unreadable="missing"
+    )
     with pytest.raises(ReleaseExistsError, match="another question"):
         session(other, ledger=path).count(again=True, **ask)
     with pytest.raises(ReleaseExistsError, match="another question"):
@@ -178,7 +314,7 @@ def test_a_file_of_keys_is_read_strictly(kind, text, error, says, tmp_path):
     (tmp_path / "k.csv").write_bytes(text.encode("latin-1"))
     schema = od.Schema(columns={"x": od.column(kind, keys="k.csv")}, folder=tmp_path)
     with pytest.raises(error, match=says) as caught:
-        session(schema, pl.DataFrame({"x": ["1"]})).count(by="x", epsilon=1)
+        session(schema, pl.DataFrame({"x": [None]})).count(by="x", epsilon=1)
     assert caught.value.hint
 
 
@@ -200,7 +336,10 @@ def test_lists_of_keys_for_several_columns_name_cross():
 def test_an_account_protects_units_read_in_one_way(tmp_path):
     """As text 7 and 07 are two people, as numbers one: charges of both do not add up."""
     columns = COLUMNS | {"person": od.column("integer")}
-    path, numbers = tmp_path / "ledger.db", od.Schema(unit="person", columns=columns)
+    path, numbers = (
+        tmp_path / "ledger.db",
+        od.Schema(unit="person", columns=columns, unreadable="missing"),
+    )
     session(numbers, ledger=path).count(by="place", epsilon=1)
     session(numbers, ledger=path).count(by="place", epsilon=1)
     with pytest.raises(od.errors.PolicyMismatchError, match="'person' read as integer"):
@@ -217,7 +356,11 @@ def test_spark_reads_by_a_schema_too(spark):
     rows = spark.createDataFrame(
         ROWS.rows(), "person string, place string, age string, day string"
     ).cache()
-    numbers = od.Schema(unit="person", columns=COLUMNS | {"person": od.column("integer")})
+    numbers = od.Schema(
+        unit="person",
+        columns=COLUMNS | {"person": od.column("integer")},
+        unreadable="missing",
+    )
     made = session(numbers, rows, policy=od.policy.sensitive("age > 110"))
     ask = {"by": "place", "epsilon": SURE, "max_groups": 2}
     assert made.inspect(Count(**ask)).unreadable == {"age": 1, "day": 1}

@@ -203,7 +203,8 @@ def test_keys_come_in_many_forms(keys):
 
 
 def test_keys_that_can_never_match_are_refused_where_only_values_tell():
-    data = pd.DataFrame({"person": [1], "place": pd.Series([dt.date(2024, 1, 1)], dtype=object)})
+    days = pd.Series([dt.date(2024, 1, 1)], dtype="date32[pyarrow]")
+    data = pd.DataFrame({"person": [1], "place": days})
     with pytest.raises(errors.KeysError, match="could never match"):
         session(data, policy=od.policy.presence(max_groups=1)).count(
             by="place", keys=["2024-01-01"], epsilon=1

@@ -137,6 +137,9 @@ def test_a_value_above_every_candidate_is_said_to_be():
     assert top.at(1)["lower"] == [math.inf]
 
 
+AS_THEY_ARE = {"method": "cumulative", "on_excess": "error"}
+
+
 def test_what_falls_only_has_a_certain_upper_side():
     rng = np.random.default_rng(5)
     table = pl.DataFrame({"person": range(500), "pay": rng.integers(0, 90, 500)})
@@ -146,7 +149,7 @@ def test_what_falls_only_has_a_certain_upper_side():
         assert total.upper_certain
         assert not total.lower_certain
         assert total.upper[0] >= table["pay"].sum()
-        shares = asked.quantile("pay", candidates=[30, 60], epsilon=1, method="cumulative")
+        shares = asked.quantile("pay", candidates=[30, 60], epsilon=1, **AS_THEY_ARE)
         certain = shares.certified_share(60, of=500)[0]
         assert certain <= (table["pay"] <= 60).mean()
         assert asked.plan(od.session.Sum("pay", bounds=(0, 90), epsilon=1)).certain == ("upper",)
@@ -155,9 +158,7 @@ def test_what_falls_only_has_a_certain_upper_side():
 def test_open_records_have_a_certain_lower_side():
     table = pl.DataFrame({"person": range(100), "age": [7 * i % 90 for i in range(100)]})
     asked = session(table, od.policy.sensitive("person >= 80"))
-    ages = asked.quantile(
-        "age", candidates=[30, 60], epsilon=1, counted="open", method="cumulative"
-    )
+    ages = asked.quantile("age", candidates=[30, 60], epsilon=1, counted="open", **AS_THEY_ARE)
     share = ages.certified_share(60, of=80)[0]
     assert 0 < share <= (table.filter(pl.col("person") < 80)["age"] <= 60).mean()
     assert asked.remaining == {
@@ -319,7 +320,7 @@ def test_the_curator_is_told_what_no_bin_holds_and_who_is_in_several(engine):
     assert asked.spent == {"record -> absent": 0}
 
 
-@pytest.mark.parametrize("question", [od.session.Sample(epsilon=1), od.session.Sum, None])
+@pytest.mark.parametrize("question", [od.session.Sample(epsilon=1), od.session.Sum])
 def test_what_has_no_public_groups_is_not_inspected(question):
     with pytest.raises(errors.ParameterError, match="nothing to inspect") as caught:
         session(pl.DataFrame(COLUMNS)).inspect(question)
@@ -371,7 +372,9 @@ def test_columns_that_are_not_there_or_not_numbers():
 def test_units_with_two_values_are_refused_for_cumulative_counts():
     asked = session(pl.DataFrame({"person": [1, 1, 2], "age": [10, 50, 20]}))
     with pytest.raises(errors.ContributionError):
-        asked.quantile("age", candidates=[30], epsilon=1, method="cumulative")
+        asked.quantile("age", candidates=[30], epsilon=1, **AS_THEY_ARE)
+    cut = asked.quantile("age", candidates=[30], epsilon=1, method="cumulative")
+    assert "may have been cut" in cut.warnings[0]
 
 
 def test_a_policy_about_groups_alone_cannot_price_a_sum():

@@ -20,7 +20,6 @@ from onesided.engine import Table
 from onesided.errors import DataError
 from onesided.ledger import Allowance, Standing
 from onesided.noise import Noise
-from onesided.numbers import many
 from onesided.policy import Policy
 from onesided.schema import Schema
 from onesided.session import Count, Session
@@ -212,18 +211,10 @@ class Dataset:
         return facts
 
     def _facts(self, rows: Any) -> dict[str, Any]:
-        session = self._session(rows, None)
+        self._session(rows, None)  # which refuses rows that are not as declared
         table = Table(rows, declared=self.schema)
-        unit = session.unit
-        with table.take(() if unit is None else (unit,)) as held:
+        with table.take(()) as held:
             height = held.height()
-            empty = 0 if unit is None else held.null_rows(held.at(unit))
-        if empty:
-            raise DataError(
-                f"{many(empty, 'row', one='has', more='have')} no value in the unit column "
-                f"{unit!r}.",
-                hint="Remove them.",
-            )
         return {"rows": height, "unreadable": table.unreadable()}
 
     def _record(self, snapshot: Snapshot) -> None:

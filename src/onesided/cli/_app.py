@@ -17,6 +17,7 @@ from rich.text import Text
 
 from onesided.cli import (
     _ask,
+    _check,
     _demo,
     _explain,
     _ledger,
@@ -44,6 +45,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo", epilog=EPILOG)(_demo.demo)
+app.command("check", epilog=EPILOG)(command(_check.Check, _check.check))
 app.command("new", epilog=EPILOG)(_new.new)
 app.command("publish", epilog=EPILOG)(command(_publish.Publish, _publish.publish))
 app.command("ask", epilog=EPILOG)(command(_ask.Ask, _ask.ask))

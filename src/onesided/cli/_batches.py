@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.cli._key_table import with_degrees
-from onesided.cli._schema import as_declared, declared_rows, file_of_keys
+from onesided.cli._schema import as_declared, file_of_keys, under_names, usable
 from onesided.cli._tables import reading
 from onesided.engine import Table
 from onesided.engine.kit import Column, beside, position_columns, quoted
@@ -109,14 +109,21 @@ class Layout:
         SchemaError for a typed file that is not as declared.
         """
         with reading([file.path]) as (relation,):
-            if not self.schema.columns:
+            if not (self.schema.columns or self.schema.missing_unit == "drop"):
                 columns, unread = self._columns(relation, file), dict[str, int]()
             else:
-                table = Table(relation, declared=self.schema, complete=False)
-                with declared_rows(table) as rows:
-                    columns = self._columns(rows, file)
-                unread = table.unreadable()
+                columns, unread = self._declared(relation, file)
         return Batch(self._public_time(file, columns.get("time")), columns, unread)
+
+    def _declared(
+        self, relation: duckdb.DuckDBPyRelation, file: BatchFile
+    ) -> tuple[dict[str, Column], dict[str, int]]:
+        table = Table(relation, declared=self.schema, complete=False)
+        with table.texts(usable(table), records=True) as rows:
+            unread, kept = rows.unreadable(), rows
+            if self.schema.missing_unit == "drop" and self.person in rows.names:
+                kept = rows.of_somebody(rows.at(self.person))
+            return self._columns(under_names(kept), file), unread
 
     def _columns(self, relation: duckdb.DuckDBPyRelation, file: BatchFile) -> dict[str, Column]:
         wanted = [self.person, self.place]

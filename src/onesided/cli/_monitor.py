@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -23,7 +23,7 @@ from onesided.cli._result import ledger_line, unread
 from onesided.cli._schema import read_schema
 from onesided.cli._tables import SUFFIXES
 from onesided.cli._terminal import Terminal, clean, print_line
-from onesided.errors import DataError, OnesidedError, ParameterError
+from onesided.errors import DataError, OnesidedError, ParameterError, SchemaError
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor.kit import Folder, Look, duration, open_ledger, read_window
 from onesided.schema import Schema
@@ -162,11 +162,31 @@ def monitor(
         raise typer.Exit(Follower(job, opened).run())
 
 
+def _require_lenient(schema: Schema, names: Sequence[str]) -> None:
+    """Refuse a schema that would refuse a batch for its rows: its absence shows in public.
+
+    Errors: SchemaError.
+    """
+    for name in names:
+        one = schema.columns.get(name)
+        if one is not None and (
+            one.required or (one.type != "text" and schema.refuses_unreadable(name))
+        ):
+            raise SchemaError(
+                f"With the schema, one value of {name!r} could refuse a whole batch, and everybody "
+                "would see that it is missing.",
+                hint=f'Write unreadable = "missing" for {name!r}, and leave required out. What '
+                "could not be read is told on the error stream with each batch.",
+                column=name,
+            )
+
+
 def _layout(
     names: tuple[str, str, str | None], schema: Schema, source: BatchTime, *, window: int | str
 ) -> Layout:
     """Which columns are the person, the place and, if it is named, the time."""
     person, place, time = names
+    _require_lenient(schema, (person, place, time or "time"))
     return Layout(
         person=person,
         place=place,

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from onesided.engine import Table
-from onesided.engine.kit import quoted
+from onesided.engine.kit import Snapshot, quoted
 from onesided.schema import Schema
 
 
@@ -28,17 +28,20 @@ def as_declared(table: Any, schema: Schema | None) -> Iterator[Any]:
     if schema is None:
         yield table
         return
-    with declared_rows(Table(table, declared=schema, complete=False)) as found:
-        yield found
+    declared = Table(table, declared=schema, complete=False)
+    with declared.source(usable(declared), records=True) as rows:
+        yield under_names(rows)
 
 
-@contextmanager
-def declared_rows(table: Table) -> Iterator[Any]:
-    """Within, all columns of a file's table that can be read, under their own names."""
-    names = [name for name in table.engine.types if name not in table.engine.refused]
-    with table.source(names, records=True) as rows:
-        told = (f"{place} AS {quoted(name)}" for name, place in rows.names.items())
-        yield nw.to_native(rows.frame).project(", ".join(told))
+def usable(table: Table) -> list[str]:
+    """The columns of a file's table that can be read."""
+    return [name for name in table.engine.types if name not in table.engine.refused]
+
+
+def under_names(rows: Snapshot) -> Any:
+    """A snapshot's columns under the names that people use."""
+    told = (f"{place} AS {quoted(name)}" for name, place in rows.names.items())
+    return nw.to_native(rows.frame).project(", ".join(told))
 
 
 def file_of_keys(schema: Schema | None, column: str) -> Path | None:

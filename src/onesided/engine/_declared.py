@@ -9,7 +9,7 @@ import narwhals as nw
 
 from onesided.engine._protocol import Engine
 from onesided.errors import SchemaError, UnknownColumnError
-from onesided.schema import Schema
+from onesided.schema import Reading, Schema
 
 # What engines call a column that holds nothing at all.
 _NOTHING: Final = ("Null", "void")
@@ -22,7 +22,7 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
     Errors: UnknownColumnError; SchemaError where a typed column is of another type.
     """
     held = dict(engine.types)
-    texts: dict[str, str] = {}
+    readings: dict[str, Reading] = {}
     for name, column in schema.columns.items():
         dtype, refused = held.get(name), engine.refused.get(name)
         if dtype is None and refused is None:
@@ -32,9 +32,14 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
                     hint=f"Its columns are {', '.join(list(held)[:50])}.",
                     column=name,
                 )
-        elif refused in _NOTHING or (refused is None and isinstance(dtype, nw.String)):
-            if column.type != "text" or refused:
-                texts[name] = column.type
+        elif (
+            refused in _NOTHING
+            or name in engine.odd
+            or (refused is None and isinstance(dtype, nw.String))
+        ):
+            reading = schema.reading(name)
+            if reading != Reading("text") or refused:
+                readings[name] = reading
         elif refused is not None or dtype is None or not _holds(dtype, column.type):
             raise SchemaError(
                 f"The schema declares {name!r} as {column.type}, but the table holds "
@@ -43,9 +48,13 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
                 "says.",
                 column=name,
             )
-    if texts:
-        engine.read_as(texts)
-    return {name: kind for name, kind in texts.items() if kind != "text"}
+    unit = schema.unit
+    if unit is not None and unit not in schema.columns and unit not in engine.refused:
+        text = isinstance(held.get(unit), nw.String)
+        readings |= {unit: Reading("text", schema.missing)} if text and schema.missing else {}
+    if readings:
+        engine.read_as(readings)
+    return {name: one.kind for name, one in readings.items() if one.kind != "text"}
 
 
 def _holds(dtype: nw.dtypes.DType, kind: str) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import narwhals as nw
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from onesided.engine._subject import Subject
     from onesided.engine._words import Words
     from onesided.noise import IntArray
+    from onesided.schema import Reading
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 Column: TypeAlias = NDArray[Any] | nw.Series[Any] | Sequence[Any]
@@ -32,24 +35,47 @@ KeyTypes: TypeAlias = Mapping[str, nw.dtypes.DType]
 KIND: Final = "onesided_kind"
 LENGTH: Final = "onesided_length"
 ORDER: Final = "onesided_order"
+ROW: Final = "onesided_row"
 _RANK: Final = "onesided_rank"
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """What a column of Python objects holds that is no text: how many, and some after their rows.
+
+    >>> Objects("Python objects that are no text (int)", 1, ((1, "7"),)).count
+    1
+    """
+
+    kind: str
+    count: int
+    some: tuple[tuple[int, str], ...]
 
 
 class Engine(ABC):
     """One table in its engine.
 
     types: of every column, as snapshots hold it. refused: columns that may not be used, with what
-    they hold. packs: whether whole numbers packed into one are faster than columns of them.
+    they hold. readings: how columns of text are read. odd: columns of objects that are not all
+    text; these are refused until a schema says what they are read as. packs: whether whole numbers
+    packed into one are faster than columns of them.
     """
 
     packs: ClassVar[bool] = True
 
     types: Mapping[str, nw.dtypes.DType]
     refused: Mapping[str, str]
+    readings: Mapping[str, Reading] = MappingProxyType({})
+    odd: Mapping[str, Objects] = MappingProxyType({})
 
     @abstractmethod
     def snapshot(
-        self, columns: Sequence[str], *, rows: bool = True, records: bool = False
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
     ) -> AbstractContextManager[Lazy]:
         """These columns as they are now, called ``c0``, ``c1`` ...; nothing changes them any more.
 
@@ -57,16 +83,19 @@ class Engine(ABC):
         of the gate's list: enums and categories are text, NaN is null, text is read as declared.
         Without columns there is one, ``c0``, that holds nothing of the rows but their number.
         rows: False takes none, so that types can be asked of. records: columns that ride along in
-        samples may be among them, and NaN stays.
+        samples may be among them, and NaN stays. texts: each column of text that is read as another
+        type has two beside it: in :func:`text_of` its place what it held, null for no value, and in
+        :func:`unread_of` its place whether that could not be read.
         """
 
     @abstractmethod
-    def read_as(self, kinds: Mapping[str, str]) -> None:
-        """Read columns of text as these declared types; what is not of its form is null."""
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
+        """Read columns of text as declared; what is not of its form is null."""
 
-    def unreadable(self) -> Mapping[str, int]:
-        """How many texts of a column are not of their declared form, where some are. Secret."""
-        return {}
+    def numbered(self, frame: Lazy) -> Lazy | None:
+        """The rows with their places from 1 in :data:`ROW`; None where they have no order."""
+        del frame
+        return None
 
     def refuse_collated(self, names: Sequence[str]) -> None:  # noqa: B027 - few have collations
         """Refuse columns of text not compared byte by byte. Errors: DataError."""
@@ -182,6 +211,20 @@ class Engine(ABC):
         names: Sequence[str],
     ) -> Any:
         """As :meth:`answer`, of columns called c0, c1 ...; they are to be called ``names``."""
+
+
+def text_of(place: str) -> str:
+    """What the text is called that a column held before it was read.
+
+    >>> text_of("c3")
+    'onesided_text_c3'
+    """
+    return f"onesided_text_{place}"
+
+
+def unread_of(place: str) -> str:
+    """What it is called whether the text of a column could not be read."""
+    return f"onesided_unread_{place}"
 
 
 def places_of(number: int) -> list[str]:

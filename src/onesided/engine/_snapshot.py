@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onesided.engine._conditions import Conditions
 from onesided.engine._first_groups import CODE, code_counts
 from onesided.engine._keys import PublicKeys
-from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy
+from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy, unread_of
 from onesided.engine._reading import reading
 from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.noise import IntArray
@@ -102,6 +102,43 @@ class Snapshot:
     def height(self) -> int:
         """How many rows there are."""
         return int(self.scalar(self.frame.select(nw.len().alias(LENGTH))))
+
+    def rows_where(self, which: nw.Expr) -> int:
+        """How many rows there are of which this is true."""
+        return int(self.scalar(self.frame.filter(which).select(nw.len().alias(LENGTH))))
+
+    def nobodys(self, unit: str) -> nw.Expr:
+        """Whether a row has no unit: null, or an empty text.
+
+        >>> import polars as pl
+        >>> from onesided.engine import Table
+        >>> with Table(pl.DataFrame({"person": ["1", "", None]})).take(["person"]) as rows:
+        ...     rows.rows_where(rows.nobodys(rows.at("person")))
+        2
+        """
+        empty = nw.col(unit).is_null()
+        return empty | (nw.col(unit) == "") if isinstance(self.schema[unit], nw.String) else empty
+
+    def of_somebody(self, unit: str) -> Snapshot:
+        """The same without the rows that are nobody's."""
+        return self.of_rows(self.frame.filter(~self.nobodys(unit)))
+
+    def unreadable(self) -> dict[str, int]:
+        """How many texts of a column cannot be read as declared, where some cannot. Secret.
+
+        Of a snapshot with texts beside what is read.
+        """
+        held = self.schema
+        flags = {name: unread_of(at) for name, at in self.names.items() if unread_of(at) in held}
+        sums = (
+            nw.when(nw.col(one)).then(1).otherwise(0).sum().alias(one) for one in flags.values()
+        )
+        found = self.arrays(self.frame.select(*sums)) if flags else {}
+        told = {name: int(found[flag].sum()) for name, flag in flags.items()}
+        for name, objects in self.engine.odd.items():
+            if name in self.names and name in self.engine.readings:
+                told[name] = told.get(name, 0) + objects.count
+        return {name: count for name, count in told.items() if count}
 
     def check(self, predicate: Predicate) -> None:
         """Translate a condition. Errors: as :class:`Conditions`."""

@@ -7,9 +7,10 @@ Grouping and counting run inside the engine; what comes back is one number per g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import narwhals as nw
 
@@ -24,6 +25,11 @@ from onesided.policy import Predicate
 from onesided.schema import Schema
 
 __all__ = ["KIND", "LENGTH", "ORDER", "Lazy", "Step", "Table"]
+
+OBJECTS: Final = (
+    ' In pandas: frame["x"].astype("Int64"), "boolean" or "date32[pyarrow]"; pd.to_datetime for '
+    'moments; decimals as text, .astype("str"), with a schema that declares a number.'
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +60,8 @@ class Table:
 
     declared: a schema, by which columns of text are read. complete: it must fit all of them.
     read_as: the columns of text that it had read as other types. joined: what tells public tables
-    that were joined with it from others. step: how it is made of another one.
+    that were joined with it from others. step: how it is made of another one. owner: the column of
+    units without which a row is left out wherever rows are looked at; None leaves none out.
 
     >>> import polars as pl
     >>> sorted(Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]})).schema)
@@ -66,6 +73,7 @@ class Table:
     read_as: Mapping[str, str]
     joined: str
     step: Step | None
+    owner: str | None = None
 
     def __init__(
         self, data: object, *, declared: Schema | None = None, complete: bool = True
@@ -86,7 +94,21 @@ class Table:
             read_as=self.read_as,
             joined=self.joined if joined is None else joined,
             step=step,
+            owner=self.owner,
         )
+        return made
+
+    def of_somebody(self, owner: str) -> Table:
+        """The same table, of which rows that are nobody's are never looked at.
+
+        >>> import polars as pl
+        >>> visits = Table(pl.DataFrame({"person": ["1", "", None]})).of_somebody("person")
+        >>> with visits.take(()) as rows:
+        ...     rows.height()
+        1
+        """
+        made = copy(self)
+        settle(made, owner=owner)
         return made
 
     @property
@@ -116,7 +138,7 @@ class Table:
                     f"Column {name!r} holds {kind or self.schema[name]}, of which nothing can be "
                     "asked.",
                     hint="Give the column a plain type: text, booleans, whole numbers, numbers, "
-                    "dates or moments.",
+                    f"dates or moments.{'' if name not in self.engine.odd else OBJECTS}",
                     column=name,
                 )
 
@@ -160,10 +182,26 @@ class Table:
     def source(
         self, columns: Sequence[str], *, rows: bool = True, records: bool = False
     ) -> Iterator[Snapshot]:
-        """A snapshot of the caller's own columns. Errors: DataError if they cannot be read."""
+        """A snapshot of the caller's own columns, and of the owner's.
+
+        Errors: DataError if they cannot be read.
+        """
+        wanted = columns if self.owner is None else list(dict.fromkeys([*columns, self.owner]))
+        with self._held(wanted, rows=rows, records=records) as held:
+            yield held if self.owner is None else held.of_somebody(held.at(self.owner))
+
+    @contextmanager
+    def _held(
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
+    ) -> Iterator[Snapshot]:
         names = dict(zip(columns, places_of(len(columns)), strict=True))
         with reading():
-            taking = self.engine.snapshot(columns, rows=rows, records=records)
+            taking = self.engine.snapshot(columns, rows=rows, records=records, texts=texts)
             frame = taking.__enter__()
         try:
             yield Snapshot(self.engine, frame, names, self._refused)
@@ -197,10 +235,27 @@ class Table:
         with self.source(self.sources(columns), rows=rows) as source:
             yield self.over(source, columns)
 
+    def texts(
+        self, columns: Sequence[str], *, records: bool = False
+    ) -> AbstractContextManager[Snapshot]:
+        """A snapshot of the caller's own columns, owner or not, with the texts that were read.
+
+        Errors: as :meth:`source`.
+        """
+        return self._held(columns, records=records, texts=True)
+
     def unreadable(self) -> dict[str, int]:
-        """How many texts of a column are not of their declared form, where some are. Secret."""
-        with reading():
-            return {name: count for name, count in self.engine.unreadable().items() if count}
+        """How many texts of a column cannot be read as declared, where some cannot. Secret."""
+        if not self.doubtful:
+            return {}
+        with self.texts(self.doubtful) as held:
+            return held.unreadable()
+
+    @property
+    def doubtful(self) -> list[str]:
+        """Columns of which some value may not be of the declared form."""
+        held = self.engine.readings.items()
+        return [name for name, one in held if one.kind != "text" or name in self.engine.odd]
 
     def comparable(self, name: str) -> nw.dtypes.DType:
         """A type in which a column's values and public ones can be compared."""

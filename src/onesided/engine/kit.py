@@ -2,13 +2,14 @@
 
 from onesided.engine._beside import Beside, beside, position_columns
 from onesided.engine._first_groups import first_groups
+from onesided.engine._fit import examples, misfits, refuse_floats, refuse_nobodys, require_fit
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
 from onesided.engine._key_types import check_types
 from onesided.engine._keys import Key
 from onesided.engine._literal_frame import literal_frame, with_column
 from onesided.engine._per_unit import units_of
-from onesided.engine._protocol import LENGTH, Column, Lazy
+from onesided.engine._protocol import LENGTH, Column, Lazy, text_of
 from onesided.engine._public_join import joined_with
 from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
@@ -36,18 +37,24 @@ __all__ = [
     "Step",
     "beside",
     "check_types",
+    "examples",
     "first_groups",
     "joined_with",
     "key_file",
     "literal_frame",
     "look",
+    "misfits",
     "of_kinds",
     "other_table",
     "position_columns",
     "quoted",
     "reading",
+    "refuse_floats",
+    "refuse_nobodys",
+    "require_fit",
     "require_view",
     "rule_of",
+    "text_of",
     "units_of",
     "whole_of",
     "with_column",

@@ -15,6 +15,8 @@ from onesided.schema._iso import (
     read,
     value_of,
 )
+from onesided.schema._proposals import proposals
+from onesided.schema._reading import Reading, local_offsets, reading_of
 from onesided.schema._schema import Schema, schema_of
 from onesided.schema._types import (
     BOOLEAN,
@@ -50,6 +52,7 @@ __all__ = [
     "UNITS",
     "Column",
     "Heading",
+    "Reading",
     "Schema",
     "Type",
     "Value",
@@ -58,9 +61,12 @@ __all__ = [
     "column",
     "date_text",
     "heading_of",
+    "local_offsets",
     "moment_text",
     "moment_type",
+    "proposals",
     "read",
+    "reading_of",
     "schema_of",
     "value_in",
     "value_of",

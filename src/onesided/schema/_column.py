@@ -14,7 +14,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from onesided._numbers import Number, exact, positive, text
-from onesided.errors import ParameterError, SchemaError
+from onesided.errors import ParameterError
+from onesided.schema._checks import Written, flag, one_of, plain, shortened, words_of, wrong
+from onesided.schema._forms import forms_of
 from onesided.schema._iso import read
 from onesided.schema._types import KINDS
 from onesided.store import plain_text
@@ -22,11 +24,12 @@ from onesided.store import plain_text
 Known: TypeAlias = bool | int | str | Fraction | dt.date | dt.datetime
 TYPES: Final = (*KINDS[: KINDS.index("datetime") + 1], "datetime with zone", "time", "duration")
 MOST_KEYS: Final = 10**5
+UNREADABLE: Final = ("refuse", "missing")
+MISSING_UNIT: Final = ("refuse", "drop")
 _NUMERIC: Final = ("integer", "number")
 _ORDERED: Final = (*_NUMERIC, "date", "datetime", "datetime with zone")
 _GROUPS: Final = ("text", "boolean", "integer", "date", "datetime", "datetime with zone")
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are the columns' own
-_SHOWN: Final = 60
 _MOST_DIGITS: Final = 400
 _MOST_BITS: Final = 1_100  # more than floats hold
 
@@ -40,6 +43,12 @@ class Column:
     bounds: lowest and highest value; questions clip to them and nothing trusts them. None: unknown.
     step: the grid that numbers are rounded to. keys: the groups to speak of, or the name of a file
     of them. about: what the column means, in plain words.
+    missing: texts that stand for no value; None: the schema's. unreadable: "refuse" refuses a table
+    with text that is not of the type, "missing" takes it for no value; None: as the schema says.
+    required: whether a row without a value refuses the table.
+    decimal, thousands: the marks of numbers, such as "," and ".". date: the form of dates and
+    moments in fields of strptime, such as "%d/%m/%Y". true, false: the words of booleans. zone:
+    where the clock of moments without a zone stands, such as "Europe/Zurich".
 
     >>> column("integer", bounds=(0, 110), step=1).bounds
     (Fraction(0, 1), Fraction(110, 1))
@@ -50,6 +59,15 @@ class Column:
     step: Fraction | None = None
     keys: tuple[Known, ...] | str | None = None
     about: str = ""
+    missing: tuple[str, ...] | None = None
+    unreadable: str | None = None
+    required: bool = False
+    decimal: str | None = None
+    thousands: str | None = None
+    date: str | None = None
+    true: tuple[str, ...] | None = None
+    false: tuple[str, ...] | None = None
+    zone: str | None = None
 
 
 def column(
@@ -59,9 +77,14 @@ def column(
     step: Number | None = None,
     keys: Iterable[object] | str | os.PathLike[str] | None = None,
     about: str = "",
+    missing: Iterable[str] | None = None,
+    unreadable: str | None = None,
+    required: bool = False,
+    **forms: Any,
 ) -> Column:
     """Declare a column; see :class:`Column`.
 
+    forms: ``decimal``, ``thousands``, ``date``, ``true``, ``false``, ``zone``, as there.
     keys: a list of values, or the name of a .csv or .parquet file with a column of this name.
     Errors: SchemaError with the value that does not fit, ``values["key"]`` saying which field.
 
@@ -69,44 +92,32 @@ def column(
     ('gym', 'bar')
     """
     if not isinstance(type, str) or type not in TYPES:
-        raise _wrong(
+        raise wrong(
             f"There is no type {shortened(type)}.", f"The types are {', '.join(TYPES)}.", "type"
         )
     if not isinstance(about, str):
-        raise _wrong(f"about= must be text, got {shortened(about)}.", "Say what it is.", "about")
+        raise wrong(f"about= must be text, got {shortened(about)}.", "Say what it is.", "about")
     grid = None if step is None else _step(type, step)
     ends = None if bounds is None else _bounds(type, bounds, grid)
     return Column(
-        type, ends, grid, None if keys is None else _keys(type, keys), _plain(about, "about")
+        type,
+        ends,
+        grid,
+        None if keys is None else _keys(type, keys),
+        plain(about, "about"),
+        words_of(missing, "missing"),
+        one_of(unreadable, UNREADABLE, "unreadable"),
+        flag(required, "required"),
+        **forms_of(type, **forms),
     )
-
-
-def shortened(value: object) -> str:
-    """A value for an error, of bearable length."""
-    try:
-        told = repr(value)
-    except ValueError:  # a whole number of more digits than Python writes
-        told = "a number of thousands of digits"
-    return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}..."
-
-
-def _wrong(reason: str, hint: str, key: str) -> SchemaError:
-    return SchemaError(reason, hint=hint, key=key)
-
-
-def _plain(value: object, key: str, *, empty: bool = True) -> str:
-    try:
-        return plain_text(value, name=key, empty=empty)
-    except ParameterError:
-        raise _wrong(f"{key} holds {shortened(value)}.", "Give ordinary text.", key) from None
 
 
 def _step(kind: str, step: object) -> Fraction:
     if kind not in _NUMERIC:
-        raise _wrong(f"A column of type {kind} has no step.", "Leave step out.", "step")
+        raise wrong(f"A column of type {kind} has no step.", "Leave step out.", "step")
     grid = _number(step, "step")
     if grid <= 0 or (kind == "integer" and grid.denominator != 1):
-        raise _wrong(
+        raise wrong(
             f"step={shortened(step)} is no grid for a column of type {kind}.",
             "Give a number above 0, a whole one for a column of whole numbers.",
             "step",
@@ -115,28 +126,28 @@ def _step(kind: str, step: object) -> Fraction:
 
 
 def _number(value: object, key: str) -> Fraction:
-    wrong = _wrong(
+    error = wrong(
         f"{key} holds {shortened(value)}, which is no finite number that a column can hold.",
         'Give a whole number, or text such as "0.1" or "1/3".',
         key,
     )
     if isinstance(value, str) and len(value) > _MOST_DIGITS:
-        raise wrong
+        raise error
     try:
         found = exact(value, name=key)
     except (ParameterError, ValueError):  # the latter for digits that Python does not write
-        raise wrong from None
+        raise error from None
     if max(found.numerator.bit_length(), found.denominator.bit_length()) > _MOST_BITS:
-        raise wrong
+        raise error
     return found
 
 
 def _bounds(kind: str, bounds: object, grid: Fraction | None) -> tuple[Known, Known]:
     if kind not in _ORDERED:
-        raise _wrong(f"A column of type {kind} has no bounds.", "Leave bounds out.", "bounds")
+        raise wrong(f"A column of type {kind} has no bounds.", "Leave bounds out.", "bounds")
     pair = list(bounds) if isinstance(bounds, tuple | list) else []
     if len(pair) != 2:
-        raise _wrong(
+        raise wrong(
             f"bounds must be a pair of lowest and highest, got {shortened(bounds)}.",
             "Take them from public knowledge, such as (0, 110) for an age.",
             "bounds",
@@ -146,7 +157,7 @@ def _bounds(kind: str, bounds: object, grid: Fraction | None) -> tuple[Known, Kn
     else:
         low, high = (value_in(kind, end, key="bounds") for end in pair)
     if not low < high:
-        raise _wrong(
+        raise wrong(
             f"bounds go from {shown(low)} to {shown(high)}.",
             "Give the lowest value first, and a higher one after it.",
             "bounds",
@@ -158,7 +169,7 @@ def _end(kind: str, end: object, grid: Fraction | None) -> Any:
     found = _number(end, "bounds")
     unit = grid or Fraction(1)
     if (grid or kind == "integer") and (found / unit).denominator != 1:
-        raise _wrong(
+        raise wrong(
             f"The bound {text(found)} is no whole number of steps of {text(unit)}.",
             "Choose bounds on the grid, or a step that divides them.",
             "bounds",
@@ -168,29 +179,29 @@ def _end(kind: str, end: object, grid: Fraction | None) -> Any:
 
 def _keys(kind: str, keys: object) -> tuple[Known, ...] | str:
     if kind not in _GROUPS:
-        raise _wrong(
+        raise wrong(
             f"A column of type {kind} has no keys: nothing is grouped by it.",
             f"Group by a column of type {', '.join(_GROUPS)}.",
             "keys",
         )
     if isinstance(keys, str | os.PathLike):
-        name = _plain(os.fspath(keys), "keys", empty=False)
+        name = plain(os.fspath(keys), "keys", empty=False)
         if not name.lower().endswith((".csv", ".parquet")):
-            raise _wrong(
+            raise wrong(
                 f"keys={shortened(name)} is no .csv or .parquet file.",
                 "Name a file beside the schema, or give a list of values.",
                 "keys",
             )
         return name
     if isinstance(keys, Mapping | bytes) or not isinstance(keys, Iterable):
-        raise _wrong(
+        raise wrong(
             f"keys must be a list of values, got {shortened(keys)}.",
             "Give a list, or the name of a file of them.",
             "keys",
         )
     listed = list(islice(keys, MOST_KEYS + 1))
     if not 0 < len(listed) <= MOST_KEYS:
-        raise _wrong(
+        raise wrong(
             f"keys lists {'too many' if listed else 'no'} values.",
             f"Give 1 to {MOST_KEYS:,}; more of them belong in a .parquet file.",
             "keys",
@@ -199,7 +210,7 @@ def _keys(kind: str, keys: object) -> tuple[Known, ...] | str:
     seen: set[Known] = set()
     for value in found:
         if value in seen:
-            raise _wrong(f"The key {shown(value)} is given twice.", "Give each key once.", "keys")
+            raise wrong(f"The key {shown(value)} is given twice.", "Give each key once.", "keys")
         seen.add(value)
     return found
 
@@ -222,18 +233,12 @@ def value_in(kind: str, given: object, *, key: str = "keys") -> Any:
     value = given.item() if isinstance(given, np.generic) else given
     found = _VALUES[kind](value) if not isinstance(value, Written) else None
     if found is None:
-        raise _wrong(
+        raise wrong(
             f"{key} holds {shortened(given)}, which is no value of type {kind}.",
             f"Give values such as {_EXAMPLES[kind]}.",
             key,
         )
     return found
-
-
-class Written(str):
-    """A number with a point as a file has it: exact, and no text."""
-
-    __slots__ = ()
 
 
 def _text(value: object) -> str | None:

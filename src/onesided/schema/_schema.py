@@ -12,8 +12,11 @@ from types import MappingProxyType
 
 from onesided._frozen import settle
 from onesided.errors import ParameterError, SchemaError
-from onesided.schema._column import Column, shortened
-from onesided.schema._toml import LONGEST, located, parsed, written
+from onesided.schema._checks import one_of, plain, shortened, words_of, wrong
+from onesided.schema._column import MISSING_UNIT, UNREADABLE, Column
+from onesided.schema._forms import FORMS
+from onesided.schema._reading import Reading, reading_of
+from onesided.schema._toml import LONGEST, TABLE, located, parsed, written
 from onesided.schema._words import sentences
 from onesided.store import canonical, first_bytes, plain_text
 
@@ -28,6 +31,9 @@ class Schema:
     unit: the column that says whose row it is; None leaves that to the session.
     columns: what is known of each, by name; columns that are not listed are used as they come.
     folder: where the files of keys are, beside the schema; no part of its identity.
+    missing, unreadable: what holds of columns that do not say it themselves; see :class:`Column`.
+    missing_unit: "refuse" refuses a table with rows of nobody, "drop" leaves these rows out.
+    noun: what one unit and several are called, such as ("person", "people").
 
     >>> import onesided as od
     >>> schema = od.Schema(unit="person", columns={"age": od.column("integer", bounds=(0, 110))})
@@ -40,6 +46,10 @@ class Schema:
     unit: str | None = None
     columns: Mapping[str, Column] = field(default_factory=dict)
     folder: Path | None = None
+    missing: tuple[str, ...] | None = None
+    unreadable: str | None = None
+    missing_unit: str | None = None
+    noun: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None:
@@ -68,7 +78,15 @@ class Schema:
                     column=name,
                 )
         folder = None if self.folder is None else Path(self.folder)
-        settle(self, columns=MappingProxyType(dict(self.columns)), folder=folder)
+        settle(
+            self,
+            columns=MappingProxyType(dict(self.columns)),
+            folder=folder,
+            missing=words_of(self.missing, "missing"),
+            unreadable=one_of(self.unreadable, UNREADABLE, "unreadable"),
+            noun=_pair(self.noun),
+            missing_unit=one_of(self.missing_unit, MISSING_UNIT, "missing_unit"),
+        )
 
     @classmethod
     def from_toml(cls, text: str, *, folder: str | os.PathLike[str] | None = None) -> Schema:
@@ -78,8 +96,8 @@ class Schema:
         Errors: SchemaError naming the line.
         """
         with located(text):
-            unit, columns = parsed(text)
-            return cls(unit, columns, None if folder is None else Path(folder))
+            facts, columns = parsed(text)
+            return cls(columns=columns, folder=None if folder is None else Path(folder), **facts)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Schema:
@@ -102,19 +120,53 @@ class Schema:
 
     def to_toml(self) -> str:
         """The same as text that :meth:`from_toml` reads back."""
-        return written(self.unit, self.columns)
+        return written(self._facts, self.columns)
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 over unit, types, bounds, grids and keys; not over ``about``."""
+        """SHA-256 over all that it declares, but not over ``about``."""
         facts = written(
-            self.unit, {name: self.columns[name] for name in sorted(self.columns)}, told=False
+            {name: fact for name, fact in self._facts.items() if name != "noun"},
+            {name: self.columns[name] for name in sorted(self.columns)},
+            told=False,
         )
         return hashlib.sha256(canonical(facts).encode()).hexdigest()
 
+    @property
+    def _facts(self) -> dict[str, object]:
+        """What it says of the whole table, as far as it says anything."""
+        facts = {name: getattr(self, name) for name in TABLE}
+        return {name: value for name, value in facts.items() if value is not None}
+
+    def reading(self, name: str) -> Reading:
+        """How the text of a declared column is read."""
+        one = self.columns[name]
+        missing = one.missing if one.missing is not None else self.missing
+        forms = {form: getattr(one, form) for form in FORMS}
+        return reading_of(one.type, missing=missing or (), **forms)
+
+    def refuses_unreadable(self, name: str) -> bool:
+        """Whether text of a declared column that is not of its type refuses the table."""
+        return (self.columns[name].unreadable or self.unreadable) != "missing"
+
+    @cached_property
+    def caveat(self) -> str:
+        """What must be said of every answer about a table that is read so; "" if nothing."""
+        named = [repr(n) for n, one in self.columns.items() if one.unreadable == "missing"]
+        said = []
+        if self.unreadable == "missing":
+            said.append("Values that could not be read as declared count as missing.")
+        elif named:
+            said.append(
+                f"Values of {', '.join(named)} that could not be read as declared count as missing."
+            )
+        if self.missing_unit == "drop":
+            said.append(f"Rows without a value of {self.unit or 'the unit'!r} were left out.")
+        return " ".join(said)
+
     def explain(self) -> str:
         """The schema in plain words."""
-        return "\n".join(sentences(self.unit, self.columns))
+        return "\n".join(sentences(self))
 
     def unit_of(self, asked: str | None) -> str | None:
         """The unit that it states, or the one that was asked for. Errors: ParameterError."""
@@ -129,7 +181,7 @@ class Schema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
-        return (self.unit, self.columns) == (other.unit, other.columns)
+        return (self._facts, self.columns) == (other._facts, other.columns)
 
     def __hash__(self) -> int:
         return hash(self.identity)
@@ -141,7 +193,18 @@ class Schema:
         return f"Schema(unit {self.unit!r}; {', '.join([*listed, *more]) or 'no columns'})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Schema, (self.unit, dict(self.columns), self.folder)
+        facts = [getattr(self, name) for name in TABLE if name != "unit"]
+        return Schema, (self.unit, dict(self.columns), self.folder, *facts)
+
+
+def _pair(given: object) -> tuple[str, str] | None:
+    if given is None:
+        return None
+    words = list(given) if isinstance(given, list | tuple) else []
+    if len(words) != 2 or not all(isinstance(word, str) for word in words):
+        raise wrong(f"noun is {shortened(given)}.", 'Write noun = ["person", "people"].', "noun")
+    one, several = (plain(word, "noun", empty=False) for word in words)
+    return one, several
 
 
 def _require_name(name: object, key: str) -> None:

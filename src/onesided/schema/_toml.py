@@ -13,20 +13,25 @@ import tomli_w
 
 from onesided._numbers import text as number_text
 from onesided.errors import SchemaError
-from onesided.schema._column import Column, Written, column, shortened
+from onesided.schema._checks import Written, shortened
+from onesided.schema._column import Column, column
+from onesided.schema._forms import FORMS
 from onesided.schema._lines import line_of
 from onesided.store import read_toml
 
 LONGEST: Final = 500_000
-_FIELDS: Final = ("type", "bounds", "step", "keys", "about")
+TABLE: Final = ("unit", "missing", "unreadable", "missing_unit", "noun")  # said of the whole table
+# Written where they are given: the identities of schemas without them stay.
+_READ: Final = ("missing", "unreadable", "required", *FORMS)
+_FIELDS: Final = ("type", "bounds", "step", "keys", "about", *_READ)
 _HINT: Final = (
     'Write unit = "person" and, for each column, [columns.NAME] with type = "text"; docs/schema.md '
     "shows all."
 )
 
 
-def parsed(text: object) -> tuple[str | None, dict[str, Column]]:
-    """Unit and columns. Errors: SchemaError."""
+def parsed(text: object) -> tuple[dict[str, Any], dict[str, Column]]:
+    """What it says of the table, and columns. Errors: SchemaError."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise SchemaError(
             f"A schema in TOML must be text of at most {LONGEST:,} characters, got "
@@ -61,12 +66,13 @@ def located(text: object) -> Iterator[None]:
         raise SchemaError(f"Line {line}: {error.reason}", hint=error.hint, **found) from None
 
 
-def _built(document: Mapping[str, Any]) -> tuple[str | None, dict[str, Column]]:
+def _built(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Column]]:
     for name in document:
-        if name not in ("unit", "columns"):
+        if name not in (*TABLE, "columns"):
             raise SchemaError(
                 f"A schema has no {shortened(name)}.",
-                hint="It has a unit and a table of columns, [columns.NAME] for each.",
+                hint="It has a unit and a table of columns, [columns.NAME] for each. It can say "
+                f"{', '.join(TABLE[1:])}, too.",
                 key=name,
             )
     unit, columns = document.get("unit"), document.get("columns", {})
@@ -74,7 +80,8 @@ def _built(document: Mapping[str, Any]) -> tuple[str | None, dict[str, Column]]:
         raise SchemaError(f"columns is {shortened(columns)}.", hint=_HINT, key="columns")
     if unit is not None and (not isinstance(unit, str) or isinstance(unit, Written)):
         raise SchemaError(f"unit is {shortened(unit)}, not text.", hint=_HINT, key="unit")
-    return unit, {name: _column(name, facts) for name, facts in columns.items()}
+    facts = {name: document[name] for name in TABLE if name in document}
+    return facts, {name: _column(name, facts) for name, facts in columns.items()}
 
 
 def _column(name: str, facts: object) -> Column:
@@ -106,9 +113,9 @@ def _column(name: str, facts: object) -> Column:
         ) from None
 
 
-def written(unit: str | None, columns: Mapping[str, Column], *, told: bool = True) -> str:
-    """Unit and columns as TOML. told: with what they are about."""
-    document: dict[str, Any] = {} if unit is None else {"unit": unit}
+def written(facts: Mapping[str, Any], columns: Mapping[str, Column], *, told: bool = True) -> str:
+    """A table's facts and columns as TOML. told: with what they are about."""
+    document = {name: _listed(value) for name, value in facts.items()}
     if columns:
         document["columns"] = {name: _facts(one, told=told) for name, one in columns.items()}
     return tomli_w.dumps(document)
@@ -125,7 +132,12 @@ def _facts(one: Column, *, told: bool) -> dict[str, Any]:
         found["keys"] = keys if isinstance(keys, str) else [_plain(key) for key in keys]
     if told and one.about:
         found["about"] = one.about
-    return found
+    given = {name: getattr(one, name) for name in _READ}
+    return found | {n: _listed(value) for n, value in given.items() if value not in (None, False)}
+
+
+def _listed(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _plain(value: object) -> object:

@@ -6,6 +6,7 @@ from onesided.session._diagnostics import Diagnostics
 from onesided.session._enclosed import Enclosed
 from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
+from onesided.session._health import Health, health_of
 from onesided.session._own_mechanism import OwnMechanism, OwnRelease
 from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Question
@@ -53,6 +54,7 @@ __all__ = [
     "Enclosed",
     "Estimates",
     "Grouped",
+    "Health",
     "Histogram",
     "HistogramRelease",
     "KeysRelease",
@@ -83,6 +85,7 @@ __all__ = [
     "Total",
     "Variance",
     "WrittenRelease",
+    "health_of",
     "question_from_json",
     "question_to_json",
     "questions_schema",

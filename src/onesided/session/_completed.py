@@ -69,6 +69,10 @@ class Completer:
         values = {name: self._values(name, self._columns[name]) for name in by}
         return values if len(values) == 1 else cross(**values)
 
+    def values(self, name: str) -> Any:
+        """The keys that the schema has of a column."""
+        return self._values(name, self._columns[name])
+
     def _values(self, name: str, column: Column) -> Any:
         if not isinstance(column.keys, str):
             return column.keys

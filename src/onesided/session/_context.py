@@ -9,10 +9,19 @@ from typing import TypeAlias
 
 import narwhals as nw
 
-from onesided._english import many
 from onesided.engine import PublicKeys, Table, public_keys
-from onesided.engine.kit import Lazy, Snapshot, of_kinds, other_table, require_view, rule_of
-from onesided.errors import DataError, PolicyError
+from onesided.engine.kit import (
+    Lazy,
+    Snapshot,
+    of_kinds,
+    other_table,
+    refuse_floats,
+    refuse_nobodys,
+    require_fit,
+    require_view,
+    rule_of,
+)
+from onesided.errors import PolicyError
 from onesided.ledger import Account
 from onesided.policy import Policy, Predicate
 from onesided.schema import Schema
@@ -59,6 +68,11 @@ class QueryContext:
     def schema(self) -> Mapping[str, nw.dtypes.DType]:
         """The types of the table's columns."""
         return self.table.schema
+
+    @property
+    def caveat(self) -> str:
+        """What must be said of every answer, for how the table was read; "" if nothing."""
+        return "" if self.declared is None else self.declared.caveat
 
     @property
     def unit_name(self) -> str:
@@ -188,18 +202,9 @@ class Taken:
         return (self.marks or self.table).undecided_rows([rule_of(view)])
 
     def refuse_null_units(self) -> None:
-        """A row of nobody would be left out of answers that claim to be certain."""
-        missing = self.table.null_rows(self.unit) if self.unit is not None else 0
-        if missing:
-            column = self.table.called(str(self.unit))
-            raise DataError(
-                f"{many(missing, 'row', one='has', more='have')} no value in the unit column "
-                f"{column!r}.",
-                hint="Fill it, or remove those rows first; the answers are then about the rest. "
-                "Nothing was drawn and nothing was recorded.",
-                rows=missing,
-                column=column,
-            )
+        """Refuse rows of nobody that came since the table was opened. Errors: DataError."""
+        if self.unit is not None:
+            refuse_nobodys(self.table, self.table.called(self.unit))
 
 
 def _columns_of(policy: Policy, own: bool) -> list[str]:  # noqa: FBT001 - one caller
@@ -221,16 +226,22 @@ def opened(
 ) -> tuple[Table, Table | None]:
     """The data, and the table that marks groups under a view, if it is another one.
 
-    Looks at no row. Errors: those of columns that the policy or the unit cannot be asked of.
+    Errors: those of columns that the policy or the unit cannot be asked of; DataError for rows
+    that are not as declared.
     """
     table = Table(data, declared=declared)
     if unit is not None:
         table.require(unit)
         table.refuse_collated(unit)
+        refuse_floats(table, unit, "unit")
     table.require_conditions([one for rule in policy.rules for one in rule.predicates])
     marks = other_table(policy.view, tables)
     if policy.view is not None:
         require_view(policy.view, table, marks)
+    schema = Schema() if declared is None else declared
+    require_fit(table, schema, unit)
+    if unit is not None and schema.missing_unit == "drop":
+        table = table.of_somebody(unit)
     return table, marks
 
 

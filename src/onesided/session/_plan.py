@@ -339,7 +339,8 @@ def promised(
         (EACH_ROW, context.unit is None),
         (IN_THE_CLEAR, in_the_clear(context.policy)),
     )
-    told = " ".join(filter(None, (about, *(words for words, holds in warnings if holds))))
+    notes = (words for words, holds in warnings if holds)
+    told = " ".join(filter(None, (about, context.caveat, *notes)))
     pure = dict.fromkeys(charge, Fraction(0))
     return Guarantee(context.policy.name, charge, pure, told, scope, context.policy)
 

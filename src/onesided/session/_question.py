@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from onesided.errors import ParameterError, called
 from onesided.noise import Noise
 from onesided.session._context import QueryContext, Taken
 from onesided.session._plan import Plan
+from onesided.session._release import Release
 
 if TYPE_CHECKING:
     from onesided.session._session import Session
@@ -85,6 +86,20 @@ class PreparedQuery(Generic[Secret, Result_co]):
     def unpack(self, packed: Packed) -> Answer:
         """The answer that was packed. Errors: LedgerError if it cannot be told again."""
         return {**packed[0], **packed[1]}
+
+
+def warned(prepared: PreparedQuery[Secret, Result], caveat: str) -> PreparedQuery[Secret, Result]:
+    """The same question, whose release says this before any number."""
+    if not caveat:
+        return prepared
+
+    def result(answer: Answer, entry: int | None) -> Result:
+        release: Any = prepared.result(answer, entry)
+        if not isinstance(release, Release):
+            return release  # type: ignore[no-any-return]
+        return replace(release, cut=f"{caveat} {release.cut}".strip())  # type: ignore[return-value]
+
+    return replace(prepared, result=result)
 
 
 def require_question(given: object) -> None:

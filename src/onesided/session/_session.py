@@ -21,8 +21,9 @@ from onesided.session._card import card_of
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, opened
 from onesided.session._count import Count
-from onesided.session._diagnostics import Diagnostics, Inspected, inspected
+from onesided.session._diagnostics import Inspected, inspected
 from onesided.session._enclosed import Enclosed
+from onesided.session._health import health_in
 from onesided.session._joins import Joins
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan
@@ -34,6 +35,7 @@ from onesided.session._question import (
     query_method,
     require_noise,
     require_question,
+    warned,
 )
 from onesided.session._recall import (
     asked_as,
@@ -209,10 +211,7 @@ class Session(Joins):
         return self.plan(asked) if plan_alone else self.ask(asked)
 
     def question(self, text: str, **question: Any) -> Any:
-        """The question that a query in SQL asks, as Python would write it. Asks nothing.
-
-        The arguments are those of :meth:`sql`.
-        """
+        """The question that a query in SQL asks; takes what :meth:`sql` takes, and asks nothing."""
         return self._read(text, question)[0]
 
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
@@ -367,7 +366,7 @@ class Session(Joins):
         self, question: Question[Result], context: QueryContext
     ) -> PreparedQuery[Any, Result]:
         require_question(question)
-        return question.prepare(context)
+        return warned(question.prepare(context), context.caveat)
 
     def _context(self) -> QueryContext:
         return QueryContext(
@@ -388,9 +387,13 @@ class Session(Joins):
         """Whose data these are, under which policy, and what is left of the budget."""
         return card_of(self)
 
-    def inspect(self, question: Inspected) -> Diagnostics:
+    def inspect(self, question: Inspected | None = None) -> Any:
         """Facts about the real data that help the curator choose bounds. NOT for publication.
 
-        question: one over public groups, bins or candidates. Errors: ParameterError for others.
+        question: one over public groups, bins or candidates, told as :class:`Diagnostics`; without
+            one, the data's :class:`Health`. Errors: ParameterError for others.
         """
-        return inspected(self._context(), self._completed(question))
+        if question is not None:
+            return inspected(self._context(), self._completed(question))
+        schema, covered = self.schema or Schema(), self.policy.covers
+        return health_in(self._table, schema, unit=self.unit, max_groups=covered)

@@ -1,13 +1,31 @@
 SELECT
-  COUNT(*) AS "onesided_length"
+  *
 FROM (
   SELECT
-    "t0"."person" AS "c0",
-    "t0"."place" AS "c1"
-  FROM "visits" AS "t0"
-  WHERE
-    "t0"."person" IS NULL
-) AS "t1";
+    COUNT(*) AS "onesided_length"
+  FROM (
+    SELECT
+      "t0"."person" AS "c0"
+    FROM "visits" AS "t0"
+    WHERE
+      "t0"."person" IS NULL
+  ) AS "t1"
+) AS "t2";
+
+SELECT
+  *
+FROM (
+  SELECT
+    COUNT(*) AS "onesided_length"
+  FROM (
+    SELECT
+      "t0"."person" AS "c0",
+      "t0"."place" AS "c1"
+    FROM "visits" AS "t0"
+    WHERE
+      "t0"."person" IS NULL
+  ) AS "t1"
+) AS "t2";
 
 SELECT
   *

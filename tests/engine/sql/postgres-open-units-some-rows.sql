@@ -1,18 +1,40 @@
 SELECT
-  COUNT(*) AS "onesided_length"
+  *
 FROM (
   SELECT
-    "t0"."person" AS "c0",
-    "t0"."place" AS "c1",
-    "t0"."age" AS "c2"
-  FROM "visits" AS "t0"
-  WHERE
-    (
+    COUNT(*) AS "onesided_length"
+  FROM (
+    SELECT
+      "t0"."person" AS "c0"
+    FROM "visits" AS "t0"
+    WHERE
       (
-        "t0"."person"
-      ) IS NULL
-    )
-) AS "t1";
+        (
+          "t0"."person"
+        ) IS NULL
+      )
+  ) AS "t1"
+) AS "t2";
+
+SELECT
+  *
+FROM (
+  SELECT
+    COUNT(*) AS "onesided_length"
+  FROM (
+    SELECT
+      "t0"."person" AS "c0",
+      "t0"."place" AS "c1",
+      "t0"."age" AS "c2"
+    FROM "visits" AS "t0"
+    WHERE
+      (
+        (
+          "t0"."person"
+        ) IS NULL
+      )
+  ) AS "t1"
+) AS "t2";
 
 SELECT
   *

@@ -13,7 +13,18 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import LENGTH, ORDER, Column, Engine, KeyTypes, Lazy, places_of
+from onesided.engine._protocol import (
+    LENGTH,
+    ORDER,
+    ROW,
+    Column,
+    Engine,
+    KeyTypes,
+    Lazy,
+    places_of,
+    text_of,
+    unread_of,
+)
 from onesided.engine._rows import unclean
 from onesided.engine._sampling import Draw, Samples, sampler
 from onesided.engine._words import Words
@@ -23,13 +34,14 @@ from onesided.engine.duckdb._own import connected
 from onesided.engine.duckdb._pandas import as_arrow
 from onesided.engine.duckdb._rows import DuckDBRows
 from onesided.engine.duckdb._sources import ArrowSource, RelationSource, Source
-from onesided.engine.duckdb._strict import strict
+from onesided.engine.duckdb._strict import canonical, known, value
 from onesided.engine.duckdb._text import quoted
 from onesided.engine.duckdb._words import words
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
     from onesided.noise import IntArray
+    from onesided.schema import Reading
 
 _LOST: Final = ("TIME WITH TIME ZONE", "UHUGEINT", "TIME_NS", "BIT[")
 
@@ -48,8 +60,11 @@ def arrow_engine(native: Any) -> DuckDBEngine:
 
 def pandas_engine(native: Any) -> DuckDBEngine:
     """A pandas table, copied: whatever becomes of the frame changes nothing here."""
-    source = ArrowSource(*as_arrow(native))
-    return DuckDBEngine(source, PandasCaller(native), connected())
+    table, refused, odd = as_arrow(native)
+    source = ArrowSource(table, refused | {name: found.kind for name, found in odd.items()})
+    engine = DuckDBEngine(source, PandasCaller(native), connected())
+    engine.odd = odd
+    return engine
 
 
 class DuckDBEngine(Engine):
@@ -58,47 +73,63 @@ class DuckDBEngine(Engine):
     def __init__(self, source: Source, caller: Caller, connection: Any) -> None:
         self.caller, self._source, self._connection = caller, source, connection
         self.refused = dict(source.refused)
-        self._declared: dict[str, str] = {}
         self._numbers = count()
         self.types = source.dtypes(connection)
 
     @contextmanager
     def snapshot(
-        self, columns: Sequence[str], *, rows: bool = True, records: bool = False
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
     ) -> Iterator[Lazy]:
-        made = [
-            self._made(name, place, records=records)
-            for name, place in zip(columns, places_of(len(columns)), strict=True)
-        ]
-        with self._source.lay(self._connection, columns, made, rows=rows) as laid:
+        steps = self._steps(columns, records=records, texts=texts)
+        with self._source.lay(self._connection, columns, steps, rows=rows) as laid:
             yield nw.from_native(laid)
 
-    def _made(self, name: str, place: str, *, records: bool) -> str:
-        """What is read of a column, as SQL of the name that it has in the snapshot."""
-        if name in self._declared:
-            return strict(place, self._declared[name])
+    def _steps(self, columns: Sequence[str], *, records: bool, texts: bool) -> list[list[str]]:
+        """What is read of the columns, as SQL of the names that they have in the snapshot."""
+        held = dict(zip(places_of(len(columns)), columns, strict=True))
+        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
+        plain = [at for at in held if at not in read]
+        first = [f"{self._plain(held[at], at, records=records)} AS {at}" for at in plain]
+        if not read:
+            return [first]
+        values = {at: value(at, one) for at, one in read.items()}
+        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
+        lost = (
+            f"({text_of(at)} IS NOT NULL AND {values[at]} IS NULL) AS {unread_of(at)}"
+            for at in read
+            if text_of(at) in beside
+        )
+        return [
+            [*first, *(f"{known(at, one)} AS {text_of(at)}" for at, one in read.items())],
+            [
+                *plain,
+                *beside,
+                *(f"{canonical(text_of(at), one)} AS {at}" for at, one in read.items()),
+            ],
+            [*(f"{values.get(at, at)} AS {at}" for at in held), *beside, *lost],
+        ]
+
+    def _plain(self, name: str, place: str, *, records: bool) -> str:
         if self.types[name].is_float() and not records:
             return f"CASE WHEN isnan({place}) THEN NULL ELSE {place} END"
         return place
 
-    def read_as(self, kinds: Mapping[str, str]) -> None:
-        self._declared = {name: kind for name, kind in kinds.items() if kind != "text"}
-        with self.snapshot(list(self._declared), rows=False) as empty:
-            found = empty.collect_schema().values() if self._declared else ()
-            self.types = {**self.types, **dict(zip(self._declared, found, strict=True))}
-        self.caller.read_as(self._declared)
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
+        self.readings = dict(readings)
+        with self.snapshot(list(readings), rows=False) as empty:
+            found = empty.collect_schema().values()
+            self.types = {**self.types, **dict(zip(readings, found, strict=True))}
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
+        self.caller.read_as([name for name, one in readings.items() if one.kind != "text"])
 
-    def unreadable(self) -> Mapping[str, int]:
-        names, places = list(self._declared), places_of(len(self._declared))
-        if not names:
-            return {}
-        with self._source.lay(self._connection, names, places, rows=True) as laid:
-            lost = ", ".join(
-                f"count({place}) - count({strict(place, self._declared[name])})"
-                for name, place in zip(names, places, strict=True)
-            )
-            (found,) = laid.aggregate(lost).fetchall()
-        return dict(zip(names, map(int, found), strict=True))
+    def numbered(self, frame: Lazy) -> Lazy:
+        text = f"SELECT *, row_number() OVER () AS {ROW} FROM onesided_rows"  # noqa: S608 - ours
+        return nw.from_native(nw.to_native(frame).query("onesided_rows", text))  # type: ignore[no-any-return]
 
     def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         del like  # the join casts both sides
@@ -192,7 +223,7 @@ class DuckDBEngine(Engine):
 
     def refuse_uncut(self) -> None:
         for name, kind in self.refused.items():
-            if name not in self.types:
+            if name not in self.types or name in self.odd:
                 raise unclean(name, kind, "a plain type")
         for name, kind in self._source.kinds.items():
             # A stream of Arrow changes these: people told apart by them would become one.

@@ -7,37 +7,33 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from onesided.engine._protocol import Objects
 from onesided.engine.duckdb._arrow import mapped, restored
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-# What pandas finds in all rows of a column of objects, and how such a column is read.
-_OBJECTS: Final[Mapping[str, str]] = {
-    "string": "string",
-    "empty": "string",
-    "boolean": "bool",
-    "integer": "int64",
-    "date": "date32",
-    "bytes": "binary",
-    "floating": "float64",
-}
-_MICROSECONDS: Final = ("datetime", "time")
+_SHOWN: Final = 3
 
 
-def as_arrow(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, str]]:
-    """The table as DuckDB reads it, and what was left out, by name."""
+def as_arrow(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, str], dict[str, Objects]]:
+    """The table as DuckDB reads it; what was left out, and objects that are no text, by name."""
     import pyarrow as pa  # noqa: PLC0415 - the extra 'pandas' brings it
 
     columns, refused = {}, {}
+    odd: dict[str, Objects] = {}
     for name in frame.columns:
         try:
-            columns[name] = _arrow_of(frame[name].copy())  # it may change later
+            if _is_objects(frame[name].dtype):
+                columns[name], found = _of_objects(frame[name])
+                odd |= {name: found} if found else {}
+            else:
+                columns[name] = _arrow_of(frame[name].copy())  # it may change later
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             refused[name] = str(error) if type(error) is TypeError else str(frame[name].dtype)
     table, more = mapped(pa.table(columns))
-    return table, {**refused, **more}
+    return table, {**refused, **more}, odd
 
 
 def _arrow_of(series: pd.Series[Any]) -> Any:
@@ -47,39 +43,50 @@ def _arrow_of(series: pd.Series[Any]) -> Any:
 
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        words, codes = _arrow_of(pd.Series(dtype.categories)), series.cat.codes.to_numpy()
+        categories, codes = pd.Series(dtype.categories), series.cat.codes.to_numpy()
+        words, odd = _of_objects(categories) if _is_objects(categories.dtype) else (None, None)
+        if odd is not None:
+            raise TypeError(f"categories of {odd.kind}")
+        words = _arrow_of(categories) if words is None else words
         return words.take(pa.array(codes, mask=codes < 0))
-    if dtype.kind == "O" and isinstance(dtype, np.dtype):
-        return _of_objects(series)
     if isinstance(dtype, pd.SparseDtype | pd.PeriodDtype | pd.IntervalDtype) or dtype.kind == "c":
         raise TypeError(str(dtype))
     made = pa.array(series, from_pandas=True)
     return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
 
 
-def _of_objects(series: pd.Series[Any]) -> Any:
-    """A column of Python objects, all of one plain type: text, if it is empty."""
+def _is_objects(dtype: Any) -> bool:
+    return dtype.kind == "O" and isinstance(dtype, np.dtype)
+
+
+def _of_objects(series: pd.Series[Any]) -> tuple[Any, Objects | None]:
+    """A column of Python objects, which is text; what is missing to pandas is null.
+
+    No row decides how another is read: what is neither is told beside, and null in the column.
+    """
     import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
     import pyarrow as pa  # noqa: PLC0415 - the extra 'pandas' brings it
 
-    found = str(pd.api.types.infer_dtype(series, skipna=True))
-    kinds = {"datetime": pa.timestamp("us"), "time": pa.time64("us")}
-    if found not in _OBJECTS and found not in kinds:
-        raise TypeError(f"Python objects ({found})")
-    kind = kinds.get(found) or pa.type_for_alias(_OBJECTS[found])
     values = series.to_numpy()
-    if found == "datetime" and any(getattr(value, "tzinfo", None) for value in values):
-        raise TypeError("Python objects (moments with a zone)")
+    other = np.fromiter((not isinstance(one, str) for one in values), np.bool_, len(values))
+    places = np.flatnonzero(other & ~pd.isna(values))
+    found = None
+    if places.size:
+        some = tuple((int(place) + 1, repr(values[place])) for place in places[:_SHOWN])
+        kind = type(values[places[0]]).__name__
+        found = Objects(f"Python objects that are no text ({kind})", int(places.size), some)
+    texts: Any = np.where(other, None, values)
     try:
-        return pa.array(values, kind, from_pandas=True)
+        return pa.array(texts, pa.string(), from_pandas=True), found
     except UnicodeEncodeError:  # what cannot be written as UTF-8 is unknown
-        return pa.array([_written(value) for value in values], kind, from_pandas=True)
+        plain = [_written(value) for value in texts]
+        return pa.array(plain, pa.string(), from_pandas=True), found
 
 
-def _written(value: object) -> object:
-    if not isinstance(value, str):
+def _written(value: str | None) -> str | None:
+    if value is None or value.encode(errors="replace").decode() == value:
         return value
-    return value if value.encode(errors="replace").decode() == value else None
+    return None
 
 
 def as_pandas(table: pa.Table, types: Mapping[str, Any]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import count
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import narwhals as nw
 
@@ -65,6 +65,8 @@ _CARRIED: Final = {"HUGEINT": ("DECIMAL(38,0)",), "VARCHAR": ("UUID", "JSON")}
 _WORDS: Final = ("VARCHAR", "enum")
 _EMPTY: Final = "rows_none"
 _NESTED: Final = ("list", "array", "struct", "map")
+# Projections, each of what the one before gives: what it uses often is written once.
+Steps: TypeAlias = Sequence[Sequence[str]]
 
 
 class Source(ABC):
@@ -83,11 +85,12 @@ class Source(ABC):
 
     @abstractmethod
     def lay(
-        self, connection: Any, columns: Sequence[str], made: Sequence[str], *, rows: bool
+        self, connection: Any, columns: Sequence[str], steps: Steps, *, rows: bool
     ) -> AbstractContextManager[Any]:
         """Within, the columns lie there as a relation, called c0, c1 ...
 
-        made: what is made of each, as SQL of its name there. rows: False takes none.
+        steps: what is made of them, one step after the other, as SQL of their names there. rows:
+        False takes none.
         """
 
 
@@ -101,12 +104,12 @@ class ArrowSource(Source):
     def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
         if not self._names:
             return {}
-        with self.lay(connection, self._names, self._table.column_names, rows=False) as empty:
+        with self.lay(connection, self._names, (), rows=False) as empty:
             return dict(zip(self._names, _dtypes(empty), strict=True))
 
     @contextmanager
     def lay(
-        self, connection: Any, columns: Sequence[str], made: Sequence[str], *, rows: bool
+        self, connection: Any, columns: Sequence[str], steps: Steps, *, rows: bool
     ) -> Iterator[Any]:
         whole = self._table if rows else self._table.slice(0, 0)
         if not columns:
@@ -114,8 +117,7 @@ class ArrowSource(Source):
             return
         places = places_of(len(columns))
         taken = whole.select([self._names.index(name) for name in columns]).rename_columns(places)
-        relation = connection.from_arrow(taken)
-        yield relation.project(", ".join(f"{m} AS {p}" for m, p in zip(made, places, strict=True)))
+        yield _stepped(connection.from_arrow(taken), steps)
 
 
 class RelationSource(Source):
@@ -132,7 +134,7 @@ class RelationSource(Source):
         }
         self.kinds = {name: str(kind) for name, kind in held.items()}
         self._places = dict(zip(self._casts, places_of(len(self._casts)), strict=True))
-        self._copy(connection, _EMPTY, list(self._casts), list(self._places.values()), rows=False)
+        self._copy(connection, _EMPTY, list(self._casts), (), rows=False)
 
     def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
         held = dict(nw.from_native(self._native).collect_schema())
@@ -141,19 +143,19 @@ class RelationSource(Source):
 
     @contextmanager
     def lay(
-        self, connection: Any, columns: Sequence[str], made: Sequence[str], *, rows: bool
+        self, connection: Any, columns: Sequence[str], steps: Steps, *, rows: bool
     ) -> Iterator[Any]:
         if not rows:
-            yield self._without_rows(connection, columns, made)
+            yield self._without_rows(connection, columns, steps)
             return
         name = f"rows_{next(self._numbers)}"
-        self._copy(connection, name, columns, made, rows=True)
+        self._copy(connection, name, columns, steps, rows=True)
         try:
             yield connection.table(name)
         finally:
             connection.execute(f"DROP TABLE {name}")
 
-    def _without_rows(self, connection: Any, columns: Sequence[str], made: Sequence[str]) -> Any:
+    def _without_rows(self, connection: Any, columns: Sequence[str], steps: Steps) -> Any:
         empty, places = connection.table(_EMPTY), places_of(len(columns))
         if not columns:
             return empty.project("1 AS c0")
@@ -161,10 +163,10 @@ class RelationSource(Source):
         taken = empty.project(
             ", ".join(f"{self._places[name]} AS {place}" for name, place in pairs)
         )
-        return taken.project(", ".join(f"{m} AS {p}" for m, p in zip(made, places, strict=True)))
+        return _stepped(taken, steps)
 
     def _copy(
-        self, connection: Any, name: str, columns: Sequence[str], made: Sequence[str], *, rows: bool
+        self, connection: Any, name: str, columns: Sequence[str], steps: Steps, *, rows: bool
     ) -> None:
         """Copy by bare names alone; what is made of them is made on this side."""
         wanted = columns or list(self._native.columns)[:1]
@@ -175,16 +177,21 @@ class RelationSource(Source):
             f"CAST({place} AS {cast}) AS {place}" if cast else place
             for place, cast in zip(places, casts, strict=True)
         )
-        told = ", ".join(f"{m} AS {p}" for m, p in zip(made, places, strict=False)) or "1 AS c0"
+        told = f"(SELECT {given} FROM {stream} AS t({', '.join(places)}))"  # noqa: S608 - names of ours
+        for step in steps if columns else [["1 AS c0"]]:
+            told = f"(SELECT {', '.join(step)} FROM {told})"  # noqa: S608 - as above
         connection.register(stream, (taken if rows else taken.limit(0)).__arrow_c_stream__())
         try:
             _refuse_changed(wanted, casts, connection.table(stream).types)
-            connection.execute(
-                f"CREATE TABLE {name} AS SELECT {told} FROM "  # noqa: S608 - names of ours
-                f"(SELECT {given} FROM {stream} AS t({', '.join(places)}))"
-            )
+            connection.execute(f"CREATE TABLE {name} AS FROM {told}")
         finally:
             connection.unregister(stream)
+
+
+def _stepped(relation: Any, steps: Steps) -> Any:
+    for step in steps:
+        relation = relation.project(", ".join(step))
+    return relation
 
 
 def _refuse_changed(columns: Sequence[str], casts: Sequence[str], found: Sequence[Any]) -> None:

@@ -22,6 +22,7 @@ from onesided.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
+    from onesided.schema import Reading
 
 _RANK = "onesided_rank"
 
@@ -39,25 +40,38 @@ class WarehouseEngine(Engine):
 
     @contextmanager
     def snapshot(
-        self, columns: Sequence[str], *, rows: bool = True, records: bool = False
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
     ) -> Iterator[Lazy]:
         """Rows stay where they are: all that is asked within is asked in one transaction."""
-        del records  # samples are refused
+        del records, texts  # samples are refused, and so are other types than text
         places = places_of(len(columns))
-        made = {place: self._native[name] for name, place in zip(columns, places, strict=True)}
+        made = {place: self._known(name) for name, place in zip(columns, places, strict=True)}
         taken = self._native.select(**(made or {"c0": ibis.literal(1)}))
         with self.warehouse.reading() if rows else nullcontext():
             yield nw.from_native(taken if rows else taken.limit(0))
 
-    def read_as(self, kinds: Mapping[str, str]) -> None:
-        for name, kind in kinds.items():
-            if kind != "text":
+    def _known(self, name: str) -> Any:
+        """A column, in which words for no value are null."""
+        held, one = self._native[name], self.readings.get(name)
+        if one is None or not one.missing:
+            return held
+        return held.notin(one.missing).ifelse(held, ibis.null("string"))
+
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
+        for name, one in readings.items():
+            if one.kind != "text":
                 raise SchemaError(
-                    f"The schema declares {name!r} as {kind}, but the warehouse holds text.",
+                    f"The schema declares {name!r} as {one.kind}, but the warehouse holds text.",
                     hint="Text is not read as another type there: give the column its type in the "
                     "warehouse, or declare it as text.",
                     column=name,
                 )
+        self.readings = dict(readings)
 
     def refuse_collated(self, names: Sequence[str]) -> None:
         self.warehouse.refuse_collated(self._native, names)

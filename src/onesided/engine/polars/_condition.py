@@ -73,8 +73,8 @@ class PolarsTerms:
         if isinstance(native, pl.Datetime):
             return _moment(found, native, kind)
         if native == pl.Time:
-            fine = found.to_physical()
-            return (fine - fine % pl.lit(1000, dtype=pl.Int64)).cast(pl.Time)
+            fine = found.to_physical() % pl.lit(1000, dtype=pl.Int64)
+            return pl.when(fine == pl.lit(0, dtype=pl.Int64)).then(found)  # finer is unknown
         if isinstance(native, pl.Duration):
             return found.cast(pl.Duration("us"))
         if kind.kind == "text" and native != pl.String:

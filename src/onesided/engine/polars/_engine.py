@@ -10,7 +10,16 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, places_of
+from onesided.engine._protocol import (
+    ROW,
+    Column,
+    Engine,
+    KeyTypes,
+    Lazy,
+    places_of,
+    text_of,
+    unread_of,
+)
 from onesided.engine._rows import unclean
 from onesided.engine._sampling import Draw, Samples, sampler
 from onesided.engine._words import Words
@@ -21,6 +30,7 @@ from onesided.engine.polars._words import words
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
     from onesided.noise import IntArray
+    from onesided.schema import Reading
 
 
 class PolarsEngine(Engine):
@@ -36,7 +46,6 @@ class PolarsEngine(Engine):
         self._native = native if self.lazy else native.clone()
         self.callers = native.collect_schema()
         self._places = {name: place for place, name in enumerate(self.callers)}
-        self._declared: dict[str, str] = {}
         self.types: dict[str, nw.dtypes.DType] = {}
         self._retype(list(self.callers))
         self.refused = {n: str(self.callers[n]) for n, t in self.types.items() if _is_unknown(t)}
@@ -48,14 +57,16 @@ class PolarsEngine(Engine):
 
     @contextmanager
     def snapshot(
-        self, columns: Sequence[str], *, rows: bool = True, records: bool = False
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
     ) -> Iterator[Lazy]:
         taken = self._taken(columns, rows=rows).lazy()
-        made = [
-            self._made(name, place, records=records)
-            for name, place in zip(columns, places_of(len(columns)), strict=True)
-        ]
-        yield nw.from_native(taken.select(made) if made else taken)
+        held = dict(zip(places_of(len(columns)), columns, strict=True))
+        yield nw.from_native(self._read(taken, held, records=records, texts=texts))
 
     def _taken(self, columns: Sequence[str], *, rows: bool) -> Any:
         """The columns as they are, by where they stand: names may be patterns to Polars."""
@@ -70,44 +81,46 @@ class PolarsEngine(Engine):
         picked = whole.select(pl.nth(at).alias(place) for at, place in places)
         return picked.collect(engine="streaming")
 
-    def _made(self, name: str, place: str, *, records: bool) -> Any:
-        """What is read of a column, in a snapshot of them."""
+    def _read(self, taken: Any, held: Mapping[str, str], *, records: bool, texts: bool) -> Any:
+        """What is read of the columns, in a snapshot of them. held: what is called c0, c1 ..."""
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
-        from onesided.engine.polars._strict import strict  # noqa: PLC0415 - as above
+        from onesided.engine.polars._strict import canonical, known, value  # noqa: PLC0415 - as above
+
+        if not held:
+            return taken
+        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
+        plain = (self._plain(held[at], at, records=records) for at in held if at not in read)
+        told = taken.with_columns(
+            *plain, *(known(at, one).alias(text_of(at)) for at, one in read.items())
+        )
+        told = told.with_columns(canonical(text_of(at), one).alias(at) for at, one in read.items())
+        values = {at: value(at, one) for at, one in read.items()}
+        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
+        lost = (
+            (pl.col(text_of(at)).is_not_null() & made.is_null()).alias(unread_of(at))
+            for at, made in values.items()
+            if text_of(at) in beside
+        )
+        return told.select(*(values.get(at, pl.col(at)).alias(at) for at in held), *beside, *lost)
+
+    def _plain(self, name: str, place: str, *, records: bool) -> Any:
+        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         kind, column = self.callers[name], pl.col(place)
-        if name in self._declared:
-            text = self._declared[name] == "text"
-            found = column.cast(pl.String) if text else strict(place, self._declared[name])
-            return found.alias(place)
         if kind in (pl.Categorical, pl.Enum):
             return column.cast(pl.String)
         if kind == pl.Duration:  # as from Arrow: whole numbers of its unit
             return column.to_physical()
         return column.fill_nan(None) if kind.is_float() and not records else column
 
-    def read_as(self, kinds: Mapping[str, str]) -> None:
-        self._declared = dict(kinds)
-        self._retype(list(kinds))
-        self.refused = {n: kind for n, kind in self.refused.items() if n not in kinds}
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
+        self.readings = dict(readings)
+        self._retype(list(readings))
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
 
-    def unreadable(self) -> Mapping[str, int]:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        names, places = list(self._declared), places_of(len(self._declared))
-        if not names:
-            return {}
-        lost = (
-            (pl.col(place).is_not_null() & self._made(name, place, records=False).is_null()).sum()
-            for name, place in zip(names, places, strict=True)
-        )
-        (found,) = (
-            self._taken(names, rows=True)
-            .select(one.alias(place) for one, place in zip(lost, places, strict=True))
-            .rows()
-        )
-        return dict(zip(names, found, strict=True))
+    def numbered(self, frame: Lazy) -> Lazy:
+        return nw.from_native(nw.to_native(frame).with_row_index(ROW, offset=1))  # type: ignore[no-any-return]
 
     def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         del like  # the join casts both sides

@@ -9,14 +9,58 @@ from typing import Final
 
 import polars as pl
 
-from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS
+from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS, Reading, local_offsets
 
 _MINUTE: Final = 60_000_000
 
 
+def known(name: str, reading: Reading) -> pl.Expr:
+    """A column of text, in which words for no value are null."""
+    text = pl.col(name).cast(pl.String)
+    return pl.when(~text.is_in(reading.missing)).then(text) if reading.missing else text
+
+
+def canonical(name: str, reading: Reading) -> pl.Expr:
+    """A column of text in the canonical form of its type; null for other forms."""
+    text = made = pl.col(name)
+    if reading.words:
+        words = dict(reading.words)
+        return text.replace_strict(list(words), list(words.values()), default=None)
+    pattern = rf"\A(?:{reading.form})\z"
+    if reading.pieces:
+        parts = [
+            pl.lit(piece) if isinstance(piece, str) else _group(text, pattern, piece)
+            for piece in reading.pieces
+        ]
+        made = pl.concat_str(parts)
+    for old, new in reading.swaps:
+        made = made.str.replace_all(old, new, literal=True)
+    return pl.when(text.str.contains(pattern)).then(made) if reading.form else made
+
+
+def _group(text: pl.Expr, pattern: str, piece: int) -> pl.Expr:
+    found = text.str.extract(pattern, abs(piece))
+    return found if piece > 0 else found.str.pad_start(2, "0")
+
+
+def value(name: str, reading: Reading) -> pl.Expr:
+    """A column in canonical form as its type; null for what is not of its form."""
+    made = strict(name, reading.kind)
+    if not reading.zone:
+        return made
+    changes, offsets = local_offsets(reading.zone)
+    local = strict(name, "datetime").to_physical()
+    at = pl.lit(pl.Series(changes)).search_sorted(local, side="right")
+    away = pl.lit(pl.Series(offsets, dtype=pl.Int64)).gather(at)
+    found = pl.when(local.is_not_null()).then(local - away)
+    return pl.coalesce(made, found.cast(pl.Datetime("us", "UTC")))
+
+
 def strict(name: str, kind: str) -> pl.Expr:
     """A column of text read as ``kind``; null for what is not of its form."""
-    text = pl.col(name).cast(pl.String)
+    text = pl.col(name)
+    if kind == "text":
+        return text
     formed = pl.when(text.str.contains(rf"\A(?:{PATTERNS[kind]})\z")).then(text)
     return _READERS[kind](formed)
 

@@ -11,7 +11,15 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, places_of
+from onesided.engine._protocol import (
+    Column,
+    Engine,
+    KeyTypes,
+    Lazy,
+    places_of,
+    text_of,
+    unread_of,
+)
 from onesided.engine._sampling import Draw, Samples
 from onesided.engine._words import Words
 from onesided.engine.spark._columns import refuse_unreadable
@@ -20,6 +28,7 @@ from onesided.engine.spark._words import words
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
+    from onesided.schema import Reading
 
 
 _LONGEST: Final = 2**31 - 1  # no array of Spark's has more
@@ -34,7 +43,6 @@ class SparkEngine(Engine):
         refuse_unreadable(native)
         self._native = native
         self._places = {field.name: place for place, field in enumerate(native.schema)}
-        self._declared: dict[str, str] = {}
         self.types: dict[str, nw.dtypes.DType] = {}
         self._retype(list(self._places))
         self.refused = {
@@ -50,18 +58,23 @@ class SparkEngine(Engine):
 
     @contextmanager
     def snapshot(
-        self, columns: Sequence[str], *, rows: bool = True, records: bool = False
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
     ) -> Iterator[Lazy]:
         """Held by the executors: a part that is lost with one of them ends the question."""
         from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
 
-        places = places_of(len(columns))
-        made = [
-            self._made(name, place, records=records).alias(place)
-            for name, place in zip(columns, places, strict=True)
-        ]
         taken = self._taken(columns)
-        told = taken.select(*made) if made else taken.select(sql.lit(1).alias("c0"))
+        held = dict(zip(places_of(len(columns)), columns, strict=True))
+        told = (
+            self._read(taken, held, records=records, texts=texts)
+            if held
+            else taken.select(sql.lit(1).alias("c0"))
+        )
         if not rows:
             yield nw.from_native(told.limit(0))
             return
@@ -77,39 +90,47 @@ class SparkEngine(Engine):
         chosen = whole.select(*(f"c{self._places[name]}" for name in columns))
         return chosen.toDF(*places_of(len(columns))) if columns else whole
 
-    def _made(self, name: str, place: str, *, records: bool) -> Any:
-        """What is read of a column. Bytes that are no UTF-8 are unknown: told, they look alike."""
+    def _read(self, taken: Any, held: Mapping[str, str], *, records: bool, texts: bool) -> Any:
+        """What is read of the columns. held: what is called c0, c1 ..."""
+        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
+
+        from onesided.engine.spark._strict import canonical, known, strict  # noqa: PLC0415 - as above
+
+        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
+        told = taken.select(
+            *(self._plain(name, at, records=records).alias(at) for at, name in held.items())
+        )
+        told = told.withColumns({text_of(at): known(at, one) for at, one in read.items()})
+        told = told.withColumns({at: canonical(text_of(at), one) for at, one in read.items()})
+        values = {at: strict(at, one.kind) for at, one in read.items()}
+        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
+        lost = (
+            (sql.col(text_of(at)).isNotNull() & made.isNull()).alias(unread_of(at))
+            for at, made in values.items()
+            if text_of(at) in beside
+        )
+        wanted = (values.get(at, sql.col(at)).alias(at) for at in held)
+        return told.select(*wanted, *beside, *lost)
+
+    def _plain(self, name: str, place: str, *, records: bool) -> Any:
+        """A column before it is read. Bytes that are no UTF-8 are unknown: told, they look alike.
+
+        Such bytes stay where another type is read: there they are what could not be read.
+        """
         from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
         from pyspark.sql import types  # noqa: PLC0415 - as above
 
-        from onesided.engine.spark._strict import strict  # noqa: PLC0415 - as above
-
         kind, column = self._native.schema[self._places[name]].dataType, sql.col(place)
-        if name in self._declared:
-            text = self._declared[name] == "text"
-            return column.cast("string") if text else strict(place, self._declared[name])
-        if type(kind) is types.StringType:
+        typed = name in self.readings and self.readings[name].kind != "text"
+        if type(kind) is types.StringType and not typed:
             return sql.try_validate_utf8(column)
         floats = isinstance(kind, types.FloatType | types.DoubleType)
         return sql.nanvl(column, sql.lit(None)) if floats and not records else column
 
-    def read_as(self, kinds: Mapping[str, str]) -> None:
-        self._declared = dict(kinds)
-        self._retype(list(kinds))
-        self.refused = {n: kind for n, kind in self.refused.items() if n not in kinds}
-
-    def unreadable(self) -> Mapping[str, int]:
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
-        names, places = list(self._declared), places_of(len(self._declared))
-        if not names:
-            return {}
-        lost = (
-            sql.count(place) - sql.count(self._made(name, place, records=False))
-            for name, place in zip(names, places, strict=True)
-        )
-        (found,) = self._taken(names).select(*lost).collect()
-        return dict(zip(names, map(int, found), strict=True))
+    def read_as(self, readings: Mapping[str, Reading]) -> None:
+        self.readings = dict(readings)
+        self._retype(list(readings))
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
 
     def distinct(self, frame: Lazy) -> Lazy:
         """Narwhals would number the rows in a window, which cannot be added up early."""

@@ -9,9 +9,48 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from onesided.errors import SchemaError
-from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS
+from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS, Reading
 
 _MINUTE: Final = 60_000_000
+
+
+def known(name: str, reading: Reading) -> Column:
+    """A column of text, in which words for no value are null."""
+    text = F.col(name).cast("string")
+    return F.when(~text.isin(*reading.missing), text) if reading.missing else text
+
+
+def canonical(name: str, reading: Reading) -> Column:
+    """A column of text in the canonical form of its type; null for other forms.
+
+    Errors: SchemaError for zones, whose changes Spark reads by a list of its own.
+    """
+    if reading.zone:
+        raise SchemaError(
+            f"The schema declares the zone {reading.zone!r}, which is not read in Spark.",
+            hint="Write moments with their offsets, or read the table with another engine.",
+            zone=reading.zone,
+        )
+    text = made = F.col(name)
+    if reading.words:
+        for word, other in reading.words[::-1]:
+            made = F.when(text == word, F.lit(other)).otherwise(made)
+        return F.when(text.isin(*(word for word, _ in reading.words)), made)
+    pattern = rf"\A(?:{reading.form})\z"
+    if reading.pieces:
+        parts = (
+            F.lit(piece) if isinstance(piece, str) else _group(text, pattern, piece)
+            for piece in reading.pieces
+        )
+        made = F.concat(*parts)
+    for old, new in reading.swaps:
+        made = F.replace(made, F.lit(old), F.lit(new))
+    return F.when(text.rlike(pattern), made) if reading.form else made
+
+
+def _group(text: Column, pattern: str, piece: int) -> Column:
+    found = F.regexp_extract(text, pattern, abs(piece))
+    return found if piece > 0 else F.lpad(found, 2, "0")
 
 
 def strict(name: str, kind: str) -> Column:
@@ -19,6 +58,8 @@ def strict(name: str, kind: str) -> Column:
 
     Errors: SchemaError for times of day, which conditions cannot look at in Spark.
     """
+    if kind == "text":
+        return F.col(name)
     if kind not in _READERS:
         raise SchemaError(
             f"The schema declares {name!r} as {kind}, which is not read in Spark.",

@@ -78,7 +78,6 @@ def with_bins(
     if context.unit is not None and not by and "keep" not in context.policy.excess_modes:
         # One value per unit is what bins of a column mean, unless something else is said.
         shared["max_groups"] = 1 if question.max_groups is None else question.max_groups
-        shared["on_excess"] = question.on_excess or "error"
     over_by = (*by, *map(bin_name, bins))
     over = {**shared, "by": over_by, "keys": _cells(groups, bins, over_by)}
     edges = {

@@ -57,7 +57,8 @@ class QuantileRelease(Release):
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
-    >>> release = session.maximum("age", candidates=[10, 20, 50], epsilon=200)
+    >>> asked = {"candidates": [10, 20, 50], "on_excess": "error", "epsilon": 200}
+    >>> release = session.maximum("age", **asked)
     >>> release.at(1)["estimate"], float(release.certified_share(20, of=3)[0]) < 1
     ([50.0], True)
     """

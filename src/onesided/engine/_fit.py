@@ -1,0 +1,170 @@
+"""Whether a table is as its schema declares, row by row: found before any account exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import narwhals as nw
+
+from onesided._english import many
+from onesided.engine._protocol import ROW, text_of, unread_of
+from onesided.engine._reading import BEFORE, reading
+from onesided.engine._snapshot import Snapshot
+from onesided.engine._table import OBJECTS, Table
+from onesided.errors import DataError
+from onesided.schema import Schema
+
+_LONGEST: Final = 40
+_PUBLIC: Final = f"This is not for publication. {BEFORE}"
+
+
+def require_fit(table: Table, schema: Schema, unit: str | None) -> None:
+    """Refuse text that is not of its declared type, and values missing where they are required.
+
+    Reads one snapshot of the columns that something is required of.
+    Errors: DataError with counts and examples, for the curator alone.
+
+    >>> import polars as pl, onesided as od
+    >>> schema = od.Schema(columns={"age": od.column("integer")})
+    >>> ages = Table(pl.DataFrame({"age": ["7", "31.0"]}), declared=schema)
+    >>> require_fit(ages, schema, None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    onesided.errors.DataError: 1 value of the column 'age' cannot be read as integer: row 2 ...
+    """
+    wanted = [
+        name
+        for name, one in schema.columns.items()
+        if one.required or (name in table.doubtful and schema.refuses_unreadable(name))
+    ]
+    if unit is not None and schema.missing_unit != "drop":
+        wanted.append(unit)
+    if wanted:
+        with table.texts(list(dict.fromkeys(wanted))) as rows:
+            for error in misfits(rows, schema, unit):
+                raise error
+
+
+def misfits(rows: Snapshot, schema: Schema, unit: str | None) -> Iterator[DataError]:
+    """Why rows are not as declared, as far as something is required of columns that were taken.
+
+    rows: with the texts that were read.
+
+    >>> import polars as pl
+    >>> visits = Table(pl.DataFrame({"person": ["1", ""]}))
+    >>> with visits.texts(["person"]) as rows:
+    ...     [error.reason for error in misfits(rows, Schema(), "person")]
+    ["1 row has an empty text in the unit column 'person'."]
+    """
+    unread = {n: c for n, c in rows.unreadable().items() if schema.refuses_unreadable(n)}
+    if unread:
+        yield _unread(rows, schema, unread)
+    for name, one in schema.columns.items():
+        lost = rows.null_rows(rows.at(name)) if one.required and name in rows.names else 0
+        if lost:
+            yield DataError(
+                f"{many(lost, 'row', one='has', more='have')} no value in the column {name!r}, "
+                "which the schema requires.",
+                hint="Mend the file, or leave required out; answers then say that values may be "
+                f"missing. {_PUBLIC}",
+                rows=lost,
+                column=name,
+            )
+    if unit is not None and schema.missing_unit != "drop":
+        try:
+            refuse_nobodys(rows, unit)
+        except DataError as error:
+            yield error
+
+
+def _unread(rows: Snapshot, schema: Schema, unread: dict[str, int]) -> DataError:
+    objects = f"{OBJECTS.strip()} " if set(unread) & set(rows.engine.odd) else ""
+    return DataError(
+        " ".join(
+            f"{many(count, 'value')} of the column {name!r} cannot be read as "
+            f"{schema.columns[name].type}: {', '.join(_examples(rows, name))}."
+            for name, count in unread.items()
+        ),
+        hint=f"{objects}Mend the file; or declare the column as what it holds; or write "
+        f'unreadable = "missing" for it in the schema, which every answer then says. {_PUBLIC}',
+        column=next(iter(unread)),
+        unreadable=unread,
+    )
+
+
+def refuse_nobodys(rows: Snapshot, unit: str) -> None:
+    """Refuse rows without a unit, or with an empty text in its place.
+
+    Left out, they would be missing in answers that claim to be certain; counted, they would be one.
+    Errors: DataError.
+
+    >>> import polars as pl
+    >>> with Table(pl.DataFrame({"person": ["1", "2"]})).take(["person"]) as rows:
+    ...     refuse_nobodys(rows, "person")
+    """
+    at = rows.at(unit)
+    lost = rows.rows_where(rows.nobodys(at))
+    if lost:
+        null = rows.null_rows(at)
+        raise DataError(
+            f"{many(null or lost, 'row', one='has', more='have')} "
+            f"{'no value' if null else 'an empty text'} in the unit column {unit!r}.",
+            hint='Mend the file, or write missing_unit = "drop" in a schema: such rows are then '
+            f"left out, which every answer says. {_PUBLIC}",
+            rows=null or lost,
+            column=unit,
+        )
+
+
+def refuse_floats(table: Table, column: str, what: str) -> None:
+    """Refuse floats as what tells people apart: rounded, two of them are one. Looks at no row.
+
+    Errors: DataError.
+
+    >>> import polars as pl
+    >>> refuse_floats(Table(pl.DataFrame({"person": [1, 2]})), "person", "unit")
+    """
+    if table.schema[column].is_float():
+        raise DataError(
+            f"The {what} column {column!r} holds {table.schema[column]}: ids that were rounded to "
+            "floats are one, and whole numbers above 2^53 were.",
+            hint="Read it as integer or text where the table comes from, and declare it so in a "
+            "schema; a column made of these floats would hold the rounded ids.",
+            column=column,
+        )
+
+
+def examples(rows: Snapshot, name: str, *, most: int = 3) -> list[tuple[int | None, str]]:
+    """Some values of a column that cannot be read, as Python writes them. Secret.
+
+    rows: with the texts that were read.
+    The first ones, after their rows from 1; any ones, without, where rows have no order.
+
+    >>> import polars as pl, onesided as od
+    >>> schema = od.Schema(columns={"age": od.column("integer")})
+    >>> ages = Table(pl.DataFrame({"age": ["7", "31.0"]}), declared=schema)
+    >>> with ages.texts(["age"]) as rows:
+    ...     examples(rows, "age")
+    [(2, "'31.0'")]
+    """
+    engine, place = rows.engine, rows.at(name)
+    if name in engine.odd:
+        return list(engine.odd[name].some)
+    if unread_of(place) not in rows.schema:
+        return []
+    with reading():
+        numbered = engine.numbered(rows.frame)
+        found = (rows.frame if numbered is None else numbered).filter(nw.col(unread_of(place)))
+        found = found if numbered is None else found.sort(ROW)
+        names = [text_of(place), *([] if numbered is None else [ROW])]
+        held = engine.columns(found.select(*names).head(most))
+    texts, *places = (held[one] for one in names)
+    told = places[0] if places else [None] * len(texts)
+    return list(zip(told, map(repr, texts), strict=True))
+
+
+def _examples(rows: Snapshot, name: str) -> Iterator[str]:
+    for row, text in examples(rows, name):
+        shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        yield shown if row is None else f"row {row:,} ({shown})"
