@@ -53,7 +53,7 @@ def test_made_up_rows_have_the_declared_columns_within_their_bounds(session):
     assert max(columns["age"]) <= 110
     assert all(-10 <= pay <= 90 and (2 * pay).is_integer() for pay in columns["pay"])
     assert all("1920-01-01" <= str(day) <= "2020-01-01" for day in columns["born"])
-    told = session.count(where="born >= DATE '1900-01-01' AND seen IS NOT NULL", epsilon=1000)
+    told = session.count(where="born >= DATE '1900-01-01' AND seen IS NOT NULL", epsilon=100)
     assert told.value > 100
 
 

@@ -100,6 +100,19 @@ def exact(value: object, *, name: str) -> Fraction:
         ) from None
 
 
+def on_grid(value: object) -> Any:
+    """A float as the decimal number that it prints as; anything else as it is.
+
+    For places on a grid, where 0.1 means a tenth. Never for ε or data.
+
+    >>> on_grid(0.1), on_grid("0.1")
+    (Fraction(1, 10), '0.1')
+    """
+    if isinstance(value, float | np.floating) and np.isfinite(value):
+        return Fraction(str(value))
+    return value
+
+
 def _exact(value: object) -> Fraction:
     if isinstance(value, bool):
         raise TypeError

@@ -89,7 +89,7 @@ def test_many_keys_reach_a_connection_that_finds_no_tables_of_pythons(found, tex
         connection.table("visits"), unit="person", policy=od.policy.bounded(), budget=10**4
     )
     given = keys.cast(pl.String) if text else keys
-    told = session.count(by="place", keys=given, max_groups=3, epsilon=1000, on_excess="error")
+    told = session.count(by="place", keys=given, max_groups=3, epsilon=100, on_excess="error")
     assert told.estimate.tolist() == [1] * 9 + [0] * 2991
 
 

@@ -189,7 +189,7 @@ def test_a_sample_has_the_declared_types_and_no_other_text(engine):
     schema = od.Schema(unit="i", columns=columns)
     policy = od.policy.sensitive("x > DATE '2009-01-01'")
     session = od.Session(data, schema=schema, policy=policy, budget=1000)
-    sample = session.sample(epsilon=500).frame
+    sample = session.sample(epsilon=100).frame
     rows = nw.from_native(sample)
     rows = rows.collect() if isinstance(rows, nw.LazyFrame) else rows
     assert rows["i"].to_list() == [1]

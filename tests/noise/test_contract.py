@@ -343,6 +343,7 @@ def test_exported_names():
         "NotPrivateScriptedNoise",
         "NotPrivateSeededNoise",
         "PlaceNoise",
+        "PlainNoise",
         "Rates",
         "SecureNoise",
         "TwoSidedGeometric",

@@ -101,5 +101,5 @@ def test_a_null_puts_a_unit_into_the_strictest_tier_and_hides_a_proposition():
         (p.extended_sensitive("minor"), "sensitive", 3),
     ):
         session = onesided.Session(frame, policy=policy, budget=10**3, unit="person")
-        release = session.count(epsilon=500, counted=kind)
+        release = session.count(epsilon=100, counted=kind)
         assert abs(int(release.frame["estimate"][0]) - people) <= 1

@@ -94,7 +94,7 @@ BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 
 def exactly(data, keys, **more):
     given = {"policy": P.presence(max_groups=3), "unit": "u", "budget": 2000}
-    release = od.Session(data, **given).count(by="p", keys=keys, epsilon=1000, **more)
+    release = od.Session(data, **given).count(by="p", keys=keys, epsilon=100, **more)
     return release.interval.upper.tolist()
 
 
@@ -143,12 +143,12 @@ def test_an_answer_is_recalled_for_its_own_unit_and_form_only():
     data = table([("a", "x")] * 3 + [("b", "x")])
     ledger = od.Ledger.open(None)
     session = od.Session(data, policy=P.addition_only(), unit="u", budget=2000, ledger=ledger)
-    session.count(epsilon=900, id="z")
+    session.count(epsilon=90, id="z")
     with pytest.raises(errors.LedgerError):
         od.Session(data, policy=P.addition_only(), budget=2000, ledger=ledger)
-    session.at_most(3, by="p", keys=["x"], max_groups=1, epsilon=900, id="y")
+    session.at_most(3, by="p", keys=["x"], max_groups=1, epsilon=90, id="y")
     with pytest.raises(errors.LedgerError):
-        session.count(by="p", keys=["x"], max_groups=1, epsilon=900, id="y")
+        session.count(by="p", keys=["x"], max_groups=1, epsilon=90, id="y")
 
 
 def test_names_of_our_own_columns_are_free_to_take():

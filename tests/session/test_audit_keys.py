@@ -124,7 +124,7 @@ def test_no_object_decides_how_another_is_read(values):
         assert 'astype("Int64")' in caught.value.hint
         schema = od.Schema(columns={"x": od.column(kind)}, unreadable="missing")
         session = od.Session(rows, unit="u", schema=schema, policy=policy, budget=999)
-        told = session.count(where="x IS NULL", epsilon=300)
+        told = session.count(where="x IS NULL", epsilon=100)
         read = sum(isinstance(one, str) and kind != "datetime" for one in values)
         assert told.estimate.tolist() == [2 - read]
         assert "count as missing" in str(told)

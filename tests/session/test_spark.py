@@ -22,7 +22,7 @@ from .test_contract import read
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-EXACT = 1000
+EXACT = 100
 VISITS = {
     "person": [i // 2 for i in range(40)],
     "place": ["ab"[i % 2] for i in range(40)],

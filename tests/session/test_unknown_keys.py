@@ -21,7 +21,7 @@ from onesided.verify import Universe
 from .test_contract import read
 
 PRIVATE = od.policy.sensitive("minor")
-EXACT = 1000
+EXACT = 100
 
 VISITS = {
     "person": [1, 1, 1, 2, 2, 3, 4, 5, 5],

@@ -26,7 +26,7 @@ REGISTER = {"home": ["b", "c", "d", "z"], "care": [True, None, False, True]}
 
 
 def asked(counted=None, **more):
-    given = {"by": "place", "keys": PLACES, "epsilon": 900, "max_groups": 2, "counted": counted}
+    given = {"by": "place", "keys": PLACES, "epsilon": 100, "max_groups": 2, "counted": counted}
     return od.Count(**{**given, **more})
 
 
@@ -45,7 +45,7 @@ def test_kinds_are_those_of_the_query_on_every_engine(engine):
     assert read(own, asked("sensitive")) == {place: ALL[place] - OPEN[place] for place in PLACES}
     assert read(own, asked(["open", "sensitive"])) == ALL
     assert own.inspect(asked("open")).rows_of_undecided_kind == 1
-    release = own.count(by="place", keys=PLACES, epsilon=900, max_groups=2)
+    release = own.count(by="place", keys=PLACES, epsilon=100, max_groups=2)
     assert dict(zip(PLACES, release.estimate.tolist(), strict=True)) == ALL
 
 
@@ -244,6 +244,6 @@ def test_homes_as_units_are_sampled_whole_at_one_price():
     """What the refusal of samples points to: a kind is decided over all rows of the unit."""
     rows = pl.DataFrame(ROWS).drop_nulls("home")
     homes = od.Session(rows, unit="home", policy=od.policy.sensitive("age < 18"), budget=10**4)
-    release = homes.sample(epsilon=900)
+    release = homes.sample(epsilon=100)
     assert set(release.frame["home"]) == {"b", "d", "e"}
     assert homes.spent == {"sensitive -> sensitive": 0, "sensitive -> open": 900}

@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.cli._files import stem
 from onesided.cli._key_table import with_degrees
 from onesided.cli._schema import as_declared, file_of_keys, under_names, usable
 from onesided.cli._tables import reading
@@ -108,7 +109,7 @@ class Layout:
         Errors: DataError for a damaged file or one without a public time; UnknownColumnError;
         SchemaError for a typed file that is not as declared.
         """
-        with reading([file.path]) as (relation,):
+        with reading([file.path], encoding=self.schema.encoding) as (relation,):
             if not (self.schema.columns or self.schema.missing_unit == "drop"):
                 columns, unread = self._columns(relation, file), dict[str, int]()
             else:
@@ -195,7 +196,7 @@ class Layout:
         """The end of the period that the name speaks of; a whole number where those are counted."""
         if not self.scale.dated and self.source is not BatchTime.NAME:
             return None
-        return time_in_name(file.path.stem, self.scale)
+        return time_in_name(stem(file.path), self.scale)
 
 
 def _columns_of(relation: duckdb.DuckDBPyRelation) -> dict[str, Column]:
@@ -253,7 +254,11 @@ def read_places(path: Path | None, column: str, schema: Schema | None) -> Places
     """
     path = file_of_keys(schema, column) if path is None else path
     if path is not None:
-        with reading([path]) as (relation,), as_declared(relation, schema) as told:
+        encoding = None if schema is None else schema.encoding
+        with (
+            reading([path], encoding=encoding) as (relation,),
+            as_declared(relation, schema) as told,
+        ):
             return _places(told, path, column)
     known = None if schema is None else schema.columns.get(column)
     if known is None or known.keys is None or known.type not in ("text", "integer"):

@@ -59,7 +59,8 @@ def check(asked: Check) -> None:
     Example: onesided check visits.csv --schema visits.schema.toml
     """
     declared = read_schema(asked.schema)
-    with reading(asked.files) as (data,):
+    encoding = None if declared is None else declared.encoding
+    with reading(asked.files, encoding=encoding) as (data,):
         health = health_of(data, declared, unit=asked.unit, max_groups=asked.max_groups)
     if asked.as_json:
         print_json(health.as_dict())

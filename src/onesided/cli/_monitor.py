@@ -17,11 +17,11 @@ from rich.text import Text
 
 from onesided._english import many
 from onesided.cli._batches import BatchFile, BatchTime, Layout, Places, read_places
+from onesided.cli._files import is_table
 from onesided.cli._options import Config, Quiet
 from onesided.cli._policies import read_policy
 from onesided.cli._result import ledger_line, unread
 from onesided.cli._schema import read_schema
-from onesided.cli._tables import SUFFIXES
 from onesided.cli._terminal import Terminal, clean, print_line
 from onesided.errors import DataError, OnesidedError, ParameterError, SchemaError
 from onesided.monitor import Monitor, MonitorRelease
@@ -315,7 +315,7 @@ class Follower:
         """New or changed files by their public time; a file without a time goes last."""
         files = []
         for path in sorted(self.job.input.iterdir()):
-            if path.suffix.lower() not in SUFFIXES or path.name.startswith("."):
+            if not is_table(path):
                 continue
             try:
                 stat = path.stat()

@@ -13,6 +13,7 @@ import duckdb
 import typer
 
 from onesided._numbers import percent, positive, readable, text, whole
+from onesided.cli._files import is_table
 from onesided.cli._plan import made_up
 from onesided.cli._policies import read_policy
 from onesided.cli._starter import Choices, written
@@ -241,7 +242,7 @@ def _unit(name: str, columns: Iterable[str]) -> str | None:
 def _keys(given: str, by: str, *, holds: str) -> list[str] | Path:
     """The values, or the file that has them. Errors: DataError; ParameterError for none."""
     path = Path(given).expanduser()
-    if given and path.suffix.lower() in (".parquet", ".csv"):
+    if given and is_table(path):
         with reading([path]) as (table,):
             if by not in table.columns:
                 raise DataError(f"{path.name} has no column {by!r}.", hint="Name another file.")

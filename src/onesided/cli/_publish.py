@@ -14,6 +14,7 @@ import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from onesided._numbers import positive, whole
+from onesided.cli._files import base_of
 from onesided.cli._key_table import with_degrees
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._policies import read_policy
@@ -131,7 +132,7 @@ class Publish:
             return self.ledger
         if self.config is not None:
             return str(self.config.resolve().parent / _LEDGER)
-        folders = {path.resolve().parent for path in files}
+        folders = {base_of(path) for path in files}
         if len(folders) != 1:
             raise ParameterError(
                 "The data are in several folders, so no ledger stands beside them.",
@@ -250,7 +251,9 @@ def _tables(
     asked: Publish, files: tuple[Path, ...], schema: Schema | None
 ) -> Iterator[tuple[Any, Any]]:
     """The data, and the keys as they are declared, if a file has them."""
-    with reading(files, *([] if asked.keys is None else [[asked.keys]])) as (data, *keys):
+    encoding = None if schema is None else schema.encoding
+    tables = [files] if asked.keys is None else [files, [asked.keys]]
+    with reading(*tables, encoding=encoding) as (data, *keys):
         if not keys:
             yield data, None
             return

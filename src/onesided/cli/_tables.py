@@ -1,4 +1,4 @@
-"""Tables in files: Parquet with the types it brings, CSV as text."""
+"""Tables in files: Parquet with the types it brings, all others as text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 
+from onesided.cli._files import (
+    SUFFIXES,
+    is_table,
+    partitions,
+    plain_csv,
+    require_table,
+)
+from onesided.engine.kit import quoted
 from onesided.errors import DataError, first_line
 from onesided.schema import Heading, heading_of
 from onesided.store import scratch
 
-SUFFIXES: Final = (".parquet", ".csv")
 # A table of people compresses to some tenths of a byte per row at best. What declares more than
 # this is made to fill the machine that reads it; below the first numbers it cannot.
 _MOST_ROWS, _MOST_ROWS_PER_BYTE = 10**7, 100
@@ -24,26 +32,34 @@ _MOST_BYTES, _MOST_BYTES_PER_BYTE = 2**31, 200
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of a table: where it is, what the engine calls it, and a CSV file's heading."""
+    """One file of a table: where it is, what the engine calls it, and a CSV file's heading.
+
+    fixed: the columns that its folders give to all its rows.
+    """
 
     path: Path
     alias: Path
     heading: Heading | None
+    fixed: dict[str, str | None]
 
 
 @contextmanager
-def reading(*tables: Sequence[Path]) -> Iterator[tuple[duckdb.DuckDBPyRelation, ...]]:
+def reading(
+    *tables: Sequence[Path], encoding: str | None = None
+) -> Iterator[tuple[duckdb.DuckDBPyRelation, ...]]:
     """Each group of files as one table, for as long as the block runs.
 
-    In CSV files every column is text, and an empty field is null. A Parquet file's rows stay where
-    they are. The engine is given names of ours, so that no file name is a pattern to it.
+    In CSV files and lines of JSON every column is text, and an empty field is null. A Parquet
+    file's rows stay where they are. Folders called ``name=value`` give their tables a column of
+    text. The engine is given names of ours, so that no file name is a pattern to it.
+    encoding: of text, as a schema declares it.
 
     Errors: DataError for a file that is missing, of another type, damaged, in another encoding,
     or unlike the others of its table; it names the place.
     """
     with scratch() as folder:
         groups = [
-            [_part(path, folder / f"{i}-{j}{path.suffix.lower()}") for j, path in enumerate(group)]
+            [_part(path, folder / f"{i}-{j}", encoding) for j, path in enumerate(group)]
             for i, group in enumerate(tables)
         ]
         with _engine(folder, [part.path for group in groups for part in group]) as connection:
@@ -59,7 +75,7 @@ def expanded(pattern: str) -> tuple[Path, ...]:
     if named.is_file():
         return (named,)
     if named.is_dir():
-        found = [path for path in named.iterdir() if path.suffix.lower() in SUFFIXES]
+        found = [path for path in _below(named) if is_table(path)]
     else:
         base = fixed_part(pattern)
         rest = named.parts[len(base.parts) :]
@@ -68,10 +84,19 @@ def expanded(pattern: str) -> tuple[Path, ...]:
     if not files:
         raise DataError(
             f"There is no file for --input {pattern!r}.",
-            hint="Name a folder of .parquet or .csv files, or a pattern in quotes, such as "
+            hint=f"Name a folder of {', '.join(SUFFIXES)} files, or a pattern in quotes, such as "
             "--input 'visits/*.parquet'.",
         )
     return tuple(files)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """What is in a folder, and in those in it that are called ``name=value``."""
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and "=" in path.name.lstrip("="):
+            yield from _below(path)
+        else:
+            yield path
 
 
 def fixed_part(pattern: str) -> Path:
@@ -111,29 +136,24 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _part(path: Path, alias: Path) -> Part:
+def _part(path: Path, alias: Path, encoding: str | None) -> Part:
     """A file under a name of ours. Errors: DataError."""
-    if path.is_dir():
-        raise DataError(
-            f"{str(path)!r} is a folder.", hint=f"Read all its files by --input {str(path)!r}."
-        )
-    if not path.is_file():
-        raise DataError(f"There is no file {str(path)!r}.", hint="Check the path.")
-    if alias.suffix not in SUFFIXES:
-        raise DataError(
-            f"Cannot read {str(path)!r}: not a .parquet or .csv file.",
-            hint="Convert it, or use the Python library with a data frame.",
-        )
-    real = path.resolve()
+    require_table(path)
+    real, heading = path.resolve(), None
     try:
-        alias.symlink_to(real)
-        heading = heading_of(path) if alias.suffix == ".csv" else None
+        if path.suffix.lower() == ".parquet":
+            alias = alias.with_suffix(".parquet")
+            alias.symlink_to(real)
+        else:
+            alias = alias.with_suffix(".csv")
+            plain_csv(path, alias, encoding=encoding)
+            heading = heading_of(alias, called=path)
     except OSError as error:
         raise DataError(
             f"Cannot read {str(path)!r}: {error.strerror or error}.",
             hint="Ask for the right to read it.",
         ) from error
-    return Part(real, alias, heading)
+    return Part(real, alias, heading, partitions(path))
 
 
 def _table(
@@ -165,24 +185,51 @@ def _table(
 def _relation(connection: duckdb.DuckDBPyConnection, part: Part) -> duckdb.DuckDBPyRelation:
     try:
         if part.heading is not None:
-            return _csv(connection, part.alias, part.heading)
-        _refuse_bomb(connection, part)
-        return connection.read_parquet(
-            str(part.alias), hive_partitioning=False, binary_as_string=False
-        )
+            found = _csv(connection, part.alias, part.heading)
+        else:
+            _refuse_bomb(connection, part)
+            found = connection.read_parquet(
+                str(part.alias), hive_partitioning=False, binary_as_string=False
+            )
+        return _with_fixed(found, part)
     except duckdb.Error as error:
         raise _unreadable([part], error) from error
+
+
+def _with_fixed(relation: duckdb.DuckDBPyRelation, part: Part) -> duckdb.DuckDBPyRelation:
+    """With a column for each folder called ``name=value``. Errors: DataError."""
+    if not part.fixed:
+        return relation
+    known = {name.casefold() for name in relation.columns}
+    for name in part.fixed:
+        if name.casefold() in known:
+            raise DataError(
+                f"{str(part.path)!r} has a column {name!r}, and so has the folder it stands in.",
+                hint="Move the file, or remove the column.",
+                column=name,
+            )
+    values = ("NULL" if value is None else _literal(value) for value in part.fixed.values())
+    told = (
+        f"CAST({value} AS VARCHAR) AS {quoted(name)}"
+        for name, value in zip(part.fixed, values, strict=True)
+    )
+    return relation.project(", ".join(("*", *told)))
 
 
 def _csv(
     connection: duckdb.DuckDBPyConnection, alias: Path, heading: Heading
 ) -> duckdb.DuckDBPyRelation:
-    """All rows below the heading, by rules that the heading alone decides."""
+    """All rows below the heading, by rules that the heading alone decides.
+
+    A column without a name, as a row's number or a comma at the end makes one, is left out.
+    """
+    names, free = [], (name for n in count() if (name := f"c{n}") not in heading.folded)
+    names = [name or next(free) for name in heading.names]
     options: dict[str, Any] = {
         "auto_detect": False,
         "strict_mode": True,
         "header": True,
-        "skiprows": 0,
+        "skiprows": heading.skipped,
         "delimiter": heading.delimiter,
         "quotechar": '"',
         "escapechar": '"',
@@ -192,9 +239,12 @@ def _csv(
         "ignore_errors": False,
         "hive_partitioning": False,
         "compression": "none",
-        "columns": dict.fromkeys(heading.names, "VARCHAR"),
+        "columns": dict.fromkeys(names, "VARCHAR"),
     }
-    return connection.read_csv(str(alias), **options)
+    found = connection.read_csv(str(alias), **options)
+    if all(heading.names):
+        return found
+    return found.project(", ".join(quoted(name) for name in heading.names if name))
 
 
 def _refuse_bomb(connection: duckdb.DuckDBPyConnection, part: Part) -> None:

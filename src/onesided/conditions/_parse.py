@@ -52,6 +52,9 @@ def parse(text: str) -> Node:
         ) from None
 
 
+_CONNECTIVES: Final = ("AND", "OR", "NOT")
+
+
 class _Reader:
     """Turns sqlglot's nodes into ours."""
 
@@ -78,11 +81,29 @@ class _Reader:
         word = str(first.get("highlight") or "")
         # sqlglot counts columns to the end of the word.
         column = max(0, int(first.get("col") or 1) - max(len(word), 1))
-        place = sum(len(above) + 1 for above in lines[: line - 1]) + column
-        return self._source.error(
-            f"This cannot be read as a condition{f', at {word!r}' if word else ''}.",
-            min(place, len(self._source.text)),
-        )
+        text = self._source.text
+        place = min(sum(len(above) + 1 for above in lines[: line - 1]) + column, len(text))
+        if word and not text[place + len(word) :].strip():
+            reason = f"The condition ends too early, after {word!r}."
+        else:
+            reason = f"This cannot be read as a condition{f', at {word!r}' if word else ''}."
+        name = self._reserved(place)
+        hint = f'If {name} is a column, write it in double quotes: "{name}".' if name else WORKS
+        return self._source.error(reason, place, hint)
+
+    def _reserved(self, place: int) -> str:
+        """The word at ``place`` or just before that SQL keeps for itself; "" where there is none.
+
+        The parser stops at such a word, or at what it wanted to see after it.
+        """
+        import sqlglot  # noqa: PLC0415 - loaded already
+
+        seen = [one for one in sqlglot.tokenize(self._source.text) if one.start <= place]
+        for one in reversed(seen[-3:]):
+            kept = one.token_type.name not in ("VAR", "IDENTIFIER", "STRING")
+            if kept and one.text.isidentifier() and one.text.upper() not in _CONNECTIVES:
+                return str(one.text)
+        return ""
 
     def read(self, node: Any, depth: int) -> Node:
         """One node and all below it."""

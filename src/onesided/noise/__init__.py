@@ -6,6 +6,7 @@ The only floor that draws. Every draw is exactly distributed; see docs/exact-sam
 from onesided.noise._distribution import TwoSidedGeometric
 from onesided.noise._keyed import KEY_BYTES, FreshNoise, KeyedNoise, PlaceNoise
 from onesided.noise._noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise
+from onesided.noise._plain import PlainNoise
 from onesided.noise._protocol import BoolArray, IntArray, Noise, Rates
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "NotPrivateScriptedNoise",
     "NotPrivateSeededNoise",
     "PlaceNoise",
+    "PlainNoise",
     "Rates",
     "SecureNoise",
     "TwoSidedGeometric",

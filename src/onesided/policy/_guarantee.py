@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Final
 
 from onesided._frozen import settle
 from onesided._numbers import INFINITE, Infinite, Loss, readable, round_up, shown, text
 from onesided.policy._base import Policy
+
+MUCH: Final = 10
+_MUCH_DELTA: Final = Fraction(1, 100_000)
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,28 @@ class Guarantee:
             and self.delta.get(edge, Fraction(0)) <= other.delta.get(edge, Fraction(0))
             for edge, bound in other.epsilon.items()
         )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is unusually large, and what it means in odds; empty for most.
+
+        >>> print(*Guarantee("presence", {"present -> not present": 12}, {}).remarks)
+        ε = 12 on present -> not present is large: an answer may change the odds that somebody holds
+        about one person by a factor of e^12.
+        """
+        wide = [
+            f"ε = {readable(loss)} on {edge} is large: an answer may change the odds that "
+            f"somebody holds about one person by a factor of e^{readable(loss)}."
+            for edge, loss in self.epsilon.items()
+            if loss > MUCH
+        ]
+        loose = [
+            f"δ = {shown(delta, up=True)} on {edge} is large: that is the chance that nothing "
+            "is promised, for each person."
+            for edge, delta in self.delta.items()
+            if delta > _MUCH_DELTA
+        ]
+        return (*wide, *loose)
 
     def as_dict(self) -> dict[str, object]:
         """For JSON: exact text beside decimals that are rounded up."""

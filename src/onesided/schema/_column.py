@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from onesided._numbers import Number, exact, positive, text
+from onesided._numbers import Number, exact, on_grid, positive, text
 from onesided.errors import ParameterError
 from onesided.schema._checks import Written, flag, one_of, plain, shortened, words_of, wrong
 from onesided.schema._forms import forms_of
@@ -26,6 +26,7 @@ TYPES: Final = (*KINDS[: KINDS.index("datetime") + 1], "datetime with zone", "ti
 MOST_KEYS: Final = 10**5
 UNREADABLE: Final = ("refuse", "missing")
 MISSING_UNIT: Final = ("refuse", "drop")
+ENCODINGS: Final = ("utf-8", "utf-16", "cp1252", "latin-1")
 _NUMERIC: Final = ("integer", "number")
 _ORDERED: Final = (*_NUMERIC, "date", "datetime", "datetime with zone")
 _GROUPS: Final = ("text", "boolean", "integer", "date", "datetime", "datetime with zone")
@@ -115,7 +116,7 @@ def column(
 def _step(kind: str, step: object) -> Fraction:
     if kind not in _NUMERIC:
         raise wrong(f"A column of type {kind} has no step.", "Leave step out.", "step")
-    grid = _number(step, "step")
+    grid = _number(on_grid(step), "step")
     if grid <= 0 or (kind == "integer" and grid.denominator != 1):
         raise wrong(
             f"step={shortened(step)} is no grid for a column of type {kind}.",
@@ -166,7 +167,7 @@ def _bounds(kind: str, bounds: object, grid: Fraction | None) -> tuple[Known, Kn
 
 
 def _end(kind: str, end: object, grid: Fraction | None) -> Any:
-    found = _number(end, "bounds")
+    found = _number(on_grid(end), "bounds")
     unit = grid or Fraction(1)
     if (grid or kind == "integer") and (found / unit).denominator != 1:
         raise wrong(

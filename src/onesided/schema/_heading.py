@@ -16,11 +16,14 @@ from onesided.errors import DataError
 _DELIMITERS: Final = {",": "comma", ";": "semicolon", "|": "bar", "\t": "tab"}
 _LONGEST: Final = 10**6
 _CHUNK: Final = 2**20
+_SAID: Final = re.compile(r"sep=([,;|\t])\r?\n", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A CSV file's columns, in order, and what stands between them.
+
+    names: "" is a column without a name, which may stand first or last. skipped: lines above it.
 
     >>> Heading(("person", "place"), ",").names
     ('person', 'place')
@@ -28,45 +31,59 @@ class Heading:
 
     names: tuple[str, ...]
     delimiter: str
+    skipped: int = 0
+
+    @property
+    def folded(self) -> set[str]:
+        """The names without their capitals."""
+        return {name.casefold() for name in self.names}
 
 
-def heading_of(path: Path) -> Heading:
+def heading_of(path: Path, *, called: Path | None = None) -> Heading:
     r"""The heading of a file that is UTF-8 from end to end.
 
-    The first line alone tells which of comma, semicolon, bar and tab separates columns.
+    The first line alone tells which of comma, semicolon, bar and tab separates columns; one that
+    says it in so many words (``sep=;``, as Excel reads it) stands above the heading.
+    called: the name to tell in errors.
     Errors: DataError naming the byte that is not UTF-8, or what is wrong with the first line.
 
     >>> _ = Path("visits.csv").write_text("person;place\n1;a\n")
     >>> heading_of(Path("visits.csv"))
     Heading(names=('person', 'place'), delimiter=';')
     """
-    _refuse_other_encoding(path)
+    told = path if called is None else called
+    _refuse_other_encoding(path, told)
     with path.open(encoding="utf-8-sig", newline="") as file:
-        line = _first_record(file.read(_LONGEST))
+        text = file.read(_LONGEST)
+    said = _SAID.match(text)
+    line = _first_record(text if said is None else text[said.end() :])
     if len(line) == _LONGEST:
-        raise _unclear(path, f"its first line is longer than {_LONGEST:,} characters")
-    found = {mark for mark, inside in _marks(line) if mark in _DELIMITERS and not inside}
+        raise _unclear(told, f"its first line is longer than {_LONGEST:,} characters")
+    marks = {mark for mark, inside in _marks(line) if mark in _DELIMITERS and not inside}
+    found = marks if said is None else {said[1]}
     if len(found) > 1:
         several = " and ".join(_DELIMITERS[mark] for mark in sorted(found))
-        raise _unclear(path, f"its first line has {several}, so what separates columns is unclear")
+        raise _unclear(told, f"its first line has {several}, so what separates columns is unclear")
     delimiter = found.pop() if found else ","
     try:
         names = tuple(next(csv.reader([line], delimiter=delimiter, strict=True), ()))
     except csv.Error as error:
         raise _unclear(
-            path, f"its first line has a quoted name that does not end ({error})"
+            told, f"its first line has a quoted name that does not end ({error})"
         ) from error
-    _refuse_names(path, names)
-    _refuse_quotes_after_blanks(path, delimiter)
-    return Heading(names, delimiter)
+    _refuse_names(told, names)
+    _refuse_quotes_after_blanks(path, delimiter, told)
+    return Heading(names, delimiter, 0 if said is None else 1)
 
 
 def _refuse_names(path: Path, names: tuple[str, ...]) -> None:
     """The engine knows columns by name, in which capitals make no difference."""
-    if not names:
-        raise _unclear(path, "its first line is empty")
+    if not any(names):
+        raise _unclear(path, "its first line names no column")
     seen: set[str] = set()
     for place, name in enumerate(names, start=1):
+        if not name and place in (1, len(names)) and len(names) > 1:
+            continue  # a row's number, or a separator at the end of each line
         if not name.strip() or "\x00" in name:
             raise _unclear(path, f"column {place} has no name")
         if "\n" in name or "\r" in name:
@@ -103,7 +120,7 @@ def _unclear(path: Path, why: str) -> DataError:
     )
 
 
-def _refuse_other_encoding(path: Path) -> None:
+def _refuse_other_encoding(path: Path, told: Path) -> None:
     """Errors: DataError naming the first byte that is not UTF-8, and its place."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     start = lines = 0  # of this piece; ends of lines before it
@@ -116,7 +133,7 @@ def _refuse_other_encoding(path: Path) -> None:
             except UnicodeDecodeError as error:
                 data = kept + piece
                 raise _not_utf8(
-                    path,
+                    told,
                     byte=data[error.start],
                     place=start - len(kept) + error.start,
                     line=lines + data.count(b"\n", 0, error.start) + 1,
@@ -127,7 +144,7 @@ def _refuse_other_encoding(path: Path) -> None:
             lines += piece.count(b"\n")
 
 
-def _refuse_quotes_after_blanks(path: Path, delimiter: str) -> None:
+def _refuse_quotes_after_blanks(path: Path, delimiter: str, told: Path) -> None:
     """Refuse a quote that some readers take to open a text, and others to stand in one.
 
     By the first reading one row's quote takes in the rows below it. Errors: DataError.
@@ -145,7 +162,7 @@ def _refuse_quotes_after_blanks(path: Path, delimiter: str) -> None:
             if re.match(rb' +"', field[0]):
                 line = data[: field.start()].count(b"\n") + 1
                 raise DataError(
-                    f"Cannot read {str(path)!r}: a quote follows blanks (line {line:,}).",
+                    f"Cannot read {str(told)!r}: a quote follows blanks (line {line:,}).",
                     hint="Remove the blanks before it, or put the whole field in quotes and double "
                     "those in it.",
                     line=line,
@@ -169,8 +186,8 @@ def _not_utf8(path: Path, *, byte: int, place: int, line: int) -> DataError:
     return DataError(
         f"Cannot read {str(path)!r}: it is not UTF-8. Byte 0x{byte:02X} at position {place:,} "
         f"(line {line:,}) does not belong there.",
-        hint="Save it as UTF-8 ('CSV UTF-8' in Excel), or convert it, for example with "
-        "iconv -f WINDOWS-1252 -t UTF-8.",
+        hint='Declare what it is in the schema, such as encoding = "cp1252", or save it as UTF-8 '
+        "('CSV UTF-8' in Excel).",
         byte=byte,
         position=place,
         line=line,

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from onesided._frozen import settle
 from onesided.errors import ParameterError, SchemaError
 from onesided.schema._checks import one_of, plain, shortened, words_of, wrong
-from onesided.schema._column import MISSING_UNIT, UNREADABLE, Column
+from onesided.schema._column import ENCODINGS, MISSING_UNIT, UNREADABLE, Column
 from onesided.schema._forms import FORMS
 from onesided.schema._reading import Reading, reading_of
 from onesided.schema._toml import LONGEST, TABLE, located, parsed, written
@@ -33,6 +33,7 @@ class Schema:
     folder: where the files of keys are, beside the schema; no part of its identity.
     missing, unreadable: what holds of columns that do not say it themselves; see :class:`Column`.
     missing_unit: "refuse" refuses a table with rows of nobody, "drop" leaves these rows out.
+    encoding: of files of text, one of "utf-8", "utf-16", "cp1252" and "latin-1"; None is UTF-8.
     noun: what one unit and several are called, such as ("person", "people").
 
     >>> import onesided as od
@@ -50,6 +51,7 @@ class Schema:
     unreadable: str | None = None
     missing_unit: str | None = None
     noun: tuple[str, str] | None = None
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None:
@@ -86,6 +88,7 @@ class Schema:
             unreadable=one_of(self.unreadable, UNREADABLE, "unreadable"),
             noun=_pair(self.noun),
             missing_unit=one_of(self.missing_unit, MISSING_UNIT, "missing_unit"),
+            encoding=one_of(self.encoding, ENCODINGS, "encoding"),
         )
 
     @classmethod

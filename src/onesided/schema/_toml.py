@@ -20,7 +20,14 @@ from onesided.schema._lines import line_of
 from onesided.store import read_toml
 
 LONGEST: Final = 500_000
-TABLE: Final = ("unit", "missing", "unreadable", "missing_unit", "noun")  # said of the whole table
+TABLE: Final = (
+    "unit",
+    "missing",
+    "unreadable",
+    "missing_unit",
+    "noun",
+    "encoding",
+)  # said of the whole table
 # Written where they are given: the identities of schemas without them stay.
 _READ: Final = ("missing", "unreadable", "required", *FORMS)
 _FIELDS: Final = ("type", "bounds", "step", "keys", "about", *_READ)

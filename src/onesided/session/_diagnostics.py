@@ -15,7 +15,7 @@ from onesided.errors import ParameterError
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups
 from onesided.session.histograms._binned import Binned
-from onesided.session.histograms._bins import BinEdges, _below
+from onesided.session.histograms._bins import BinEdges
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.values._moments import outside as outside_bounds
 from onesided.session.values._quantile import Quantile
@@ -112,15 +112,8 @@ def _outside_bins(taken: Taken, bins: Mapping[str, BinEdges], groups: Groups) ->
     rows = taken.rows(places, where=groups.where, counted=groups.query.counted)
     empty = reduce(or_, (nw.col(place).is_null() for place in places))
     ends = zip(places, bins.values(), strict=True)
-    beyond = reduce(or_, (_beyond(taken, place, one) for place, one in ends))
+    beyond = reduce(or_, (one.beyond(place, taken.schema[place]) for place, one in ends))
     return tuple(  # type: ignore[return-value] # a pair
         whole_of(taken.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
         for which in (~empty & beyond, empty)
     )
-
-
-def _beyond(taken: Taken, column: str, bins: BinEdges) -> nw.Expr:
-    if bins.open_ends:
-        return nw.lit(value=False)
-    first, last = (_below(bins.edges[end], taken.schema[column]) for end in (0, -1))
-    return (nw.col(column) < first) | (nw.col(column) >= last)

@@ -74,7 +74,7 @@ class Joins:
         >>> people = session.per_unit(visits="count", latest=("max", "hour"))
         >>> people.count(where="visits >= 2", epsilon=90).estimate.tolist()
         [1]
-        >>> late = people.histogram("latest", bins=[0, 12, 24], epsilon=400)
+        >>> late = people.histogram("latest", bins=[0, 12, 24], epsilon=100)
         >>> late.estimate.tolist()
         [1, 2]
         """

@@ -16,7 +16,7 @@ from onesided.engine import PublicKeys
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism import CheckRecord, Mechanism
 from onesided.mechanism.kit import source_of
-from onesided.noise import IntArray, Noise, SecureNoise
+from onesided.noise import IntArray, Noise, PlainNoise, SecureNoise
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext, Taken
 from onesided.session._enclosed import short_share
@@ -26,7 +26,7 @@ from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
 from onesided.session.values._moments import moments
 from onesided.session.values._sum import Sum
-from onesided.session.values._value import Missing, Value
+from onesided.session.values._value import Missing, Value, settle_grid
 
 _STATISTICS: Final = ("count", "sum")
 
@@ -75,6 +75,10 @@ class OwnMechanism(Grouped):
     missing: Missing = field(default="refuse", kw_only=True)
     check: CheckRecord | None = field(default=None, kw_only=True)
     unverified: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
+        settle_grid(self, "bounds", "step")
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, OwnRelease]:
         """Check and price the question. Looks at no row."""
@@ -240,7 +244,7 @@ class OwnMechanism(Grouped):
 
     def _answer(self, numbers: IntArray, noise: Noise | None) -> NDArray[Any]:
         """What the mechanism answers. Errors: DataError unless one number per group."""
-        source = SecureNoise() if noise is None else noise
+        source = PlainNoise(SecureNoise() if noise is None else noise)
         values = np.asarray(self.mechanism.release(numbers.copy(), noise=source))
         if values.shape != numbers.shape or values.dtype.kind not in "biuf":
             raise DataError(

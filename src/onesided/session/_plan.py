@@ -24,9 +24,8 @@ IN_THE_CLEAR: Final = (
     "not: a fraction of the table in the clear satisfies it. Prefer another policy."
 )
 EPSILONS: Final = ("1/100", "3/100", "1/10", "3/10", 1, 3, 10)
-MUCH: Final = 10
+ABSURD: Final = 100
 _SHOWN_COUNTS: Final = 8
-MUCH_DELTA: Final = Fraction(1, 100_000)
 EACH_ROW: Final = "Each row is protected on its own, not a person who has several."
 
 
@@ -172,19 +171,7 @@ class Plan:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is unusually large, and what it means in odds."""
-        wide = [
-            f"ε = {readable(loss)} on {edge} is large: an answer may change the odds that "
-            f"somebody holds about one person by a factor of e^{readable(loss)}."
-            for edge, loss in self.charge.items()
-            if loss > MUCH
-        ]
-        loose = [
-            f"δ = {shown(delta, up=True)} on {edge} is large: that is the chance that nothing "
-            "is promised, for each person."
-            for edge, delta in self.guarantee.delta.items()
-            if delta > MUCH_DELTA
-        ]
-        return (*wide, *loose)
+        return self.guarantee.remarks
 
     @property
     def others(self) -> tuple[PlanOption, ...]:
@@ -277,6 +264,20 @@ class Plan:
         delta = self.guarantee.delta.get(edge, Fraction(0))
         left = self.delta_remaining.get(edge, Fraction(0)) if delta else Fraction(0)
         return f" and δ {shown(delta, up=True)} of {shown(left, up=False)}" if delta else ""
+
+
+def require_a_promise(plan: Plan, policy: Policy) -> None:
+    """Refuse an ε at which nothing is promised any more. Errors: ParameterError."""
+    for edge in policy.edges:
+        loss = plan.charge.get(edge.name, Fraction(0))
+        if loss > ABSURD * edge.weight:
+            raise ParameterError(
+                f"ε = {readable(loss)} on {edge.name} promises nothing: an answer may change the "
+                f"odds that somebody holds about one person by a factor of e^{readable(loss)}.",
+                hint=f"Ask with an epsilon of at most {ABSURD}, better of 1 or less. Tests that "
+                "want the true answer pass noise=NotPrivateSeededNoise(0).",
+                epsilon=loss,
+            )
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:

@@ -151,7 +151,8 @@ class Release:
         day = self.drawn[:19].replace("T", " ")
         again = f"Told again: drawn on {day} UTC{entry}; the data were not read."
         told = ((again, self.told_again), (self.cut, bool(self.cut)))
-        return tuple(words for words, holds in told if holds)
+        said = (words for words, holds in told if holds)
+        return *said, *self.guarantee.remarks
 
     @property
     def bound_words(self) -> str:

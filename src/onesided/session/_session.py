@@ -26,7 +26,7 @@ from onesided.session._enclosed import Enclosed
 from onesided.session._health import health_in
 from onesided.session._joins import Joins
 from onesided.session._own_mechanism import OwnMechanism
-from onesided.session._plan import Plan
+from onesided.session._plan import Plan, require_a_promise
 from onesided.session._question import (
     CONTENT_TYPE,
     PreparedQuery,
@@ -366,7 +366,10 @@ class Session(Joins):
         self, question: Question[Result], context: QueryContext
     ) -> PreparedQuery[Any, Result]:
         require_question(question)
-        return warned(question.prepare(context), context.caveat)
+        prepared = warned(question.prepare(context), context.caveat)
+        if self._noise is None:
+            require_a_promise(prepared.plan, self.policy)
+        return prepared
 
     def _context(self) -> QueryContext:
         return QueryContext(

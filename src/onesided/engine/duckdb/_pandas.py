@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHOWN: Final = 3
+_DECIMALS: Final = (38, 9)  # digits, and those behind the point
 
 
 def as_arrow(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, str], dict[str, Objects]]:
@@ -62,14 +64,18 @@ def _is_objects(dtype: Any) -> bool:
 def _of_objects(series: pd.Series[Any]) -> tuple[Any, Objects | None]:
     """A column of Python objects, which is text; what is missing to pandas is null.
 
-    No row decides how another is read: what is neither is told beside, and null in the column.
+    No row decides how another is read: what is neither is told beside, and null in the column. A
+    column of ``Decimal`` alone, as drivers of databases give it, holds decimals of one fixed type.
     """
     import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
     import pyarrow as pa  # noqa: PLC0415 - the extra 'pandas' brings it
 
     values = series.to_numpy()
     other = np.fromiter((not isinstance(one, str) for one in values), np.bool_, len(values))
-    places = np.flatnonzero(other & ~pd.isna(values))
+    known = ~pd.isna(values)
+    places = np.flatnonzero(other & known)
+    if places.size and all(isinstance(one, Decimal) for one in values[known]):
+        return pa.array(np.where(known, values, None), pa.decimal128(*_DECIMALS)), None
     found = None
     if places.size:
         some = tuple((int(place) + 1, repr(values[place])) for place in places[:_SHOWN])

@@ -80,10 +80,7 @@ def with_bins(
         shared["max_groups"] = 1 if question.max_groups is None else question.max_groups
     over_by = (*by, *map(bin_name, bins))
     over = {**shared, "by": over_by, "keys": _cells(groups, bins, over_by)}
-    edges = {
-        name: [*map(text, one.edges), "with ends" if one.open_ends else ""]
-        for name, one in bins.items()
-    }
+    edges = {name: [*map(text, one.edges), one.ends] for name, one in bins.items()}
     return Binned(
         replace(context, table=table),
         Grouped(**over),

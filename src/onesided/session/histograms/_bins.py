@@ -30,15 +30,22 @@ class BinEdges:
     Bin ``i`` holds the values from edge ``i`` to below edge ``i + 1``, and values outside are in no
     bin; with ``open_ends`` bin 0 holds what is at or below the first edge, bin ``i`` what is above
     edge ``i - 1`` and at or below edge ``i``, and the last bin what is above the last edge.
+    closed: the last bin holds its upper edge as well, as bins between a lowest and a highest do.
     """
 
     edges: tuple[Fraction, ...]
     open_ends: bool = False
+    closed: bool = False
 
     @property
     def number(self) -> int:
         """How many bins there are."""
         return len(self.edges) + (1 if self.open_ends else -1)
+
+    @property
+    def ends(self) -> str:
+        """What the ends hold, for the ledger."""
+        return "with ends" if self.open_ends else "closed" if self.closed else ""
 
     def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
         """The bin of each row's value; -1 where there is no value or no bin."""
@@ -47,10 +54,18 @@ class BinEdges:
             points = [_at_most(edge, dtype) for edge in self.edges]
             found = _search(lambda edge: given <= edge, points, 0)
             return nw.when(known).then(found).otherwise(nw.lit(_NOWHERE)).cast(nw.Int64())
-        edges = [_below(edge, dtype) for edge in self.edges]
-        inside = known & (given >= edges[0]) & (given < edges[-1])
-        found = _search(lambda edge: given < edge, edges[1:-1], 0)
+        edges = [_below(edge, dtype) for edge in self.edges[:-1]]
+        found = _search(lambda edge: given < edge, edges[1:], 0)
+        inside = known & ~self.beyond(column, dtype)
         return nw.when(inside).then(found).otherwise(nw.lit(_NOWHERE)).cast(nw.Int64())
+
+    def beyond(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+        """Whether each row's value lies outside all bins; null where there is none."""
+        if self.open_ends:
+            return nw.lit(value=False)
+        given, last = nw.col(column), self.edges[-1]
+        above = given > _at_most(last, dtype) if self.closed else given >= _below(last, dtype)
+        return (given < _below(self.edges[0], dtype)) | above
 
     def refuse_far(self, dtype: nw.dtypes.DType) -> None:
         """Refuse edges that no value of the column comes near. Errors: ParameterError."""
@@ -113,8 +128,11 @@ def edges_of(edges: Sequence[Number], *, name: str = "bins") -> tuple[Fraction, 
     return given
 
 
-def bins_of(bins: Any, bounds: Sequence[Number] | None) -> BinEdges:
-    """Bins from their number and bounds, or from edges."""
+def bins_of(bins: Any, bounds: Sequence[Number] | None, *, closed: bool = False) -> BinEdges:
+    """Bins from their number and bounds, or from edges.
+
+    closed: bins between bounds hold the highest value, too.
+    """
     if isinstance(bins, Sequence | range) and not isinstance(bins, str):
         if bounds is not None:
             raise ParameterError(
@@ -134,7 +152,8 @@ def bins_of(bins: Any, bounds: Sequence[Number] | None) -> BinEdges:
             hint="Pass bounds=(lowest, highest) from public knowledge, or the edges as bins=.",
         )
     low, high = edges_of(bounds, name="bounds")[:: max(1, len(bounds) - 1)]
-    return BinEdges(tuple(low + (high - low) * i / number for i in range(number + 1)))
+    edges = tuple(low + (high - low) * i / number for i in range(number + 1))
+    return BinEdges(edges, closed=closed)
 
 
 def require_numbers(column: str, schema: Mapping[str, nw.dtypes.DType]) -> None:

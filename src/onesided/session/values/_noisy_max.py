@@ -44,7 +44,7 @@ class QuantileEstimates(Release):
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
     >>> session = od.Session(people, unit="person", policy=od.policy.bounded(), budget=1000)
-    >>> release = session.quantile("age", [0.25, 0.5], bounds=(0, 100), epsilon=400)
+    >>> release = session.quantile("age", [0.25, 0.5], candidates=[7, 12, 40], epsilon=100)
     >>> release.columns()
     {'q': ['1/4', '1/2'], 'estimate': [7.0, 12.0]}
     """

@@ -36,7 +36,7 @@ from onesided.session.values._noisy_max import (
     ranked,
     told,
 )
-from onesided.session.values._value import Missing
+from onesided.session.values._value import Missing, settle_grid
 
 QuantileMethod = Literal["noisy_max", "cumulative"]
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class QuantileRelease(Release):
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
-    >>> asked = {"candidates": [10, 20, 50], "on_excess": "error", "epsilon": 200}
+    >>> asked = {"candidates": [10, 20, 50], "on_excess": "error", "epsilon": 90}
     >>> release = session.maximum("age", **asked)
     >>> release.at(1)["estimate"], float(release.certified_share(20, of=3)[0]) < 1
     ([50.0], True)
@@ -186,9 +186,9 @@ class Quantile(Grouped):
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
-    >>> session.median("age", bounds=(0, 100), epsilon=200).value
+    >>> session.median("age", candidates=[7, 12, 40], epsilon=100).value
     12.0
-    >>> session.median("age", candidates=[10, 20, 50], epsilon=200).value
+    >>> session.median("age", candidates=[10, 20, 50], epsilon=100).value
     20.0
     """
 
@@ -201,6 +201,10 @@ class Quantile(Grouped):
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
+        settle_grid(self, "candidates", "bounds", "step")
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""

@@ -41,7 +41,7 @@ class RowCount(Grouped):
     >>> visits = pl.DataFrame({"person": [1, 1, 1, 2], "place": ["a", "a", "a", "a"]})
     >>> policy = od.policy.presence(max_groups=1)
     >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
-    >>> session.row_count(by="place", keys=["a"], max_rows=2, epsilon=900).estimate.tolist()
+    >>> session.row_count(by="place", keys=["a"], max_rows=2, epsilon=90).estimate.tolist()
     [3.0]
     """
 

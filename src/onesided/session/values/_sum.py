@@ -24,7 +24,7 @@ from onesided.session._question import Answer, PreparedQuery
 from onesided.session.values._moments import moments
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
-from onesided.session.values._value import Missing, Value, value_of
+from onesided.session.values._value import Missing, Value, settle_grid, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,10 @@ class Valued(Grouped):
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
+        settle_grid(self, "bounds", "step")
 
     def value(self, context: QueryContext) -> Value:
         """The column, its bounds and its grid, checked."""
@@ -97,7 +101,7 @@ class Sum(Valued):
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
-    >>> session.sum("age", bounds=(0, 100), epsilon=900).interval.upper_certain
+    >>> session.sum("age", bounds=(0, 100), epsilon=1).interval.upper_certain
     True
     """
 

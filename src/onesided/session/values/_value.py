@@ -10,7 +10,8 @@ from typing import Any, Final, Literal
 import narwhals as nw
 
 from onesided._english import many
-from onesided._numbers import MAX_COUNT, Number, exact, positive, text
+from onesided._frozen import settle
+from onesided._numbers import MAX_COUNT, Number, exact, on_grid, positive, text
 from onesided.engine.kit import Lazy
 from onesided.errors import DataError, ParameterError
 
@@ -77,6 +78,14 @@ class Value:
         if self.step.numerator == 1:
             return _nearest(inside * self.step.denominator)
         return _nearest(inside / float(self.step))
+
+
+def settle_grid(question: Any, *names: str) -> None:
+    """Take the floats of these fields at their decimal value, in a question that is being made."""
+    for name in names:
+        given = getattr(question, name)
+        several = isinstance(given, list | tuple)
+        settle(question, **{name: tuple(map(on_grid, given)) if several else on_grid(given)})
 
 
 def value_of(
