@@ -1,6 +1,9 @@
 """What is read of a file: all of it, or nothing; and no row decides how another is read."""
 
+import gzip
+
 import duckdb
+import polars as pl
 import pytest
 
 from onesided.cli._tables import expanded, fixed_part, reading
@@ -74,7 +77,7 @@ def test_people_are_told_apart_by_their_text(csv):
     ("text", "byte", "place"),
     [
         (b"person,place\n1,caf\xe9\n", "0xE9", "position 18 (line 2)"),
-        ("person,place\n1,a\n".encode("utf-16"), "0xFF", "position 0 (line 1)"),
+        (b"\xffperson,place\n1,a\n", "0xFF", "position 0 (line 1)"),
         (b"person,place\n" + b"1,a\n" * 300_000 + b"2,\xc3", "0xC3", "(line 300,002)"),
         (b"p\n" + b"x" * (2**20 - 3) + "é".encode() + b"\xff\n", "0xFF", "position 1,048,577 "),
     ],
@@ -167,3 +170,114 @@ def test_nothing_is_drawn_among_the_results(tmp_path):
     with reading([tmp_path / "a.csv"]) as (table,):
         told = table.query("t", "SELECT current_setting('enable_progress_bar')").fetchall()
     assert told == [(False,)]
+
+
+TOOLS = {
+    "pandas with its index": ("v.csv", b",person,place\n0,1,a\n1,2,a\n2,2,b\n"),
+    "R with row names": ("v.csv", b'"","person","place"\n"1",1,"a"\n"2",2,"a"\n"3",2,"b"\n'),
+    "a comma at each end": ("v.csv", b"person,place,\r\n1,a,\r\n2,a,\r\n2,b,\r\n"),
+    "sep=": ("v.csv", b"sep=;\r\nperson;place\r\n1;a\r\n2;a\r\n2;b\r\n"),
+    "UTF-16": ("v.csv", "person\tplace\n1\ta\n2\ta\n2\tb\n".encode("utf-16")),
+    "packed": ("v.csv.gz", gzip.compress(b"\xef\xbb\xbfperson,place\n1,a\n2,a\n2,b\n")),
+    "lines": (
+        "v.jsonl",
+        b'{"person": 1, "place": "a"}\n\n{"place": "a", "person": 2}\n{"person":2,"place":"b"}',
+    ),
+    "packed lines": (
+        "v.JSONL.gz",
+        gzip.compress(
+            b'{"person":"1","place":"a"}\n{"person":2,"place":"a"}\n{"person":2,"place":"b"}'
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_files_of_other_tools_are_read(tool, tmp_path):
+    name, data = TOOLS[tool]
+    (tmp_path / name).write_bytes(data)
+    with reading([tmp_path / name]) as (table,):
+        assert table.columns == ["person", "place"]
+        assert sorted(table.fetchall()) == [("1", "a"), ("2", "a"), ("2", "b")]
+
+
+def test_values_of_lines_keep_their_digits_and_missing_ones_are_null(tmp_path):
+    path = tmp_path / "v.jsonl"
+    lines = ['{"a": 1.50, "b": true, "c": null}', '{"a": 12345678901234567890, "c": "x,\\"y"}']
+    path.write_text("\n".join(lines))
+    with reading([path]) as (table,):
+        assert table.fetchall() == [
+            ("1.50", "true", None),
+            ("12345678901234567890", None, 'x,"y'),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"b": 1}', "'b' is no name"),
+        ("[1]", "no object"),
+        ('{"a": [1]}', "a list or an object"),
+        ('{"a": 1, "a": 2}', "stands twice"),
+        ('{"a": 1', "no JSON"),
+        ("[" * 100_000, "no JSON"),
+    ],
+)
+def test_a_line_that_is_no_row_is_named(line, why, tmp_path):
+    path = tmp_path / "v.jsonl"
+    path.write_text('{"a": 1}\n' + line)
+    with pytest.raises(DataError, match=why) as caught, reading([path]):
+        pass
+    assert caught.value.values["line"] == 2
+
+
+def test_an_encoding_is_declared_and_holds_for_every_byte(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_bytes("person,ort\n1,Zürich\n".encode("cp1252"))
+    with reading([path], encoding="cp1252") as (table,):
+        assert table.fetchall() == [("1", "Zürich")]
+    with pytest.raises(DataError, match="not UTF-8") as caught, reading([path]):
+        pass
+    assert 'encoding = "cp1252"' in caught.value.hint
+    path.write_bytes(b"person\n\x81\n")
+    with pytest.raises(DataError, match="not CP1252"), reading([path], encoding="cp1252"):
+        pass
+
+
+def test_what_is_damaged_or_packed_to_fill_the_machine_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "v.csv.gz"
+    path.write_bytes(gzip.compress(b"a\n" + b"1\n" * 10**6))
+    monkeypatch.setattr("onesided.cli._files._MOST_BYTES", 1000)
+    with pytest.raises(DataError, match="unpacks to more"), reading([path]):
+        pass
+    path.write_bytes(gzip.compress(b"a\n1\n" * 100)[:-9])
+    with pytest.raises(DataError, match="Cannot read"), reading([path]):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [("v.xlsx", "CSV UTF-8"), ("v.json", ".jsonl"), ("v.tsv", "Rename it")]
+)
+def test_a_file_of_another_kind_is_refused_with_the_way_out(name, way, tmp_path):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(DataError) as caught, reading([tmp_path / name]):
+        pass
+    assert way in caught.value.hint
+
+
+def test_folders_called_name_and_value_give_a_column(tmp_path):
+    for day, people in (("2026-11-02", [1, 2]), ("__HIVE_DEFAULT_PARTITION__", [3])):
+        folder = tmp_path / "visits" / f"day={day}" / "city=Z%C3%BCrich"
+        folder.mkdir(parents=True)
+        pl.DataFrame({"person": people}).write_parquet(folder / "0.parquet")
+    files = expanded(str(tmp_path / "visits"))
+    with reading(files, base=tmp_path / "visits") as (table,):
+        assert table.columns == ["person", "day", "city"]
+        assert sorted(table.fetchall()) == [
+            (1, "2026-11-02", "Zürich"),
+            (2, "2026-11-02", "Zürich"),
+            (3, None, "Zürich"),
+        ]
+    pl.DataFrame({"person": [1], "Day": ["x"]}).write_parquet(files[0])
+    with pytest.raises(DataError, match="and so has the folder"):
+        reading(files[:1], base=tmp_path).__enter__()

@@ -207,3 +207,18 @@ def test_the_parser_is_loaded_when_a_condition_is_read():
     code = "import sys, onesided, onesided.conditions; print('sqlglot' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"), [("when = 'a'", "when"), ("case = 1", "case"), ("select = 1", "select")]
+)
+def test_a_word_that_sql_keeps_says_how_to_quote_it(text, word):
+    with pytest.raises(errors.ConditionError) as caught:
+        Condition.parse(text)
+    assert f'write it in double quotes: "{word}"' in caught.value.hint
+    assert Condition.parse(text.replace(word, f'"{word}"'))
+
+
+def test_a_condition_that_ends_too_early_says_after_what():
+    with pytest.raises(errors.ConditionError, match="it ends after 'AND'"):
+        Condition.parse("x = 1 AND")

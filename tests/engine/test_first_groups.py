@@ -14,6 +14,7 @@ import onesided as od
 from onesided.engine._first_groups import CODE, code_counts, first_groups
 from onesided.engine._protocol import Engine
 from onesided.engine._table import Table
+from onesided.noise import NotPrivateSeededNoise
 
 EXACT = 1000
 
@@ -183,7 +184,13 @@ def test_units_of_any_type_keep_as_many(kind, far):
 
 
 def counted(data, **more):
-    session = od.Session(data, unit="person", policy=od.policy.unbounded(), budget=10**4)
+    session = od.Session(
+        data,
+        unit="person",
+        policy=od.policy.unbounded(),
+        budget=10**4,
+        noise=NotPrivateSeededNoise(7),
+    )
     asked = {"by": "hour", "max_groups": 5, "epsilon": EXACT, "on_excess": "truncate", **more}
     return session.count(keys=range(24), **asked).estimate
 

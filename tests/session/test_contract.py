@@ -11,6 +11,7 @@ import pytest
 
 import onesided as od
 from onesided import errors
+from onesided.noise import NotPrivateSeededNoise
 
 EXACT = 1000  # at this epsilon the noise is zero in all but e^-300 of the draws
 
@@ -40,7 +41,10 @@ COUNTS = {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0}
 
 def session(data, policy=None, **more):
     policy = policy or od.policy.addition_only()
-    return od.Session(data, **{"unit": "person", "policy": policy, "budget": 10**4, **more})
+    noise = NotPrivateSeededNoise(7)  # ε is beyond what production answers
+    return od.Session(
+        data, **{"unit": "person", "policy": policy, "budget": 10**4, "noise": noise, **more}
+    )
 
 
 def counts(release):

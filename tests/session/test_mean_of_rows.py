@@ -6,6 +6,7 @@ import pytest
 
 import onesided as od
 from onesided import errors
+from onesided.noise import NotPrivateSeededNoise
 from onesided.session import Mean, Variance
 
 ROWS = {
@@ -25,7 +26,7 @@ def read(asked, question):
 
 
 def test_at_most_so_many_rows_of_a_unit_count_on_every_engine(engine):
-    asked = session(engine(ROWS))
+    asked = session(engine(ROWS), noise=NotPrivateSeededNoise(7))
     for most, count in ((1, 3), (2, 5), (3, 6), (6, 9), (99, 9)):
         found = read(asked, Mean("v", bounds=(0, 10), of="rows", max_rows=most, epsilon=1))
         assert found.count.tolist() == [count]
@@ -89,7 +90,12 @@ def test_noise_grows_with_the_rows():
 
 
 def test_in_a_table_of_rows_it_is_the_mean_of_rows_anyway():
-    asked = od.Session(pl.DataFrame(ROWS), policy=od.policy.unbounded(), budget=10**6)
+    asked = od.Session(
+        pl.DataFrame(ROWS),
+        policy=od.policy.unbounded(),
+        budget=10**6,
+        noise=NotPrivateSeededNoise(7),
+    )
     told = asked.mean("v", bounds=(0, 10), of="rows", epsilon=2000)
     assert told.value == pytest.approx(48 / 9, abs=0.01)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import onesided as od
 from onesided import errors
+from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record
 from onesided.session import Ngrams
 from onesided.verify import Universe
@@ -35,7 +36,10 @@ WALKS = {
 
 
 def session(data, **more):
-    return od.Session(data, **{"unit": "person", "policy": PRIVATE, "budget": 10**5, **more})
+    noise = NotPrivateSeededNoise(7)  # ε is beyond what production answers
+    return od.Session(
+        data, **{"unit": "person", "policy": PRIVATE, "budget": 10**5, "noise": noise, **more}
+    )
 
 
 def grams(release, n):

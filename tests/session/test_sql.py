@@ -257,7 +257,7 @@ REFUSED = [
     ("SELECT APPROX_QUANTILES(age, 4) FROM visits", "APPROX", "QUANTILE"),
     ("SELECT ANON_COUNT(person) FROM visits", "ANON", "COUNT(DISTINCT unit)"),
     ("SELECT DISTINCT place FROM visits", "DISTINCT", "GROUP BY"),
-    ("SELECT ALL place FROM visits", "place", "Name the table"),
+    ("SELECT ALL place FROM visits", "place", "AS place"),
     (f"SELECT {N} FROM visits v", "v", "Leave"),
     (f"SELECT {N} FROM visits AS v", "AS", "Leave"),
     (f"SELECT {N} FROM visits, other", ", other", "Join the tables first"),
@@ -386,7 +386,13 @@ def test_keys_bounds_and_grids_come_from_the_schema():
             "age": od.column("integer", bounds=(0, 110)),
         },
     )
-    session = od.Session(VISITS, schema=schema, policy=od.policy.addition_only(), budget=10**4)
+    session = od.Session(
+        VISITS,
+        schema=schema,
+        policy=od.policy.addition_only(),
+        budget=10**4,
+        noise=NotPrivateSeededNoise(7),
+    )
     text = "SELECT place, COUNT(DISTINCT person), SUM(age) FROM v GROUP BY place"
     counts, sums = session.sql(text, epsilon=1000, max_groups=2)
     assert counts.labels == sums.labels == ["a", "b"]

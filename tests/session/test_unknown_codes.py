@@ -9,6 +9,7 @@ import onesided as od
 from onesided.engine._first_groups import CODE
 from onesided.engine._key_codes import KeyCodes
 from onesided.engine._table import Table
+from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record
 from onesided.verify import Universe
 
@@ -89,7 +90,9 @@ def test_units_of_any_type(unit):
         schema_overrides={"place": pl.Int8},
     )
     policy = od.policy.sensitive("minor")
-    made = od.Session(data, unit="person", policy=policy, budget=10**4)
+    made = od.Session(
+        data, unit="person", policy=policy, budget=10**4, noise=NotPrivateSeededNoise(7)
+    )
     told = read(made.discover(by="place", epsilon=EXACT, max_groups=2).frame)
     assert list(zip(told["place"], told["lower"], strict=True)) == [(1, 2), (-1, 1)]
 

@@ -11,6 +11,7 @@ import pytest
 
 import onesided as od
 from onesided import errors
+from onesided.noise import NotPrivateSeededNoise
 from onesided.session import Sum
 
 pl = pytest.importorskip("polars")
@@ -34,7 +35,7 @@ def test_a_share_of_a_count_is_exact():
     """7/25 of 25 people is 7 of them; in floats it is more, and the bounds were one too high."""
     asked = session({"v": list(range(25))}, od.policy.addition_only())
     told = asked.quantile(
-        "v", q=Fraction(7, 25), candidates=range(25), epsilon=300, method="cumulative"
+        "v", q=Fraction(7, 25), candidates=range(25), epsilon=100, method="cumulative"
     )
     assert told.at(Fraction(7, 25)) == {"estimate": [6], "lower": [6], "upper": [6]}
 
@@ -44,12 +45,12 @@ def test_pairs_below_a_candidate_certify_no_share_of_units():
     columns = {"person": [1, 1, 2], "v": [1, 3, 10]}
     asked = session(columns, od.policy.removal_only(), unit="person")
     told = asked.quantile(
-        "v", candidates=[2, 5], epsilon=300, max_groups=3, on_excess="error", method="cumulative"
+        "v", candidates=[2, 5], epsilon=100, max_groups=3, on_excess="error", method="cumulative"
     )
     with pytest.raises(errors.ParameterError, match="both sides"):
         told.certified_share(5, of=2)
     one = session({"v": [1, 3, 10]}, od.policy.removal_only())
-    told = one.quantile("v", candidates=[2, 5], epsilon=300, method="cumulative")
+    told = one.quantile("v", candidates=[2, 5], epsilon=100, method="cumulative")
     assert told.certified_share(5, of=3) == pytest.approx(np.array([2 / 3]))
 
 
@@ -123,6 +124,7 @@ def test_halves_are_rounded_alike_everywhere(engine):
         "pandas": rows.to_pandas(),
         "arrow": rows.to_arrow(),
     }[engine]
-    session = od.Session(made, unit="person", policy=od.policy.addition_only(), budget=10**6)
+    given = {"policy": od.policy.addition_only(), "budget": 10**6}
+    session = od.Session(made, unit="person", noise=NotPrivateSeededNoise(7), **given)
     told = session.sum("pay", bounds=(-100, 100), epsilon=10**5)
     assert told.interval.upper.tolist() == [1 + 2 + 3 + 0 - 1 + 31]

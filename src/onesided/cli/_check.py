@@ -11,7 +11,7 @@ import typer
 from onesided.cli._exits import FAILED
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._schema import read_schema
-from onesided.cli._tables import expanded, reading
+from onesided.cli._tables import expanded, fixed_part, reading
 from onesided.cli._terminal import Terminal, print_json
 from onesided.errors import ParameterError
 from onesided.session import health_of
@@ -49,6 +49,11 @@ class Check:
             )
         return (self.data,) if self.data is not None else expanded(str(self.input))
 
+    @property
+    def base(self) -> Path | None:
+        """The folder that ``--input`` names or starts from."""
+        return None if self.input is None else fixed_part(self.input)
+
 
 def check(asked: Check) -> None:
     """Look at the data before anything is spent: types, missing and unreadable values, ids.
@@ -60,7 +65,7 @@ def check(asked: Check) -> None:
     """
     declared = read_schema(asked.schema)
     encoding = None if declared is None else declared.encoding
-    with reading(asked.files, encoding=encoding) as (data,):
+    with reading(asked.files, encoding=encoding, base=asked.base) as (data,):
         health = health_of(data, declared, unit=asked.unit, max_groups=asked.max_groups)
     if asked.as_json:
         print_json(health.as_dict())

@@ -66,31 +66,32 @@ def require_table(path: Path) -> None:
         )
 
 
-def partitions(path: Path) -> dict[str, str | None]:
-    """The columns that folders called ``name=value`` give to the tables in them.
+def partitions(path: Path, base: Path) -> dict[str, str | None]:
+    """The columns that folders called ``name=value`` below ``base`` give to the tables in them.
 
-    >>> partitions(Path("visits/day=2026-11-02/city=Z%C3%BCrich/0.parquet"))
+    >>> partitions(Path("visits/day=2026-11-02/city=Z%C3%BCrich/0.parquet"), Path("visits"))
     {'day': '2026-11-02', 'city': 'Zürich'}
     """
+    below = path.parent.relative_to(base).parts if path.is_relative_to(base) else ()
     found: dict[str, str | None] = {}
-    for folder in path.absolute().parents:
-        name, mark, value = folder.name.partition("=")
-        if not (name and mark):
-            break
-        found[unquote(name)] = None if value == _MISSING_PARTITION else unquote(value)
-    return dict(reversed(found.items()))
+    for folder in below:
+        name, mark, value = folder.partition("=")
+        if name and mark:
+            found[unquote(name)] = None if value == _MISSING_PARTITION else unquote(value)
+    return found
 
 
-def base_of(path: Path) -> Path:
-    """The folder that a table's files stand in, above those that are columns.
+def table_folder(path: Path, base: Path | None) -> Path:
+    """The folder that a table lies in, above those below ``base`` that are columns of it.
 
-    >>> base_of(Path("visits/day=2026-11-02/0.parquet")).name
+    >>> table_folder(Path("visits/day=2026-11-02/0.parquet"), Path("visits")).name
     'visits'
     """
-    folder = path.resolve().parent
-    while "=" in folder.name.lstrip("="):
-        folder = folder.parent
-    return folder
+    if base is None or not path.is_relative_to(base):
+        return path.resolve().parent
+    parts = path.parent.relative_to(base).parts
+    columns = (place for place, part in enumerate(parts) if "=" in part.lstrip("="))
+    return base.joinpath(*parts[: next(columns, len(parts))]).resolve()
 
 
 def plain_csv(path: Path, made: Path, *, encoding: str | None) -> None:

@@ -14,13 +14,13 @@ import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from onesided._numbers import positive, whole
-from onesided.cli._files import base_of
+from onesided.cli._files import table_folder
 from onesided.cli._key_table import with_degrees
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._policies import read_policy
 from onesided.cli._result import NEVER, CuratorNotes, Result, say, say_to_curator
 from onesided.cli._schema import as_declared, file_of_keys, read_schema
-from onesided.cli._tables import expanded, reading
+from onesided.cli._tables import expanded, fixed_part, reading
 from onesided.cli._terminal import Terminal, print_json
 from onesided.errors import LedgerUnavailableError, ParameterError, ReleaseExistsError
 from onesided.ledger import Ledger
@@ -123,6 +123,11 @@ class Publish:
             raise ParameterError("Missing --out.", hint="Name a folder to make for the results.")
         return self.out
 
+    @property
+    def base(self) -> Path | None:
+        """The folder that ``--input`` names or starts from."""
+        return None if self.input is None else fixed_part(self.input)
+
     def ledger_place(self, files: tuple[Path, ...]) -> str:
         """The ledger: as named, or beside the configuration or the data, links resolved.
 
@@ -132,7 +137,7 @@ class Publish:
             return self.ledger
         if self.config is not None:
             return str(self.config.resolve().parent / _LEDGER)
-        folders = {base_of(path) for path in files}
+        folders = {table_folder(path, self.base) for path in files}
         if len(folders) != 1:
             raise ParameterError(
                 "The data are in several folders, so no ledger stands beside them.",
@@ -253,7 +258,7 @@ def _tables(
     """The data, and the keys as they are declared, if a file has them."""
     encoding = None if schema is None else schema.encoding
     tables = [files] if asked.keys is None else [files, [asked.keys]]
-    with reading(*tables, encoding=encoding) as (data, *keys):
+    with reading(*tables, encoding=encoding, base=asked.base) as (data, *keys):
         if not keys:
             yield data, None
             return

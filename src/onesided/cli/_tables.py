@@ -45,21 +45,21 @@ class Part:
 
 @contextmanager
 def reading(
-    *tables: Sequence[Path], encoding: str | None = None
+    *tables: Sequence[Path], encoding: str | None = None, base: Path | None = None
 ) -> Iterator[tuple[duckdb.DuckDBPyRelation, ...]]:
     """Each group of files as one table, for as long as the block runs.
 
     In CSV files and lines of JSON every column is text, and an empty field is null. A Parquet
-    file's rows stay where they are. Folders called ``name=value`` give their tables a column of
+    file's rows stay where they are. Folders called ``name=value`` below ``base`` give a column of
     text. The engine is given names of ours, so that no file name is a pattern to it.
-    encoding: of text, as a schema declares it.
+    encoding: of text, as a schema declares it. base: the folder whose ``name=value`` ones count.
 
     Errors: DataError for a file that is missing, of another type, damaged, in another encoding,
     or unlike the others of its table; it names the place.
     """
     with scratch() as folder:
         groups = [
-            [_part(path, folder / f"{i}-{j}", encoding) for j, path in enumerate(group)]
+            [_part(path, folder / f"{i}-{j}", encoding, base) for j, path in enumerate(group)]
             for i, group in enumerate(tables)
         ]
         with _engine(folder, [part.path for group in groups for part in group]) as connection:
@@ -136,7 +136,7 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _part(path: Path, alias: Path, encoding: str | None) -> Part:
+def _part(path: Path, alias: Path, encoding: str | None, base: Path | None) -> Part:
     """A file under a name of ours. Errors: DataError."""
     require_table(path)
     real, heading = path.resolve(), None
@@ -153,7 +153,7 @@ def _part(path: Path, alias: Path, encoding: str | None) -> Part:
             f"Cannot read {str(path)!r}: {error.strerror or error}.",
             hint="Ask for the right to read it.",
         ) from error
-    return Part(real, alias, heading, partitions(path))
+    return Part(real, alias, heading, {} if base is None else partitions(path, base))
 
 
 def _table(

@@ -84,7 +84,7 @@ class _Reader:
         text = self._source.text
         place = min(sum(len(above) + 1 for above in lines[: line - 1]) + column, len(text))
         if word and not text[place + len(word) :].strip():
-            reason = f"The condition ends too early, after {word!r}."
+            reason = f"This cannot be read as a condition: it ends after {word!r}."
         else:
             reason = f"This cannot be read as a condition{f', at {word!r}' if word else ''}."
         name = self._reserved(place)

@@ -101,6 +101,8 @@ class MonitorRelease(Release):
     >>> visits = {"person": [1, 2, 3], "place": ["gym", "bar", "bar"]}
     >>> release = monitor.step(visits, id="a", time=1)
     >>> print(release)
+    ε = 60 on record -> absent is large: an answer may change the odds that somebody holds about one
+    person by a factor of e^60.
     Step 1, a, 1: 1 certified, 1 unknown, 0 resting.
     place  status     at_most
     gym    certified        1

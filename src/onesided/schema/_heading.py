@@ -49,7 +49,7 @@ def heading_of(path: Path, *, called: Path | None = None) -> Heading:
 
     >>> _ = Path("visits.csv").write_text("person;place\n1;a\n")
     >>> heading_of(Path("visits.csv"))
-    Heading(names=('person', 'place'), delimiter=';')
+    Heading(names=('person', 'place'), delimiter=';', skipped=0)
     """
     told = path if called is None else called
     _refuse_other_encoding(path, told)
@@ -79,7 +79,7 @@ def heading_of(path: Path, *, called: Path | None = None) -> Heading:
 def _refuse_names(path: Path, names: tuple[str, ...]) -> None:
     """The engine knows columns by name, in which capitals make no difference."""
     if not any(names):
-        raise _unclear(path, "its first line names no column")
+        raise _unclear(path, "its first line is empty")
     seen: set[str] = set()
     for place, name in enumerate(names, start=1):
         if not name and place in (1, len(names)) and len(names) > 1:

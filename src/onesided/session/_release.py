@@ -296,6 +296,8 @@ class CountRelease(Release):
     >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
     >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
     >>> print(release)
+    ε = 60 on present -> not present is large: an answer may change the odds that somebody holds
+    about one person by a factor of e^60.
     Counts of 2 groups.
     place  estimate  lower (95 %)  upper (certain)
     gym           2             2                2

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from onesided._numbers import Number, positive
 from onesided.errors import OnesidedError, ParameterError
-from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._distribution import TAIL, Settings, too_coarse
-from onesided.verify._enumerate import MAX_PATHS
+from onesided.verify._enumerate import MAX_PATHS, PathNoise
 from onesided.verify._exact import Task, World, distinct_moves
 from onesided.verify._form import Form, form
 from onesided.verify._given import Draws, GivenNoise, KeptNoise, LogChance, NotThatPathError
@@ -226,7 +225,7 @@ class _Move:
         self.lost = walk.lost
         too_coarse(walk.lost, self.task.how.tail)
 
-    def _follow(self, noise: Noise) -> _Followed:
+    def _follow(self, noise: PathNoise) -> _Followed:
         """One run on the real data, and one on the other with the noise that it is mapped to."""
         kept = KeptNoise(noise)
         output = self.task.bound(self.real)(kept)

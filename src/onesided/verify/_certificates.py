@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from onesided.errors import OnesidedError
 from onesided.mechanism import Interval
 from onesided.noise import BoolArray, IntArray, Noise
-from onesided.verify._enumerate import Walk
+from onesided.verify._enumerate import PathNoise, Walk
 
 _TAIL: Final = 1e-9
 _CLOSE: Final = 1e-6
@@ -100,7 +100,7 @@ def _fault_at(line: Certificate, truth: Truth) -> tuple[str, tuple[bool, bool]]:
     counts = np.array(truth, dtype=np.int64)
     sums = _Sums()
 
-    def run(noise: Noise) -> Any:
+    def run(noise: PathNoise) -> Any:
         return line.run(counts.copy(), noise)
 
     walk = Walk(run, tail=_TAIL, sealed=True)

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from onesided._numbers import whole
 from onesided.errors import OnesidedError, ParameterError
-from onesided.noise import Noise
-from onesided.verify._enumerate import MAX_PATHS, Walk, unsteady, whole_tail
+from onesided.verify._enumerate import MAX_PATHS, PathNoise, Walk, unsteady, whole_tail
 from onesided.verify._form import CLASSES, Form, form
 from onesided.verify._report import Table
 from onesided.verify._watch import PATIENCE
@@ -39,7 +38,7 @@ class Settings:
         whole_tail(self.tail)
         whole(self.limit, name="limit", least=1)
 
-    def walk(self, run: Callable[[Noise], Any], *, repeats: int = 0) -> Walk[Any]:
+    def walk(self, run: Callable[[PathNoise], Any], *, repeats: int = 0) -> Walk[Any]:
         """A walk over all paths of ``run``."""
         return Walk(
             run,
@@ -51,7 +50,7 @@ class Settings:
         )
 
 
-def distribution(run: Callable[[Noise], Any], how: Settings) -> tuple[Table, int]:
+def distribution(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table, int]:
     """The weight of each output, and how many paths there are.
 
     Everything is run twice, in the same order, and must come to the same: a program that keeps
@@ -71,7 +70,7 @@ def distribution(run: Callable[[Noise], Any], how: Settings) -> tuple[Table, int
         ) from error
 
 
-def _twice(run: Callable[[Noise], Any], how: Settings) -> tuple[Table, int]:
+def _twice(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table, int]:
     CLASSES.begin()
     walk = how.walk(run)
     weights: dict[Form, list[float]] = {}

@@ -12,7 +12,6 @@ import numpy as np
 from onesided._english import many
 from onesided._numbers import whole
 from onesided.errors import ParameterError
-from onesided.noise import Noise, PlainNoise
 from onesided.verify._form import form
 from onesided.verify._requests import RequestedNoise
 from onesided.verify._seal import Seal
@@ -63,7 +62,6 @@ class PathNoise(RequestedNoise):
         self._ended = False
         self._tail = tail
         self._nodes: list[_Node] = []
-        self.plain = PlainNoise(self)
         self._place = 0
         self._turned = 0
 
@@ -173,7 +171,7 @@ class Walk(Generic[Result]):
 
     def __init__(
         self,
-        program: Callable[[Noise], Result],
+        program: Callable[[PathNoise], Result],
         *,
         tail: float,
         limit: int = MAX_PATHS,
@@ -219,7 +217,7 @@ class Walk(Generic[Result]):
         running: AbstractContextManager[object] = self._seal or nullcontext()
         try:
             with running:
-                result = self._program(noise.plain)
+                result = self._program(noise)
         finally:
             noise.open = False
         noise.check()
@@ -259,7 +257,7 @@ class Walk(Generic[Result]):
                 noise.choose(lambda count: int(generator.integers(count)))
                 noise.restart()
                 with suppress(_PathTooUnlikely):
-                    self._program(noise.plain)
+                    self._program(noise)
                 total += noise.branches
         return total / dives
 
@@ -274,7 +272,7 @@ def unsteady() -> ParameterError:
 
 
 def paths(
-    program: Callable[[Noise], Result], *, tail: float, limit: int = MAX_PATHS
+    program: Callable[[PathNoise], Result], *, tail: float, limit: int = MAX_PATHS
 ) -> Iterator[tuple[Result, float]]:
     """Each result of ``program`` with the probability of the noise that led to it.
 

@@ -6,13 +6,12 @@ import inspect
 from collections.abc import Callable, Hashable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from time import perf_counter
 from typing import Any, Final
 
 from onesided.errors import ParameterError
-from onesided.noise import Noise
+from onesided.noise import Noise, PlainNoise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._distribution import TAIL, Settings, distribution
 from onesided.verify._enumerate import MAX_PATHS
@@ -154,10 +153,10 @@ class Task:
     def bound(self, data: Any) -> Callable[[Noise], Any]:
         """The program on this data, as a function of noise."""
         if not hasattr(self.program, "release"):
-            return partial(self.program, data)
+            return lambda noise: self.program(data, PlainNoise(noise))
         counts = self.world.count(data, self.query)
         release = self.program.release
-        return lambda noise: release(counts.copy(), noise=noise)
+        return lambda noise: release(counts.copy(), noise=PlainNoise(noise))
 
     def table(self, data: Any) -> tuple[Table, int]:
         """The distribution of the program's output on this data, and how many paths it took."""

@@ -75,7 +75,10 @@ def _of_objects(series: pd.Series[Any]) -> tuple[Any, Objects | None]:
     known = ~pd.isna(values)
     places = np.flatnonzero(other & known)
     if places.size and all(isinstance(one, Decimal) for one in values[known]):
-        return pa.array(np.where(known, values, None), pa.decimal128(*_DECIMALS)), None
+        try:
+            return pa.array(np.where(known, values, None), pa.decimal128(*_DECIMALS)), None
+        except pa.ArrowInvalid:
+            raise TypeError("Decimal values beyond 29 digits before the point, 9 after") from None
     found = None
     if places.size:
         some = tuple((int(place) + 1, repr(values[place])) for place in places[:_SHOWN])

@@ -49,8 +49,8 @@ class Answers(Release):
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
     >>> policy = od.policy.presence(max_groups=2)
     >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
-    >>> count = od.Count(by="place", keys=["a", "b"], epsilon=90)
-    >>> largest = od.session.TopK(1, by="place", keys=["a", "b"], epsilon=90)
+    >>> count = od.Count(by="place", keys=["a", "b"], epsilon=50)
+    >>> largest = od.session.TopK(1, by="place", keys=["a", "b"], epsilon=50)
     >>> answers = session.ask_all([count, largest])
     >>> counts, top = answers
     >>> counts.estimate.tolist(), top.labels, counts.entry == top.entry
