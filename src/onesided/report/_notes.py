@@ -36,9 +36,9 @@ def notes_of(
     For half of the places, 'at least' and 'at most' are no more than 0 apart.
     """
     about = release.guarantee.about
-    given = "The figures are about the data as they were given. Nobody was left out or cut."
+    whole = "The figures are about the data as they were given. Nobody was left out or cut."
     return (
-        about.replace(_WHOLE, given, 1) if about.startswith(_WHOLE) else about,
+        about if release.cut else about.replace(_WHOLE, whole, 1),
         *_unknown(noun, threshold, certified),
         *_misses(release, noun),
         *_width(release, noun),

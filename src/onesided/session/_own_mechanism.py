@@ -76,6 +76,11 @@ class OwnMechanism(Grouped):
     check: CheckRecord | None = field(default=None, kw_only=True)
     unverified: bool = field(default=False, kw_only=True)
 
+    @property
+    def only_rises(self) -> bool:
+        """Nothing is known of how it answers."""
+        return False
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, OwnRelease]:
         """Check and price the question. Looks at no row."""
         if self.statistic not in _STATISTICS:

@@ -85,7 +85,11 @@ def with_bins(
         for name, one in bins.items()
     }
     return Binned(
-        replace(context, table=table),
+        replace(
+            context,
+            table=table,
+            binned={bin_name(n): n if missing == "drop" else None for n in bins},
+        ),
         Grouped(**over),
         {"bins": edges, "missing": missing},
         bins,

@@ -52,6 +52,7 @@ class QuantileRelease(Release):
     below, above: bounds on how many are at or below, and above, each candidate (the last column:
     in all, and 0). A group's hold all at once with ``confidence``; certain sides are never wrong.
     one_each: whether nobody has more than one value, so that those are numbers of units.
+    truncated: whether units were cut to some of their values.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
@@ -72,6 +73,7 @@ class QuantileRelease(Release):
     above: Interval
     confidence: Number
     one_each: bool
+    truncated: bool = False
 
     @property
     def title(self) -> str:
@@ -130,7 +132,7 @@ class QuantileRelease(Release):
         Errors: ParameterError if no side is certain, or for a value that is no candidate.
         """
         place = self._place(candidate)
-        if self.cut:
+        if self.truncated:
             raise ParameterError(
                 "Nothing is certain here: units were cut to some of their values, and what was "
                 "cut may be above.",
@@ -201,6 +203,11 @@ class Quantile(Grouped):
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
+
+    @property
+    def only_rises(self) -> bool:
+        """A share may fall."""
+        return False
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
@@ -295,9 +302,10 @@ class Quantile(Grouped):
                 **_cumulated(mechanism, answer["runs"], sure),
                 confidence=self.confidence,
                 one_each=groups.query.max_groups == 1,
+                truncated=groups.query.truncated,
                 guarantee=plan.guarantee,
                 entry=entry,
-                cut=groups.cut,
+                cut=groups.cut(plan.certain),
                 _make_frame=lambda columns: context.table.result(columns, like=names),
             )
 
