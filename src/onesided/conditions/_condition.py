@@ -9,7 +9,7 @@ from onesided.conditions._bind import bind
 from onesided.conditions._evaluate import Row, evaluate
 from onesided.conditions._parse import parse
 from onesided.conditions._tree import Coalesce, Literal, Node, columns
-from onesided.conditions._unknown import may_be_unknown
+from onesided.conditions._unknown import may_be_unknown, passes_over
 from onesided.errors import ConditionError
 from onesided.schema import BOOLEAN, Type
 
@@ -70,6 +70,10 @@ class Condition:
         (True, False)
         """
         return may_be_unknown(self.tree, filled)
+
+    def passes_over(self, filled: Mapping[str, str]) -> bool:
+        """Whether a CASE in it may pass over a condition that is unknown, as if it were false."""
+        return passes_over(self.tree, filled)
 
     def bind(self, types: Mapping[str, Type]) -> BoundCondition:
         """The condition on columns of these types.

@@ -18,6 +18,7 @@ from onesided.conditions._tree import (
     Literal,
     Node,
     Not,
+    nodes,
 )
 
 Filled: TypeAlias = Mapping[str, str]
@@ -36,6 +37,22 @@ def may_be_unknown(tree: Node, filled: Filled) -> bool:
     """
     found: bool = _RULES.get(type(tree), _any)(tree, filled)
     return found
+
+
+def passes_over(tree: Node, filled: Filled) -> bool:
+    """Whether a CASE may come to a later branch because an earlier condition is unknown.
+
+    >>> from onesided.conditions import Condition
+    >>> cases = Condition.parse("CASE WHEN age < 18 THEN TRUE ELSE FALSE END").tree
+    >>> passes_over(cases, {}), passes_over(cases, {"age": "integer"})
+    (True, False)
+    """
+    return any(
+        may_be_unknown(when, filled)
+        for node in nodes(tree)
+        if isinstance(node, Case)
+        for when, _ in node.branches
+    )
 
 
 def _any(tree: Node, filled: Filled) -> bool:

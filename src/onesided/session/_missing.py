@@ -20,8 +20,9 @@ class LeftOut:
     """Rows of which it is not known whether they count: public facts, whatever the rows hold.
 
     keys: columns without a value in which a row is in no group. where: a condition that may be
-    unknown; "" where there is none. possible: whether rows count for which it is. rises: whether
-    more rows can only raise the answer, so that one of its sides is about the truth.
+    unknown; "" where there is none. possible: whether rows count for which it is. passes: whether a
+    CASE takes unknown for no, so that neither side is about the truth. rises: whether more rows
+    can only raise the answer.
 
     >>> LeftOut(where="cost < 50").about
     'About the data as recorded.'
@@ -30,6 +31,7 @@ class LeftOut:
     keys: tuple[str, ...] = ()
     where: str = ""
     possible: bool = False
+    passes: bool = False
     rises: bool = True
 
     @property
@@ -37,7 +39,8 @@ class LeftOut:
         """Which data the answer is about."""
         if self.where and self.possible:
             return "About the data as they may be."
-        return f"About the data as {'recorded' if self.where or self.keys else 'they are'}."
+        some = self.where or self.keys or self.passes
+        return f"About the data as {'recorded' if some else 'they are'}."
 
     def scope(self, certain: Sequence[str]) -> str:
         """What a certain bound is about; "" where each is about the truth.
@@ -69,6 +72,8 @@ class LeftOut:
             said.append(
                 f"Recorded as {self.where}: rows for which that is unknown are not counted."
             )
+        if self.passes:
+            said.append("A CASE in the condition takes what is missing for no.")
         if self.keys:
             said.append(f"Rows without a value of {self._named} are in no group.")
         said += [f"A certain {side}bound is about {what}." for side, what in self._sides(certain)]
@@ -76,6 +81,8 @@ class LeftOut:
 
     def _sides(self, certain: Sequence[str]) -> list[tuple[str, str]]:
         """Which certain bounds are not about the truth, and what they are about."""
+        if self.passes:
+            return [("", RECORDED)] * bool(certain)
         sides = []
         if self.where and not self.possible:
             sides.append(("upper", RECORDED))
@@ -118,9 +125,11 @@ def left_out(context: QueryContext, by: Sequence[str], where: object, unknown: U
     require_unknown(unknown)
     chosen = condition(where)
     unsure = chosen is not None and chosen.readable().may_be_unknown(context.filled)
+    passes = chosen is not None and chosen.readable().passes_over(context.filled)
     named = dict.fromkeys(context.binned.get(name, name) for name in by)
     return LeftOut(
         keys=tuple(n for n in named if n is not None and n not in context.filled),
         where=chosen.text if chosen is not None and unsure else "",
         possible=unknown == "possible" and unsure,
+        passes=passes,
     )
