@@ -344,7 +344,7 @@ def _possible() -> Iterator[Line]:
 
 def _unsure() -> tuple[Policy, Universe]:
     """Rows whose value is missing exactly where they are sensitive."""
-    rows = (("sensitive", "p?"), ("open", "p1"), ("open", "p2"), ("open", "q2"))
+    rows = (("sensitive", "p?"), ("sensitive", "q?"), ("open", "p1"), ("open", "p2"))
     values = tuple(Record(kind, frozenset((held,))) for kind, held in rows)
     return policies.sensitive("kind = 'sensitive'"), Universe(units=1, values=values)
 
