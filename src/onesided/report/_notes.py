@@ -31,7 +31,7 @@ def notes_of(
     >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
     >>> for line in notes_of(release, noun="place", threshold=None, certified=None):
     ...     print(line)
-    The figures are about the data as they were given. Nobody was left out or cut.
+    About the data as recorded.
     Each 'at least' holds with 95 % confidence: of 2, expect at most 1 to be above the true number.
     For half of the places, 'at least' and 'at most' are no more than 0 apart.
     """

@@ -52,8 +52,8 @@ class Release:
 
     guarantee: what it promises, edge by edge. entry: its number in the ledger; None if it cost
     nothing, or came from a server. told_again: whether it was read from the ledger, where it
-    stands since ``drawn``, without a look at the data. cut: what must be known first where units
-    may have been cut down to a bound; "" where they were not.
+    stands since ``drawn``, without a look at the data. cut: what must be known first: which rows may be
+    missing, and whether units may have been cut down to a bound; "" where neither is so.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
@@ -295,12 +295,14 @@ class CountRelease(Release):
     >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
     >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
     >>> print(release)
+    Rows without a value of 'place' are in no group. A certain upper bound is about rows with a
+    value of 'place'.
     Counts of 2 groups.
     place  estimate  lower (95 %)  upper (certain)
     gym           2             2                2
     bar           1             1                1
     Under the policy 'presence' -- present -> not present: ε = 60 (pure, δ = 0). About the data as
-    they are.
+    recorded.
     """
 
     keys: PublicKeys
