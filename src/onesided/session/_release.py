@@ -52,8 +52,8 @@ class Release:
 
     guarantee: what it promises, edge by edge. entry: its number in the ledger; None if it cost
     nothing, or came from a server. told_again: whether it was read from the ledger, where it
-    stands since ``drawn``, without a look at the data. cut: what must be known first: which rows may be
-    missing, and whether units may have been cut down to a bound; "" where neither is so.
+    stands since ``drawn``, without a look at the data. cut: what must be known first: which rows
+    may be missing, and whether units may have been cut down to a bound; "" where neither is so.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
