@@ -45,10 +45,10 @@ def test_a_query_is_answered_and_charged(folder):
 
 def test_the_command_says_how_unknown_is_read(folder):
     asked = QUERY.replace(" GROUP BY", " WHERE place <> 'x' GROUP BY")
-    found = run(folder, asked, "--unknown", "possible")
+    found = run(folder, asked, "--unknown", "possible", "--budget", "200")
     assert "Counted where place <> 'x' is true or unknown." in found.output
     assert "Recorded as place <> 'x'" in run(folder, asked, "--budget", "200").output
-    assert run(folder, asked, "--unknown", "maybe").exit_code != 0
+    assert run(folder, asked, "--unknown", "maybe", "--budget", "200").exit_code != 0
 
 
 def test_a_plan_costs_nothing(folder):
