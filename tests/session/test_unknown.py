@@ -4,7 +4,6 @@ from itertools import product
 
 import polars as pl
 import pytest
-from tests.session.conftest import ENGINES
 
 import onesided as od
 from onesided import errors
@@ -55,21 +54,22 @@ def truth(rows, where):
 TYPES = {"v": od.schema.bits(64), "w": od.schema.BOOLEAN}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("where", CONDITIONS)
-def test_each_reading_bounds_every_completion_on_its_side(engine, where):
-    asked = {"by": "place", "keys": KEYS, "where": where, "epsilon": 999}
-    data = table(ENGINES[engine], ROWS)
-    most = session(data).count(**asked, unknown="possible").interval.upper
-    left = P.removal_only()
-    rising = session(data, policy=left).count(**asked, max_groups=2, on_excess="error")
-    least = rising.interval.lower
-    assert rising.interval.lower_certain
-    worlds = [truth(rows, where) for rows in completions(ROWS)]
-    for place in range(len(KEYS)):
-        held = [world[place] for world in worlds]
-        assert least[place] <= min(held)
-        assert max(held) <= most[place]
+def test_each_reading_bounds_every_completion_on_its_side(engine):
+    data, asked = table(engine, ROWS), {"by": "place", "keys": KEYS, "epsilon": 999}
+    rising = {"max_groups": 2, "on_excess": "error"}
+    most = session(data).ask_all(
+        [S.Count(where=where, unknown="possible", **asked) for where in CONDITIONS]
+    )
+    least = session(data, policy=P.removal_only()).ask_all(
+        [S.Count(where=where, **rising, **asked) for where in CONDITIONS]
+    )
+    for where, above, below in zip(CONDITIONS, most.parts, least.parts, strict=True):
+        assert above.interval.upper_certain
+        assert below.interval.lower_certain
+        worlds = [truth(rows, where) for rows in completions(ROWS)]
+        for place, held in enumerate(zip(*worlds, strict=True)):
+            assert below.interval.lower[place] <= min(held), where
+            assert max(held) <= above.interval.upper[place], where
 
 
 @pytest.mark.parametrize("where", CONDITIONS)
