@@ -57,6 +57,19 @@ def test_made_up_rows_have_the_declared_columns_within_their_bounds(session):
     assert told.value > 100
 
 
+def test_the_form_says_how_unknown_is_read_where_there_is_a_condition(session):
+    asked = {"kind": "count", "epsilon": "1/2", "unknown": "possible"}
+    told = Asked.of({**asked, "where": "ill"}).body["question"]["fields"]
+    assert told["unknown"] == "possible"
+    assert "unknown" not in Asked.of(asked).body["question"]["fields"]
+    assert (
+        "unknown"
+        not in Asked.of({**asked, "where": "ill", "unknown": ""}).body["question"]["fields"]
+    )
+    question = od.Count(epsilon="1/2", where="ill", unknown="possible")
+    assert sql_of(question, session, table="visits") == ""
+
+
 @pytest.mark.parametrize("kind", [value for value, _, _ in KINDS])
 def test_every_kind_of_the_form_is_a_question_that_is_previewed(kind, session):
     asked = Asked(kind=kind, column="age", number="3", by=("place",), epsilon="1/2", where="ill")

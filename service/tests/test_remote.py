@@ -154,7 +154,7 @@ def test_truncation_keeps_each_unit_in_at_most_the_bound(connect):
 def test_presence_counts_everyone_whole_and_certainly(connect):
     release = connect("present").count(by="place", keys=list(COUNTS), epsilon=EXACT)
     assert counts(release) == COUNTS
-    assert release.guarantee.about == "About the data as they are."
+    assert release.guarantee.about == "About the data as recorded."
     assert release.interval.upper_certain
     assert release.at_most(1) == ["d", "e"]
 

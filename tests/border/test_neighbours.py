@@ -158,8 +158,9 @@ def questions(rng, policy):
     keys = sorted(rng.sample(PLACES, rng.randint(1, 3)))
     counted = rng.choice((None, *told)) if policy.rules else None
     by = {"by": "p", "keys": keys, "epsilon": 1, "max_groups": most, "on_excess": excess}
-    by |= {"where": where, "counted": counted}
-    alone = {"epsilon": 1, "where": where, "counted": counted}
+    picked = {"where": where, "unknown": rng.choice(("possible", "recorded"))}
+    by |= {**picked, "counted": counted}
+    alone = {"epsilon": 1, **picked, "counted": counted}
     bounds = rng.choice(((-2, 5), (0, 3), (-1, 1)))
     for given in (by, {**by, "max_groups": None}, {**by, "on_excess": None}, alone):
         yield od.Count(**given)
@@ -177,7 +178,7 @@ def questions(rng, policy):
     yield s.Mean("v", **rows, **by)
     yield s.Variance("v", **rows, **alone)
     if "keep" not in policy.excess_modes:  # presence hides groups that are counted: here values
-        yield s.Histogram("v", bins=[-2, 0, 2, 6], missing="drop", epsilon=1, where=where)
+        yield s.Histogram("v", bins=[-2, 0, 2, 6], missing="drop", epsilon=1, **picked)
         yield s.Quantile("v", "1/2", candidates=[-2, 0, 1, 5], method="cumulative", **alone)
     share, ends = rng.choice(("1/2", "1/10", "2/3")), rng.choice(((-2, 5), (0, 3)))
     yield s.Quantile("v", share, bounds=ends, missing=rng.choice(("drop", "refuse")), **alone)

@@ -33,13 +33,22 @@ def test_a_query_is_answered_and_charged(folder):
     assert found.exit_code == 0, found.output
     first, *rest = found.output.splitlines()
     assert first.endswith("own.db (new): 110 left on present -> not present.")
-    assert "Counts of 2 groups" in rest[0]
+    assert "Rows without a value of 'place' are in no group." in rest[0]
+    assert "Counts of 2 groups." in rest
     with Ledger.open(folder / "own.db") as ledger:
         assert len(ledger.entries(kind="spend")) == 1
     again = run(folder, QUERY, "--id", "monday", "--again", "--budget", "200")
     assert "own.db (it was there): 110 left" in again.output.splitlines()[0]
     assert "Told again" in again.output.splitlines()[1]
     assert run(folder, QUERY, "--id", "monday", "--budget", "200").exit_code != 0
+
+
+def test_the_command_says_how_unknown_is_read(folder):
+    asked = QUERY.replace(" GROUP BY", " WHERE place <> 'x' GROUP BY")
+    found = run(folder, asked, "--unknown", "possible", "--budget", "200")
+    assert "Counted where place <> 'x' is true or unknown." in found.output
+    assert "Recorded as place <> 'x'" in run(folder, asked, "--budget", "200").output
+    assert run(folder, asked, "--unknown", "maybe", "--budget", "200").exit_code != 0
 
 
 def test_a_plan_costs_nothing(folder):

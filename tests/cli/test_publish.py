@@ -20,7 +20,10 @@ def truth(world):
 def test_the_whole_job_leaves_everything_that_was_promised(world):
     done = world.publish()
     assert done.returncode == 0, done.stderr
-    assert "certain, never wrong" in done.stdout
+    assert "certain, about rows with a value of 'place'" in " ".join(done.stdout.split())
+    assert done.stdout.splitlines()[1].startswith(
+        "Rows without a value of 'place' are in no group."
+    )
     out = world.folder / "out"
     assert sorted(p.name for p in out.iterdir()) == [
         "guarantee.json",

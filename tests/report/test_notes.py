@@ -10,9 +10,12 @@ from onesided.report._notes import notes_of
 PLACES = [f"place {number}" for number in range(40)]
 
 
-def counted(policy, keys=PLACES, **question):
+FILLED = od.Schema(columns={"place": od.column("text", required=True)})
+
+
+def counted(policy, keys=PLACES, schema=FILLED, **question):
     visits = pl.DataFrame({"person": range(80), "place": [PLACES[n % 40] for n in range(80)]})
-    session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    session = od.Session(visits, unit="person", policy=policy, budget=1000, schema=schema)
     return session.count(by="place", keys=keys, epsilon=40, **question)
 
 
@@ -44,6 +47,12 @@ def test_bounds_that_are_not_certain_on_either_side_fail_together():
 def test_bounds_that_hold_at_once_are_not_told_to_fail():
     release = counted(od.policy.presence(max_groups=1), simultaneous=True)
     assert said(release)[1] == ("With 95 % confidence, 'at least' holds for all places at once.")
+
+
+def test_where_rows_may_be_missing_nobody_is_not_said_to_be_left_out():
+    notes = said(counted(od.policy.presence(max_groups=1), schema=None))
+    assert notes[0] == "About the data as recorded."
+    assert not any("Nobody" in note for note in notes)
 
 
 def test_bounded_data_are_not_called_the_data_as_given():

@@ -170,7 +170,7 @@ def test_presence_counts_everyone_whole_by_default(engine):
         by="place", keys=list(COUNTS), epsilon=EXACT
     )
     assert counts(release) == COUNTS
-    assert release.guarantee.about == "About the data as they are."
+    assert release.guarantee.about == "About the data as recorded."
     assert release.interval.upper_certain
 
 

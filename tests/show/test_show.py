@@ -166,7 +166,7 @@ def test_names_and_colour_bars_are_not_covered():
 
 
 def test_a_workbook_says_what_it_is_and_opens_at_what_must_be_read_first(tmp_path):
-    plainly = ask("count").write(tmp_path / "plain", formats=["xlsx"])
+    plainly = session().count(epsilon=9).write(tmp_path / "plain", formats=["xlsx"])
     cut = session(od.policy.addition_only()).count(
         by="place", keys=PLACES, epsilon=9, max_groups=1, on_excess="truncate"
     )

@@ -26,7 +26,7 @@ from onesided.session.kit import question_of
 from onesided.store import canonical, plain_text
 from onesided_service._size import refuse_large
 
-_SQL: Final = ("epsilon", "keys", "max_groups", "on_excess", "counted", "confidence")
+_SQL: Final = ("epsilon", "keys", "max_groups", "on_excess", "counted", "confidence", "unknown")
 _LONGEST: Final = 200
 _DEEPEST: Final = 32
 _LARGEST: Final = 100_000

@@ -23,6 +23,11 @@ KINDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("variance", "The variance of a column", "Variance"),
     ("histogram", "The histogram of a column", "Histogram"),
 )
+UNKNOWNS: Final[tuple[tuple[str, str], ...]] = (
+    ("", "counted where groups are certified, else not"),
+    ("recorded", "not counted: certain lower bounds are about the truth"),
+    ("possible", "counted: certain upper bounds are about the truth"),
+)
 _VALUES: Final = ("sum", "mean", "median", "minimum", "maximum", "variance")
 NEEDS_COLUMN: Final = (*_VALUES, "histogram")
 NEEDS_NUMBER: Final = ("at_most", "top_k", "histogram")
@@ -42,6 +47,7 @@ class Asked:
     number: str = ""
     by: tuple[str, ...] = ()
     where: str = ""
+    unknown: str = ""
     sql: str = ""
     epsilon: str = "1/10"
     name: str = ""
@@ -70,6 +76,8 @@ class Asked:
             more["by"] = self.by[0] if len(self.by) == 1 else list(self.by)
         if self.where:
             more["where"] = self.where
+            if self.unknown:
+                more["unknown"] = self.unknown
         if self.kind in NEEDS_COLUMN:
             more["column"] = self._column()
         if self.kind in NEEDS_NUMBER:
@@ -92,4 +100,4 @@ class Asked:
         return {_NUMBER[self.kind]: int(self.number[:18])}
 
 
-_TEXTS: Final = ("how", "kind", "column", "number", "where", "sql", "epsilon", "name")
+_TEXTS: Final = ("how", "kind", "column", "number", "where", "unknown", "sql", "epsilon", "name")

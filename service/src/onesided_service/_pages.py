@@ -13,7 +13,7 @@ from onesided_service._curator import published_as
 from onesided_service._datasets import Dataset
 from onesided_service._doors import COOKIE, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
-from onesided_service._form import KINDS, NEEDS_COLUMN, NEEDS_NUMBER, SQL, Asked
+from onesided_service._form import KINDS, NEEDS_COLUMN, NEEDS_NUMBER, SQL, UNKNOWNS, Asked
 from onesided_service._look import filled
 from onesided_service._page_kit import (
     PageRoute,
@@ -229,6 +229,7 @@ async def _asking(
         dataset=view,
         asked=asked,
         kinds=[(value, said) for value, said, _ in KINDS],
+        unknowns=UNKNOWNS,
         needs=_NEEDS,
         error=error,
         preview=preview or [],

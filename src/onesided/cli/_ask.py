@@ -41,6 +41,12 @@ class Ask:
         str | None,
         typer.Option(help="What to do with units in more groups: keep, truncate or error."),
     ] = None
+    unknown: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows for which WHERE is unknown: possible counts them, recorded does not."
+        ),
+    ] = None
     sensitive: Annotated[
         str | None, typer.Option(help="Condition that says who is sensitive, for that policy.")
     ] = None
@@ -90,6 +96,7 @@ class Ask:
         """What SQL has no words for, where it is given."""
         most = None if self.policy == "presence" else self.max_groups
         given = {"keys": keys, "max_groups": most, "on_excess": self.on_excess}
+        given["unknown"] = self.unknown
         own = {"epsilon": self.epsilon, "id": self.id, "again": self.again}
         return {**{name: value for name, value in given.items() if value is not None}, **own}
 

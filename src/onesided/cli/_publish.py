@@ -68,6 +68,13 @@ class Publish:
         typer.Option(help="What to do with units in more groups: keep, truncate or error."),
     ] = None
     where: Annotated[str | None, typer.Option(help="Condition that selects rows.")] = None
+    unknown: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows for which --where is unknown: possible counts them, recorded does not; by "
+            "default possible with --at-most."
+        ),
+    ] = None
     sensitive: Annotated[
         str | None, typer.Option(help="Condition that says who is sensitive, for that policy.")
     ] = None
@@ -155,6 +162,7 @@ class Publish:
             on_excess=self.on_excess,  # type: ignore[arg-type]
             counted=self.count,
             where=self.where,
+            unknown=self.unknown or ("recorded" if self.at_most is None else "possible"),  # type: ignore[arg-type] # it refuses others
             id=self.id,
             again=self.again,
         )

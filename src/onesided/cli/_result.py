@@ -89,9 +89,9 @@ def _table(result: Result) -> Table:
         table.add_row("unknown", f"{int((~certified).sum()):,}")
     elif publication.threshold is not None:
         table.add_row("certified", NEVER)
-    cut = bool(release.guarantee.scope)
-    table.add_row("upper bound", _side(certain=release.interval.upper_certain, cut=cut))
-    table.add_row("lower bound", _side(certain=release.interval.lower_certain, cut=cut))
+    about = release.guarantee.scope
+    table.add_row("upper bound", _side(certain=release.interval.upper_certain, about=about))
+    table.add_row("lower bound", _side(certain=release.interval.lower_certain, about=about))
     for edge, loss in release.guarantee.epsilon.items():
         charged = "nothing, it was told again" if publication.told_again else f"ε = {text(loss)}"
         table.add_row(f"charged on {clean(edge)}", charged)
@@ -100,10 +100,10 @@ def _table(result: Result) -> Table:
     return table
 
 
-def _side(*, certain: bool, cut: bool) -> str:
-    if cut:
-        return f"{'certain' if certain else 'holds with 95 % per group'}, on cut data"
-    return "certain, never wrong" if certain else "holds with 95 % per group"
+def _side(*, certain: bool, about: str) -> str:
+    if not certain:
+        return "holds with 95 % per group" + (f", about {about}" if about else "")
+    return f"certain, about {about}" if about else "certain, never wrong"
 
 
 @dataclass(frozen=True, slots=True)

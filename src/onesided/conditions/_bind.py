@@ -189,7 +189,8 @@ class _Binder:
         return replace(node, branches=branches, otherwise=otherwise, type=kind)
 
     def coalesce(self, node: Coalesce) -> Node:
-        values = [self.bind(part) for part in node.members]
+        truth = any(isinstance(p, Literal) and p.type == BOOLEAN for p in node.members)
+        values = [(self.boolean if truth else self.bind)(part) for part in node.members]
         same, kind = mixing.unified(values, "COALESCE", self._refuser(node))
         return replace(node, members=tuple(same), type=kind)
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from onesided.conditions._bind import bind
 from onesided.conditions._evaluate import Row, evaluate
 from onesided.conditions._parse import parse
-from onesided.conditions._tree import Node, columns
+from onesided.conditions._tree import Coalesce, Literal, Node, columns
+from onesided.conditions._unknown import may_be_unknown, passes_over
 from onesided.errors import ConditionError
-from onesided.schema import Type
+from onesided.schema import BOOLEAN, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,32 @@ class Condition:
     def columns(self) -> tuple[str, ...]:
         """The columns that it looks at."""
         return columns(self.tree)
+
+    def or_unknown(self) -> Condition:
+        """True where this is true or unknown, and never unknown itself.
+
+        ``text`` stays as it was written, so that errors show their place in it.
+
+        >>> str(Condition.parse("age < 18").or_unknown())
+        'COALESCE("age" < 18, TRUE)'
+        """
+        certain = Literal(value=True, type=BOOLEAN)
+        return Condition(Coalesce(members=(self.tree, certain)), self.text)
+
+    def may_be_unknown(self, filled: Mapping[str, str]) -> bool:
+        """Whether some row may leave it undecided.
+
+        filled: columns that are never without a value, with what they hold.
+
+        >>> adult = Condition.parse("age >= 18")
+        >>> adult.may_be_unknown({}), adult.may_be_unknown({"age": "integer"})
+        (True, False)
+        """
+        return may_be_unknown(self.tree, filled)
+
+    def passes_over(self, filled: Mapping[str, str]) -> bool:
+        """Whether a CASE in it may pass over a condition that is unknown, as if it were false."""
+        return passes_over(self.tree, filled)
 
     def bind(self, types: Mapping[str, Type]) -> BoundCondition:
         """The condition on columns of these types.

@@ -61,7 +61,7 @@ def misfits(rows: Snapshot, schema: Schema, unit: str | None) -> Iterator[DataEr
     if unread:
         yield _unread(rows, schema, unread)
     for name, one in schema.columns.items():
-        lost = rows.null_rows(rows.at(name)) if one.required and name in rows.names else 0
+        lost = rows.lost_rows(rows.at(name)) if one.required and name in rows.names else 0
         if lost:
             yield DataError(
                 f"{many(lost, 'row', one='has', more='have')} no value in the column {name!r}, "

@@ -24,6 +24,7 @@ from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
 
 _HOLDS: Final = "onesided_holds"
+_LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,13 @@ class Snapshot:
         """How many rows have no value in ``column``."""
         with reading():
             return self.engine.null_rows(self.frame, column)
+
+    def lost_rows(self, column: str) -> int:
+        """How many rows have no finite value in ``column``: what conditions take for unknown."""
+        if not self.schema[column].is_float():
+            return self.null_rows(column)
+        value = nw.col(column)
+        return self.rows_where(value.is_null() | (value > _LARGEST) | (value < -_LARGEST))
 
     def height(self) -> int:
         """How many rows there are."""

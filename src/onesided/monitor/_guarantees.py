@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from onesided._numbers import INFINITE, Loss, exp_neg_bounds, round_down, round_up, text, whole
 from onesided.errors import ParameterError
 from onesided.monitor._rules import Rules
+
+_NOWHERE: Final = (
+    "A visit that has no place, or one that is not listed, is in no count: 'at most' is about the "
+    "others."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,7 @@ def _stream(promise: Guarantees) -> tuple[str, ...]:
         "again each time, as in any stream that never ends.",
         "'Certified' is never wrong about the batches that were accepted, and costs nothing: it "
         "says how few people there were, never that someone was there. That someone was NOT at a "
-        "place is not protected.",
+        f"place is not protected. {_NOWHERE}",
         "The ids, times and arrival of batches are public. Send a batch also when it is empty: a "
         "schedule that depends on visits would tell of them.",
     )
@@ -137,7 +143,7 @@ def _designated(promise: Guarantees) -> tuple[str, ...]:
         f"One person at all {rules.size:,} places: ε = {text(ever)}. Nothing expires, so this also "
         "holds for ever.",
         "'Certified' is never wrong about the batches that were accepted, and costs nothing. That "
-        "someone was NOT at a place is not protected.",
+        f"someone was NOT at a place is not protected. {_NOWHERE}",
         "The ids and arrival of batches are public. Send a batch also when it is empty.",
     )
 

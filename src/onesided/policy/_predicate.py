@@ -59,6 +59,14 @@ class Predicate:
         """Where this is false; unknown stays unknown, so it counts as true here too."""
         return Predicate.on_record(f"NOT ({self.text})", sql=self.sql)
 
+    def or_unknown(self) -> Predicate:
+        """Where this is true or unknown.
+
+        >>> Predicate.of("age < 18").or_unknown().text
+        'COALESCE(age < 18, TRUE)'
+        """
+        return Predicate(f"COALESCE({self.text}, TRUE)", self.readable().or_unknown(), self.sql)
+
     def __str__(self) -> str:
         return self.text
 

@@ -151,9 +151,9 @@ def _hover(page: Page, row: int) -> str:
 
 
 def sureness(page: Page, *, certain: bool) -> str:
-    """How sure a bound is, in a word: "certain" or "95 %"; about which data, if they were cut."""
+    """How sure a bound is: "certain" or "95 %"; about which data, if not as they are."""
     sure = "certain" if certain else page.confidence
-    return f"{sure}, on cut data" if page.scope else sure
+    return f"{sure}, about {page.scope}" if page.scope else sure
 
 
 def plain(value: float) -> str:

@@ -60,15 +60,9 @@ class Publication:
     @property
     def first(self) -> tuple[str, ...]:
         """What must be said before anything else."""
-        again, cut = self.told_again, self.release.guarantee.scope
-        words = (
-            f"Told again: drawn on {again}; the data were not read." if again else "",
-            "Units may have been cut. Every bound is a bound on "
-            f"{cut}, not on the data as they are."
-            if cut
-            else "",
-        )
-        return tuple(filter(None, words))
+        again = self.told_again
+        words = f"Told again: drawn on {again}; the data were not read." if again else ""
+        return tuple(filter(None, (words, self.release.cut)))
 
     @property
     def certified(self) -> NDArray[np.bool_] | None:
@@ -138,6 +132,7 @@ def stated(publication: Publication) -> dict[str, Any]:
     return {
         "told_again": publication.told_again,
         "cut_data": release.guarantee.scope or None,
+        "read_first": list(release.warnings),
         "onesided": __version__,
         "guarantee": release.guarantee.as_dict(),
         "policy_identity": publication.policy.identity,

@@ -31,14 +31,14 @@ def notes_of(
     >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
     >>> for line in notes_of(release, noun="place", threshold=None, certified=None):
     ...     print(line)
-    The figures are about the data as they were given. Nobody was left out or cut.
+    About the data as recorded.
     Each 'at least' holds with 95 % confidence: of 2, expect at most 1 to be above the true number.
     For half of the places, 'at least' and 'at most' are no more than 0 apart.
     """
     about = release.guarantee.about
-    given = "The figures are about the data as they were given. Nobody was left out or cut."
+    whole = "The figures are about the data as they were given. Nobody was left out or cut."
     return (
-        about.replace(_WHOLE, given, 1) if about.startswith(_WHOLE) else about,
+        about if release.cut else about.replace(_WHOLE, whole, 1),
         *_unknown(noun, threshold, certified),
         *_misses(release, noun),
         *_width(release, noun),

@@ -27,6 +27,7 @@ from onesided.session._certified import certified_shares
 from onesided.session._compounds import ABOUT, NamedCompounds, compounds_of
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups, names_of
+from onesided.session._missing import Unknown
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
@@ -44,6 +45,7 @@ class Above(Grouped):
     of: a mapping from names to groups, such as routes to their stops. Each of these compounds is
         then answered once: certified, *every* group of it has at most the threshold. It costs what
         one group would where a unit's groups are all in one compound; keys= may be left out.
+    unknown: by default "possible", so that what is certified is certain about the truth.
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: as for :class:`onesided.session.TopK`.
 
@@ -59,6 +61,7 @@ class Above(Grouped):
     max_answers: int | None = field(kw_only=True)
     adaptive: bool = field(default=False, kw_only=True)
     of: object = field(default=None, kw_only=True)
+    unknown: Unknown = field(default="possible", kw_only=True)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, AboveRelease]:
         """Check and price the question. Looks at no row."""

@@ -36,6 +36,8 @@ class QueryContext:
     Preparing a question may look at the policy, the unit, the columns' types and what is left to
     spend, all of them public. Rows are looked at by :meth:`PreparedQuery.read` alone, in a
     snapshot of the columns that the question uses: nothing here has any.
+    binned: columns of bins, each with the column whose missing values are in none of them; None
+    where a missing value refuses the question.
     """
 
     policy: Policy
@@ -44,6 +46,7 @@ class QueryContext:
     account: Account
     declared: Schema | None = None
     marks: Table | None = None
+    binned: Mapping[str, str | None] = field(default_factory=dict)
     _keys: dict[tuple[int, tuple[str, ...]], tuple[object, PublicKeys]] = field(
         default_factory=dict, repr=False
     )
@@ -68,6 +71,18 @@ class QueryContext:
     def schema(self) -> Mapping[str, nw.dtypes.DType]:
         """The types of the table's columns."""
         return self.table.schema
+
+    @property
+    def filled(self) -> dict[str, str]:
+        """Columns in which no row is without a value, with what they hold; "" where unknown."""
+        columns = {} if self.declared is None else self.declared.columns
+        found = {
+            name: one.type
+            for name, one in columns.items()
+            # Conditions take whole numbers beyond 38 digits for unknown.
+            if one.required and not isinstance(self.schema.get(name), nw.Int128 | nw.UInt128)
+        }
+        return found if self.unit is None else {self.unit: "", **found}
 
     @property
     def caveat(self) -> str:

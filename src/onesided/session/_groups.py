@@ -15,7 +15,8 @@ from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, KeysError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy, Predicate
-from onesided.session._context import QueryContext, Taken, condition
+from onesided.session._context import QueryContext, Taken
+from onesided.session._missing import NOTHING, LeftOut, Unknown, counted_where, left_out
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery, Result
 
@@ -50,7 +51,10 @@ class Grouped:
         protect any ``max_groups`` of someone's groups), "truncate" cuts them down (the answer is
         then about bounded data), "error" refuses and so asserts the bound.
     counted: the kinds of units to count, such as ``"open"``; all by default.
-    where: SQL text or a narwhals expression that picks rows; a unit's kind is decided before.
+    where: SQL text that picks rows; a unit's kind is decided before.
+    unknown: what becomes of rows for which ``where`` is unknown, as a value is missing. "recorded"
+        leaves them out, so that certain lower bounds are about the truth; "possible" counts them,
+        so that certain upper bounds are. The release says which (docs/missing.md).
     id: names the release in the ledger. again: True tells an answer that stands there under the
         id again, at no charge and without a look at the data; otherwise such an id is refused.
 
@@ -66,8 +70,14 @@ class Grouped:
     on_excess: OnExcess | None = None
     counted: str | Sequence[str] | None = None
     where: object = None
+    unknown: Unknown = "recorded"
     id: str | None = None
     again: bool = False
+
+    @property
+    def only_rises(self) -> bool:
+        """Whether more rows can only raise the answer, whatever they hold."""
+        return True
 
     def groups(self, context: QueryContext) -> Groups:
         """The public half of the question, checked."""
@@ -86,7 +96,10 @@ class Grouped:
             keys=keys,
             query=query,
             excess=excess,
-            where=condition(self.where),
+            where=counted_where(self.where, self.unknown),
+            left_out=replace(
+                left_out(context, by, self.where, self.unknown), rises=self.only_rises
+            ),
         )
 
 
@@ -107,6 +120,7 @@ class Groups:
     excess: str
     where: Predicate | None
     others: bool = False
+    left_out: LeftOut = NOTHING
 
     @property
     def told(self) -> PublicKeys:
@@ -194,12 +208,12 @@ class Groups:
             picked = f" in rows where {self.where.text}" if self.where else ""
             kinds = " or ".join(sorted(self.query.counted or ()))
             return (
-                f"About the data as they are. Asserted, and found true: no {self.unit}"
+                f"{self.left_out.about} Asserted, and found true: no {self.unit}"
                 f"{f' of kind {kinds}' if kinds else ''} is{picked} in more than {most} of the "
                 f"{many(self.told.size, 'group')} listed; data of which that is not true are "
                 "promised nothing."
             )
-        return "About the data as they are."
+        return self.left_out.about
 
     def for_policy(self, mechanism: type[Made], context: QueryContext, **arguments: Any) -> Made:
         """The mechanism with the least noise for these counts."""
@@ -216,12 +230,13 @@ class Groups:
         """What ``mechanism`` on these counts costs on each edge."""
         bounded = f"the bounded data (at most {many(self.query.max_groups or 1, 'group')} per unit)"
         persons = context.unit is None and (context.policy.covers or 1) > 1
+        about = self.left_out.scope(facts.get("certain", ()))
         return priced(
             context,
             mechanism,
             context.policy.shifts(self.query),
             about=f"{self.sentence} {_ROWS}" if persons else self.sentence,
-            scope=bounded if self.query.truncated else "",
+            scope=bounded if self.query.truncated else about,
             **facts,
         )
 
@@ -246,13 +261,15 @@ class Groups:
             result=result,
         )
 
-    @property
-    def cut(self) -> str:
-        """What is said first where units may have been cut down; "" where they were not."""
-        most = self.query.max_groups
+    def cut(self, certain: Sequence[str]) -> str:
+        """What is said first: which rows may be missing, and whether units may be cut down.
+
+        certain: the sides that are marked certain.
+        """
+        most, missing = self.query.max_groups, self.left_out.sentence(certain)
         if self.excess != "truncate":
-            return ""
-        return (
+            return missing
+        return f"{missing} " * bool(missing) + (
             f"Units in more than {many(most or 1, 'group')} were counted in {most} of them: every "
             "number and "
             "bound here is about data that may have been cut, not about the data as they are."
@@ -263,7 +280,7 @@ class Groups:
         return {
             "guarantee": plan.guarantee,
             "entry": entry,
-            "cut": self.cut,
+            "cut": self.cut(plan.certain),
             "_make_frame": lambda columns: context.table.result(columns, like=self.by),
         }
 

@@ -21,6 +21,7 @@ from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext, condition
 from onesided.session._groups import names_of
+from onesided.session._missing import left_out
 from onesided.session._question import PreparedQuery
 
 # How an answer is called and told is no part of what was asked.
@@ -56,9 +57,14 @@ def identity_of(
 
 def _asked(question: Any, context: QueryContext) -> dict[str, object]:
     """The fields that are not at their default."""
-    asked = {}
+    asked: dict[str, object] = {}
     for one in fields(question):
         if one.name in _UNTOLD:
+            continue
+        if one.name == "unknown":
+            # Older answers counted what is recorded, also where that is no default any more.
+            if left_out(context, (), question.where, question.unknown).possible:
+                asked[one.name] = "possible"
             continue
         value = _told(one, question, getattr(question, one.name), context)
         if value != _told(one, question, one.default, context):

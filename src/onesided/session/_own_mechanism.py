@@ -80,6 +80,11 @@ class OwnMechanism(Grouped):
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
         settle_grid(self, "bounds", "step")
 
+    @property
+    def only_rises(self) -> bool:
+        """Nothing is known of how it answers."""
+        return False
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, OwnRelease]:
         """Check and price the question. Looks at no row."""
         if self.statistic not in _STATISTICS:

@@ -52,8 +52,8 @@ class Release:
 
     guarantee: what it promises, edge by edge. entry: its number in the ledger; None if it cost
     nothing, or came from a server. told_again: whether it was read from the ledger, where it
-    stands since ``drawn``, without a look at the data. cut: what must be known first where units
-    may have been cut down to a bound; "" where they were not.
+    stands since ``drawn``, without a look at the data. cut: what must be known first: which rows
+    may be missing, and whether units may have been cut down to a bound; "" where neither is so.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
@@ -296,6 +296,8 @@ class CountRelease(Release):
     >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
     >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
     >>> print(release)
+    Rows without a value of 'place' are in no group. A certain upper bound is about rows with a
+    value of 'place'.
     ε = 60 on present -> not present is large: an answer may change the odds that somebody holds
     about one person by a factor of e^60.
     Counts of 2 groups.
@@ -303,7 +305,7 @@ class CountRelease(Release):
     gym           2             2                2
     bar           1             1                1
     Under the policy 'presence' -- present -> not present: ε = 60 (pure, δ = 0). About the data as
-    they are.
+    recorded.
     """
 
     keys: PublicKeys

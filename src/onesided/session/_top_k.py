@@ -101,6 +101,8 @@ class TopKRelease(Release):
     >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
     >>> release = session.top_k(1, by="place", keys=["a", "b"], epsilon=90)
     >>> print(repr(release))
+    Rows without a value of 'place' are in no group. A certain upper bound is about rows with a
+    value of 'place'.
     ε = 90 on present -> not present is large: an answer may change the odds that somebody holds
     about one person by a factor of e^90.
     The largest group.

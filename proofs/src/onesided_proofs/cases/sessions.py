@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib.util import find_spec
 from itertools import combinations
 from typing import Any, Final
@@ -32,6 +33,7 @@ _UNITS: Final[dict[str, object]] = {
     "total": ("sum", "v", (-1, 1)),
 }
 _ENGINES: Final = ("duckdb", "polars")
+_NONE: Final = "?"  # in place of a value, where there is none
 
 
 def cases() -> Iterator[Line]:
@@ -43,7 +45,9 @@ def cases() -> Iterator[Line]:
     yield from _values()
     yield from _several()
     yield from _per_unit()
+    yield from _possible()
     yield from _broken()
+    yield _priced_as_recorded()
 
 
 def has_engine() -> bool:
@@ -239,13 +243,13 @@ def _told(answer: Any) -> Any:
 def table_of(data: Data) -> Any:
     """One row for each unit and what it holds, in the first engine that is there."""
     return table_of_rows(
-        (unit, record.kind, held[0], int(held[1:] or 0))
+        (unit, record.kind, held[0], None if held[1:] == _NONE else int(held[1:] or 0))
         for unit, record in enumerate(data)
         for held in sorted(record.value if isinstance(record.value, frozenset) else ())
     )
 
 
-def table_of_rows(found: Iterable[tuple[int, str, str, int]]) -> Any:
+def table_of_rows(found: Iterable[tuple[int, str, str, int | None]]) -> Any:
     """A table of persons, their kinds, places and values."""
     rows, names = list(found), ("person", "kind", "place", "v")
     if find_spec("polars"):
@@ -314,6 +318,69 @@ def _unpriced(session: questions.Session) -> questions.Session:
     made = copy(session)
     made._table = units_of(session._table, "person", _UNITS)  # noqa: SLF001 - its own copy
     return made
+
+
+def _possible() -> Iterator[Line]:
+    """A condition that is unknown where a value is missing, read in both ways."""
+    held = [frozenset(some) for some in ((), ("p1",), ("p2",), ("p?",), ("p?", "q2"))]
+    for policy in (_dropped(1), policies.addition_only(), policies.bounded()):
+        kind = next(kind for kind in policy.kinds if kind != ABSENT)
+        absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
+        least = 0 if isinstance(policy, policies.Presence) else 1
+        own = (Record(kind, some) for some in held if len(some) >= least)
+        world = Universe(units=1, values=(*absent, *own))
+        more: dict[str, Any] = {} if least == 0 else {"max_groups": 2}
+        for unknown in ("possible", "recorded"):
+            asked: dict[str, Any] = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON, **more}
+            asked |= {"where": "v > 1", "unknown": unknown}
+            yield _line(policy, questions.Count(**asked), world, f"of what is {unknown}")
+            if least == 0:
+                yield _line(policy, questions.AtMost(0, **asked), world, f"of what is {unknown}")
+    private, world = _unsure()
+    asked = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON, "max_groups": 1}
+    asked |= {"where": "v > 1", "unknown": "possible"}
+    yield _line(private, questions.Count(**asked), world, "of sensitive rows that are possible")
+
+
+def _unsure() -> tuple[Policy, Universe]:
+    """Rows whose value is missing exactly where they are sensitive."""
+    rows = (("sensitive", "p?"), ("sensitive", "q?"), ("open", "p1"), ("open", "p2"))
+    values = tuple(Record(kind, frozenset((held,))) for kind, held in rows)
+    return policies.sensitive("kind = 'sensitive'"), Universe(units=1, values=values)
+
+
+@dataclass(frozen=True, slots=True)
+class Mispriced(Asked):
+    """Draws by one question's noise on what another one reads."""
+
+    read: Any = None
+
+    def __call__(self, data: Data, noise: Noise) -> Any:
+        """The answer as the ledger keeps it."""
+        session = self.session(data)
+        draw = prepared(session, self.question).draw
+        return _told(draw(prepared(session, self.read).read(), noise))
+
+
+def _priced_as_recorded() -> Line:
+    """Wrong: ``v > 1`` is true of open rows alone, and rows for which it is unknown count, too."""
+    policy, world = _unsure()
+    shared: dict[str, Any] = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON, "max_groups": 1}
+    priced = questions.Count(counted="open", **shared)
+    read = questions.Count(where="v > 1", unknown="possible", **shared)
+    return Line(
+        "session: Count of what is possible",
+        policy,
+        Mispriced(policy, priced, read=read),
+        dict.fromkeys(policy.edges, Fraction(_EPSILON)),
+        universe=world,
+        epsilon=_EPSILON,
+        tail=1e-8,
+        unseen=1e-3,
+        sealed=False,
+        flaw="priced for rows of which the condition is true, where unknown ones count",
+        seen="where a kind is taken to add nothing to a condition that it never makes true",
+    )
 
 
 def _broken() -> Iterator[Line]:

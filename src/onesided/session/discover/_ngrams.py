@@ -12,8 +12,9 @@ from onesided._english import many
 from onesided._numbers import Number, whole
 from onesided.engine.kit import LENGTH, Lazy
 from onesided.errors import DataError, ParameterError
-from onesided.session._context import QueryContext, Taken, condition
+from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import names_of, refuse_clashes
+from onesided.session._missing import Unknown, counted_where, left_out
 from onesided.session._question import PreparedQuery
 from onesided.session.discover._unknown import (
     KeysRelease,
@@ -57,6 +58,7 @@ class Ngrams:
     max_groups: int | None = None
     counted: str | Sequence[str] | None = None
     where: object = None
+    unknown: Unknown = "recorded"
     threshold: int = 0
     id: str | None = None
     again: bool = False
@@ -75,7 +77,7 @@ class Ngrams:
         names = tuple(f"{self.by}_{place}" for place in range(1, steps + 1))
         refuse_clashes((self.by, *order), unit)
         refuse_clashes(names, unit)
-        chosen = condition(self.where)
+        chosen = counted_where(self.where, self.unknown)
         query = counted_query(context, self.counted, self.max_groups)
         kind = key_types(context, [self.by])[self.by]
 
@@ -100,6 +102,7 @@ class Ngrams:
                 "n": steps,
                 "where": chosen.text if chosen else "",
             },
+            missing=left_out(context, (self.by,), self.where, self.unknown),
         )
 
 

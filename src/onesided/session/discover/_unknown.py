@@ -17,8 +17,9 @@ from onesided.mechanism import Interval, UnknownKeys
 from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy
-from onesided.session._context import QueryContext, Taken, condition
+from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import kinds_of, names_of, refuse_clashes
+from onesided.session._missing import LeftOut, Unknown, counted_where, left_out
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
@@ -43,7 +44,8 @@ class Discover:
         in one group.
     counted: the kinds of units to count; None is every kind that no move of the policy starts from,
         and others cannot be counted.
-    where: SQL text or a narwhals expression that picks rows; a unit's kind is decided before.
+    where: SQL text that picks rows; a unit's kind is decided before.
+    unknown: as in :class:`onesided.session.Grouped`.
     threshold: tell a group only if its noisy count is above this.
     id, again: as in :class:`onesided.session.Grouped`.
     Errors: UnprotectableError if a move of the policy lowers a count, as under presence.
@@ -63,6 +65,7 @@ class Discover:
     max_groups: int | None = None
     counted: str | Sequence[str] | None = None
     where: object = None
+    unknown: Unknown = "recorded"
     threshold: int = 0
     id: str | None = None
     again: bool = False
@@ -77,7 +80,7 @@ class Discover:
             )
         context.table.require(*by)
         refuse_clashes(by, context.unit)
-        chosen = condition(self.where)
+        chosen = counted_where(self.where, self.unknown)
         query = counted_query(context, self.counted, self.max_groups)
         types = key_types(context, by)
 
@@ -94,6 +97,7 @@ class Discover:
             columns=context.using(*by, where=chosen, counted=query.counted),
             rows=rows,
             what={"by": list(by), "where": chosen.text if chosen else ""},
+            missing=left_out(context, by, self.where, self.unknown),
         )
 
 
@@ -193,10 +197,11 @@ def search(
     columns: tuple[str, ...],
     rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
     what: Mapping[str, object],
+    missing: LeftOut,
 ) -> PreparedQuery[Secret, KeysRelease]:
     """The question in its steps; ``rows`` gives the unit and the key columns."""
     names, codes = list(types), KeyCodes.of(types, context.table.engine)
-    plan = _plan(context, query, mechanism)
+    plan = _plan(context, query, mechanism, missing)
 
     def draw(found: Secret, noise: Noise | None) -> Answer:
         told = mechanism.release(np.asarray(found[LENGTH], dtype=np.int64), noise=noise)
@@ -210,7 +215,7 @@ def search(
             mechanism=mechanism,
             guarantee=plan.guarantee,
             entry=entry,
-            cut=_cut(query, context),
+            cut=f"{missing.sentence(plan.certain)} {_cut(query, context)}".strip(),
             _found=found,
             _as_callers=lambda columns: context.table.engine.answer(columns, types),
         )
@@ -315,7 +320,9 @@ def _counts(
     return engine.groups(pairs.group_by(*places).agg(nw.len().alias(LENGTH)).sort(*places))
 
 
-def _plan(context: QueryContext, query: GroupCount, mechanism: UnknownKeys) -> Plan:
+def _plan(
+    context: QueryContext, query: GroupCount, mechanism: UnknownKeys, missing: LeftOut
+) -> Plan:
     most = query.max_groups
     cut = f", each in at most {many(most or 1, 'group')}" if query.truncated else ""
     kinds = " or ".join(sorted(query.counted or ("all",)))
@@ -324,6 +331,7 @@ def _plan(context: QueryContext, query: GroupCount, mechanism: UnknownKeys) -> P
         mechanism,
         context.policy.shifts(query),
         about=f"About {kinds} units{cut}; a group that is not listed may have units.",
+        scope=missing.scope(("lower",)),
         certain=("lower",),
         standard_deviation=float(mechanism.distribution.variance() ** 0.5),
     )

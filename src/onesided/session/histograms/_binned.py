@@ -82,7 +82,11 @@ def with_bins(
     over = {**shared, "by": over_by, "keys": _cells(groups, bins, over_by)}
     edges = {name: [*map(text, one.edges), one.ends] for name, one in bins.items()}
     return Binned(
-        replace(context, table=table),
+        replace(
+            context,
+            table=table,
+            binned={bin_name(n): n if missing == "drop" else None for n in bins},
+        ),
         Grouped(**over),
         {"bins": edges, "missing": missing},
         bins,

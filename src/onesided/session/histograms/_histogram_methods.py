@@ -132,7 +132,7 @@ def shaped(
             _fitted=_fitting(mechanism),
             guarantee=plan.guarantee,
             entry=entry,
-            cut=groups.cut,
+            cut=groups.cut(plan.certain),
             _make_frame=lambda columns: context.table.result(columns, like=()),
         )
 
@@ -226,7 +226,12 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
         mechanism=mechanism,
         charge=charge,
         account=binned.context.account,
-        guarantee=promised(binned.context, charge, about=groups.sentence),
+        guarantee=promised(
+            binned.context,
+            charge,
+            about=groups.sentence,
+            scope=groups.left_out.scope(option.certain),
+        ),
         certain=option.certain,
         standard_deviation=option.error,
         why=option.note,

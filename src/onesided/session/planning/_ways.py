@@ -77,6 +77,7 @@ def _counts(asked: Count, context: QueryContext) -> Iterator[Way]:
                 epsilon=asked.epsilon,
                 strategy=name,
                 where=asked.where,
+                unknown=asked.unknown,
             )
             note = "totals of runs of groups, which the counts are made to agree with"
             told = f"Linear, {name}"
@@ -122,6 +123,7 @@ def _in_cells(asked: Valued, value: Value, context: QueryContext) -> RangeQuery 
         epsilon=asked.epsilon,
         missing=asked.missing,
         where=asked.where,
+        unknown=asked.unknown,
     )
 
 
@@ -259,6 +261,7 @@ def _by_ranges(asked: Quantile, context: QueryContext) -> Way | None:
         epsilon=asked.epsilon,
         missing=asked.missing,
         where=asked.where,
+        unknown=asked.unknown,
     )
     numbers, shares = np.array([float(point) for point in points]), asked.shares
     return Way(
@@ -292,6 +295,7 @@ def _ranges(asked: RangeQuery, context: QueryContext) -> Iterator[Way]:
             epsilon=asked.epsilon,
             missing=asked.missing,
             where=asked.where,
+            unknown=asked.unknown,
             max_groups=1 if context.unit is not None else None,
         )
         yield Way(

@@ -16,6 +16,7 @@ from onesided.mechanism.kit import shared
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext
+from onesided.session._count import certain_sides
 from onesided.session._estimates import Estimates, Floats
 from onesided.session._groups import Groups
 from onesided.session._plan import Plan, priced, promised
@@ -273,12 +274,15 @@ def _plan(
     some = f" Each {context.unit!r} counts with at most {most} of its rows in a group, by a hash."
     own = "" if context.unit is None else each if most is None else some
     about = f"{groups.sentence} {value.sentence}{own}"
-    scope = "the values as rounded and clipped"
+    exact_all = all(len(certain_sides(part.mechanism)) == 2 for part in parts.all.values())
+    certain = ("upper", "lower") if exact_all else ()
+    scope = groups.left_out.values(certain)
     return Plan(
         mechanism=parts,
         charge=charge,
         account=context.account,
         guarantee=promised(context, charge, about=about, scope=scope),
+        certain=certain,
     )
 
 

@@ -281,7 +281,7 @@ def plan_of(
         shifts,
         loss=loss,
         about=f"{groups.sentence} {found.value.sentence}{own}",
-        scope="the values as rounded and clipped",
+        scope=groups.left_out.values(()),
         why=f"{mechanism.why} over {many(found.number, 'candidate')}; within {ranks:,.3g} ranks at "
         f"confidence {question.confidence}",
     )

@@ -52,6 +52,7 @@ class QuantileRelease(Release):
     below, above: bounds on how many are at or below, and above, each candidate (the last column:
     in all, and 0). A group's hold all at once with ``confidence``; certain sides are never wrong.
     one_each: whether nobody has more than one value, so that those are numbers of units.
+    truncated: whether units were cut to some of their values.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
@@ -72,6 +73,7 @@ class QuantileRelease(Release):
     above: Interval
     confidence: Number
     one_each: bool
+    truncated: bool = False
 
     @property
     def title(self) -> str:
@@ -130,7 +132,7 @@ class QuantileRelease(Release):
         Errors: ParameterError if no side is certain, or for a value that is no candidate.
         """
         place = self._place(candidate)
-        if self.cut:
+        if self.truncated:
             raise ParameterError(
                 "Nothing is certain here: units were cut to some of their values, and what was "
                 "cut may be above.",
@@ -205,6 +207,11 @@ class Quantile(Grouped):
     def __post_init__(self) -> None:
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
         settle_grid(self, "candidates", "bounds", "step")
+
+    @property
+    def only_rises(self) -> bool:
+        """A share may fall."""
+        return False
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
@@ -299,9 +306,10 @@ class Quantile(Grouped):
                 **_cumulated(mechanism, answer["runs"], sure),
                 confidence=self.confidence,
                 one_each=groups.query.max_groups == 1,
+                truncated=groups.query.truncated,
                 guarantee=plan.guarantee,
                 entry=entry,
-                cut=groups.cut,
+                cut=groups.cut(plan.certain),
                 _make_frame=lambda columns: context.table.result(columns, like=names),
             )
 

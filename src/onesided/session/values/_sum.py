@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -77,6 +77,11 @@ class Valued(Grouped):
             schema=context.schema,
         )
 
+    @property
+    def only_rises(self) -> bool:
+        """Whether more rows can only raise the answer."""
+        return False
+
     def share(self, groups: Groups) -> Fraction:
         """The confidence of each group's own interval. Errors: ParameterError."""
         return Confidence(self.confidence, self.simultaneous).of_each(groups.told.size)
@@ -117,6 +122,7 @@ class Sum(Valued):
     ) -> PreparedQuery[IntArray, Estimates]:
         """The same with other words for it, and what identifies the value in the ledger."""
         groups = self.groups(context).with_others(self.others, context.policy)
+        groups = replace(groups, left_out=replace(groups.left_out, rises=value.low >= 0))
         chosen, plan = self._plan(context, groups, value)
         mechanism = chosen.mechanism
 
@@ -182,7 +188,7 @@ class Sum(Valued):
             mechanism,
             shifts,
             about=f"{groups.sentence} {value.sentence}{own}",
-            scope="the values as rounded and clipped",
+            scope=groups.left_out.values(certain),
             certain=certain,
             standard_deviation=float(value.step) * deviation(mechanism),
             bias=float(value.step) * residual_bias(mechanism),

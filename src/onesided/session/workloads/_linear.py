@@ -23,6 +23,7 @@ from onesided.policy import Guarantee, Policy
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups
+from onesided.session._missing import Unknown
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release
@@ -136,8 +137,9 @@ class LinearQuery:
     non_negative: fit counts of at least 0: less error as a rule, but biased.
     confidence: how often an interval holds that is not certain, for each query on its own; with
         simultaneous=True, for all queries at once.
-    where: SQL text or a narwhals expression that picks rows. A move may change whom it picks, so
-        that under a graph or a neighbourhood every cell's comings and goings are charged.
+    where: SQL text that picks rows. A move may change whom it picks, so that under a graph or a
+        neighbourhood every cell's comings and goings are charged.
+    unknown: as in :class:`onesided.session.Grouped`.
     id, again: as in :class:`onesided.session.Grouped`.
     A unit is counted in one group; the presence policy brings its own bound.
 
@@ -159,6 +161,7 @@ class LinearQuery:
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
     where: object = field(default=None, kw_only=True)
+    unknown: Unknown = field(default="recorded", kw_only=True)
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
 
@@ -205,6 +208,7 @@ class LinearQuery:
             max_groups=1 if by_unit else None,
             on_excess="error" if by_unit else None,
             where=self.where,
+            unknown=self.unknown,
         ).groups(context)
 
 
@@ -247,7 +251,9 @@ def answered(
         non_negative=non_negative,
         shifts=choice.shifts,
     )
-    plan = _plan(context, choice, mechanism, about or groups.sentence)
+    rises = choice.workload.is_non_negative
+    groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
+    plan = _plan(context, groups, choice, mechanism, about or groups.sentence)
     return PreparedQuery(
         label=f"{label} by {', '.join(groups.by)}",
         detail={**groups.detail, **(detail or {})},
@@ -264,6 +270,7 @@ def answered(
             confidence=confidence,
             share=share,
             guarantee=plan.guarantee,
+            cut=groups.cut(plan.certain),
             apart=apart,
         ),
     )
@@ -278,6 +285,7 @@ def _result_maker(
     confidence: Confidence,
     share: Fraction,
     guarantee: Guarantee,
+    cut: str,
     apart: Apart,
 ) -> Callable[[Answer, int | None], LinearRelease]:
     """Makes the release of noisy sums, drawn or stored."""
@@ -303,6 +311,7 @@ def _result_maker(
             policy=context.policy,
             guarantee=guarantee,
             entry=entry,
+            cut=cut,
             _make_frame=lambda columns: context.table.result(columns, like=()),
             _apart=apart,
         )
@@ -360,15 +369,19 @@ def _of_cells(strategy: Operator) -> bool:
     return type(strategy) is Identity
 
 
-def _plan(context: QueryContext, choice: Choice, mechanism: Mechanism, about: str) -> Plan:
+def _plan(
+    context: QueryContext, groups: Groups, choice: Choice, mechanism: Mechanism, about: str
+) -> Plan:
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
     clear = _one_sided(choice.strategy, choice.workload)
+    certain = tuple(s for s, rate in sides.items() if clear and isinstance(rate, Infinite))
     return priced(
         context,
         mechanism,
         choice.shifts,
         about=about,
-        certain=tuple(s for s, rate in sides.items() if clear and isinstance(rate, Infinite)),
+        scope=groups.left_out.scope(certain),
+        certain=certain,
         standard_deviation=choice.error,
         why=choice.why,
         alternatives=lambda: choice.others,

@@ -21,6 +21,7 @@ from onesided.noise import IntArray
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups
+from onesided.session._missing import Unknown
 from onesided.session._question import PreparedQuery
 from onesided.session.histograms._binned import Binned, bin_name, with_bins
 from onesided.session.histograms._bins import _NOWHERE, BinEdges, _below, _search, bins_of
@@ -60,7 +61,7 @@ class RangeQuery:
         outwards for ever; "refuse" refuses data with such values, and the promise is about data
         without.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    epsilon, strategy, non_negative, confidence, simultaneous, where, id, again: as in
+    epsilon, strategy, non_negative, confidence, simultaneous, where, unknown, id, again: as in
         :class:`onesided.session.LinearQuery`. ``missing`` and ``outside`` hold for all rows.
     Direction and loss: noise on the sums that the strategy measures, as the moves of values need
     it; see :mod:`onesided.session.workloads._cells` for which cells a move of values joins.
@@ -85,6 +86,7 @@ class RangeQuery:
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
     where: object = field(default=None, kw_only=True)
+    unknown: Unknown = field(default="recorded", kw_only=True)
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
 
@@ -122,7 +124,7 @@ class RangeQuery:
 
     def binned(self, context: QueryContext) -> Binned:
         """The question as a histogram's, over cells."""
-        question = Grouped(epsilon=self.epsilon, where=self.where)
+        question = Grouped(epsilon=self.epsilon, where=self.where, unknown=self.unknown)
         return with_bins(context, question, self._bins(), missing=self.missing)
 
     def cells(self, context: QueryContext) -> Groups:

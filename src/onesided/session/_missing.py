@@ -1,0 +1,135 @@
+"""What an answer says of rows of which it is not known whether they count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from onesided.errors import ParameterError
+from onesided.policy import Predicate
+from onesided.session._context import QueryContext, condition
+
+Unknown = Literal["possible", "recorded"]
+RECORDED: Final = "what is recorded"
+POSSIBLE: Final = "what is possible"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """Rows of which it is not known whether they count: public facts, whatever the rows hold.
+
+    keys: columns without a value in which a row is in no group. where: a condition that may be
+    unknown; "" where there is none. possible: whether rows count for which it is. passes: whether a
+    CASE takes unknown for no, so that neither side is about the truth. rises: whether more rows
+    can only raise the answer.
+
+    >>> LeftOut(where="cost < 50").about
+    'About the data as recorded.'
+    """
+
+    keys: tuple[str, ...] = ()
+    where: str = ""
+    possible: bool = False
+    passes: bool = False
+    rises: bool = True
+
+    @property
+    def about(self) -> str:
+        """Which data the answer is about."""
+        if self.where and self.possible:
+            return "About the data as they may be."
+        some = self.where or self.keys or self.passes
+        return f"About the data as {'recorded' if some else 'they are'}."
+
+    def scope(self, certain: Sequence[str]) -> str:
+        """What a certain bound is about; "" where each is about the truth.
+
+        >>> recorded, possible = (LeftOut(where="x < 5", possible=p) for p in (False, True))
+        >>> [one.scope(["upper"]) for one in (recorded, possible)]
+        ['what is recorded', '']
+        """
+        return " and ".join(what for _, what in self._sides(certain))
+
+    def values(self, certain: Sequence[str]) -> str:
+        """What a certain bound on numbers in a column is about."""
+        scope = self.scope(certain)
+        return f"the values as rounded and clipped{', of ' * bool(scope)}{scope}"
+
+    def sentence(self, certain: Sequence[str]) -> str:
+        """What is said before any number; "" where every row is known to count or not.
+
+        certain: the sides that are marked certain.
+
+        >>> print(LeftOut(where="cost < 50", keys=("place",)).sentence(["upper"]))
+        Recorded as cost < 50: rows for which that is unknown are not counted. Rows without a value
+        of 'place' are in no group. A certain upper bound is about what is recorded.
+        """
+        said = []
+        if self.where and self.possible:
+            said.append(f"Counted where {self.where} is true or unknown.")
+        elif self.where:
+            said.append(
+                f"Recorded as {self.where}: rows for which that is unknown are not counted."
+            )
+        if self.passes:
+            said.append("A CASE in the condition takes what is missing for no.")
+        if self.keys:
+            said.append(f"Rows without a value of {self._named} are in no group.")
+        said += [f"A certain {side}bound is about {what}." for side, what in self._sides(certain)]
+        return " ".join(said)
+
+    def _sides(self, certain: Sequence[str]) -> list[tuple[str, str]]:
+        """Which certain bounds are not about the truth, and what they are about."""
+        if self.passes:
+            return [("", RECORDED)] * bool(certain)
+        sides = []
+        if self.where and not self.possible:
+            sides.append(("upper", RECORDED))
+        elif self.keys:
+            sides.append(("upper", f"rows with a value of {self._named}"))
+        if self.where and self.possible:
+            sides.append(("lower", POSSIBLE))
+        if not self.rises:
+            return [("", what) for _, what in sides if certain]
+        return [(f"{side} ", what) for side, what in sides if side in certain]
+
+    @property
+    def _named(self) -> str:
+        return " or ".join(map(repr, self.keys))
+
+
+NOTHING: Final = LeftOut()
+
+
+def require_unknown(given: object) -> None:
+    """Refuse what is no reading of unknown. Errors: ParameterError."""
+    if given not in get_args(Unknown):
+        raise ParameterError(
+            f"unknown={given!r} is no way to read a condition that is unknown.",
+            hint='Write "possible" to count such rows, so that certain upper bounds are about the '
+            'truth, or "recorded" to leave them out, so that certain lower bounds are.',
+            value=given,
+        )
+
+
+def counted_where(where: object, unknown: Unknown) -> Predicate | None:
+    """The condition of the rows that are counted. Errors: ParameterError; ConditionError."""
+    require_unknown(unknown)
+    chosen = condition(where)
+    return chosen if chosen is None or unknown == "recorded" else chosen.or_unknown()
+
+
+def left_out(context: QueryContext, by: Sequence[str], where: object, unknown: Unknown) -> LeftOut:
+    """What is not known of rows, from what the schema requires. Errors: as counted_where."""
+    require_unknown(unknown)
+    chosen = condition(where)
+    unsure = chosen is not None and chosen.readable().may_be_unknown(context.filled)
+    passes = chosen is not None and chosen.readable().passes_over(context.filled)
+    named = dict.fromkeys(context.binned.get(name, name) for name in by)
+    return LeftOut(
+        keys=tuple(n for n in named if n is not None and n not in context.filled),
+        where=chosen.text if chosen is not None and unsure else "",
+        possible=unknown == "possible" and unsure,
+        passes=passes,
+    )
