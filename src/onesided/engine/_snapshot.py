@@ -72,6 +72,12 @@ class Snapshot:
             return replace(self, names=left)
         return replace(self, frame=self.frame.select(*left.values()), names=left)
 
+    def without_texts(self) -> Snapshot:
+        """The same without the texts that were read."""
+        if not any(unread_of(at) in self.schema for at in self.names.values()):
+            return self
+        return replace(self, frame=self.frame.select(*self.names.values()))
+
     def of_rows(self, frame: Lazy) -> Snapshot:
         """The same columns with these rows."""
         return replace(self, frame=frame)
