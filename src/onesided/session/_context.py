@@ -98,7 +98,7 @@ class QueryContext:
         Errors: those of a condition that these columns cannot answer; PolicyError for kinds that no
         rule of the policy tells apart.
         """
-        if counted is not None and not (self.policy.rules or self.policy.view):
+        if counted and not (self.policy.rules or self.policy.view):
             raise PolicyError(
                 f"The policy '{self.policy.name}' has no conditions on rows, so the kinds "
                 f"{', '.join(sorted(counted))} cannot be told apart in a table.",
@@ -150,7 +150,10 @@ class QueryContext:
 
     @contextmanager
     def taken(self, columns: Sequence[str], *, checked: bool = True) -> Iterator[Taken]:
-        """A snapshot of these columns, which :meth:`using` told. Secret. Errors: as :meth:`source`."""
+        """A snapshot of these columns, which :meth:`using` told. Secret.
+
+        Errors: as :meth:`source`.
+        """
         with self.source(self.table.sources(columns), checked=checked) as source:
             yield self.over(source, columns)
 

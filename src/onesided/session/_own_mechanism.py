@@ -258,8 +258,8 @@ class OwnMechanism(Grouped):
 class Given:
     """The numbers that the mechanism is given: what they are, how far they move, how to read them.
 
-    columns: those that ``look`` reads in a snapshot, held to ``asserts``. value: the column and its grid, for sums;
-    None for counts.
+    columns: those that ``look`` reads in a snapshot, held to ``asserts``. value: the column and its
+    grid, for sums; None for counts.
     """
 
     label: str

@@ -33,7 +33,8 @@ class Ngrams:
 
     A trajectory is the rows of one unit in ``order``; rows of equal order follow each other by the
     value of ``by``, so that it does not matter how the table is sorted. Every row is a step, rows
-    that are repeated too; rows without an order are left out. An n-gram is ``n`` consecutive steps; one with a null in it is left out.
+    that are repeated too; rows without an order are left out. An n-gram is ``n`` consecutive steps;
+    one with a null in it is left out.
     A unit is counted once in each n-gram that it has, in at most ``max_groups`` of them.
     by: the column of steps, such as places. order: column or columns of time.
     n: how many steps. The answer has the key columns ``{by}_1`` to ``{by}_{n}``.

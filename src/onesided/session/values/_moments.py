@@ -186,8 +186,8 @@ def _added(parts: Lazy, taken: Taken, groups: Groups, wide: Mapping[str, bool]) 
     names = _names(wide)
     adds = [nw.col(name).sum() for name in names]
     if groups.by:
-        parts = _paired(parts, taken, groups).group_by(ORDER)
-        found = taken.table.fetch(parts.agg(*adds), (ORDER, *names))
+        grouped = _paired(parts, taken, groups).group_by(ORDER).agg(*adds)
+        found = taken.table.fetch(grouped, (ORDER, *names))
     else:
         found = [(0, *row) for row in taken.table.fetch(parts.select(*adds), names)]
     by_rank = np.zeros((3, groups.keys.size), dtype=np.int64)

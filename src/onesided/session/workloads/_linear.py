@@ -339,11 +339,11 @@ def _bounds(
     if certain:  # sums of answers with noise on one side have it on that side
         far = sum(map(abs, noisy.tolist())) * mechanism.workload.largest > MAX_COUNT
         sums = noisy if far else mechanism.workload.apply(noisy)
-        ends = [
+        least, most = (
             np.full(lower.size, way) if far else _outward(sums, way) for way in (-np.inf, np.inf)
-        ]
-        lower = ends[0] if isinstance(mechanism.upper_rate, Infinite) else lower
-        upper = ends[1] if isinstance(mechanism.lower_rate, Infinite) else upper
+        )
+        lower = least if isinstance(mechanism.upper_rate, Infinite) else lower
+        upper = most if isinstance(mechanism.lower_rate, Infinite) else upper
     return lower, upper, certain
 
 
