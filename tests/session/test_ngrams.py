@@ -170,12 +170,16 @@ def test_several_columns_of_order(engine):
     assert grams(release, 3) == {("a", "b", "c"): 1}
 
 
-def test_steps_without_a_time_are_refused(engine):
-    data = {"person": [1, 1], "time": [1, None], "place": ["a", "b"], "minor": [False, False]}
-    made = session(engine(data))
-    with pytest.raises(errors.DataError, match="1 row has no value in the column of order"):
-        made.ngrams(by="place", order="time", n=2, max_groups=1, epsilon=1)
-    assert not any(made.spent.values())
+def test_rows_without_a_time_are_no_step_and_the_answer_says_so(engine):
+    data = {
+        "person": [1, 1, 1],
+        "time": [1, None, 3],
+        "place": ["a", "b", "c"],
+        "minor": [False] * 3,
+    }
+    release = session(engine(data)).ngrams(by="place", order="time", n=2, max_groups=3, epsilon=90)
+    assert release.labels == [("a", "c")]
+    assert "Rows without a value in time are no step." in release.guarantee.about
 
 
 @pytest.mark.parametrize(

@@ -383,10 +383,8 @@ def test_a_policy_about_groups_alone_cannot_price_a_sum():
         session(pl.DataFrame(COLUMNS), line, unit=None).sum("age", bounds=(0, 9), epsilon=1)
 
 
-def test_a_sum_that_might_overflow_is_refused():
+def test_squares_that_no_sum_could_hold_are_refused():
     asked = session(pl.DataFrame({"person": range(2000), "age": 1}), budget=10**5)
-    with pytest.raises(errors.DataError, match="2\\^62"):
-        asked.sum("age", bounds=(0, 2**52), epsilon=5000)
     with pytest.raises(errors.ParameterError, match="squares") as caught:
         asked.variance("age", bounds=(0, 2**40), epsilon=1)
     assert "coarser" in caught.value.hint

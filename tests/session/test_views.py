@@ -2,6 +2,7 @@
 
 import random
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -188,9 +189,17 @@ def test_what_looks_at_no_kind_is_priced_as_one_record():
 def test_a_person_of_two_homes_is_refused(engine):
     for homes in (["a", "b"], ["a", None]):
         two = {"person": [1, 1], "home": homes, "age": [40, 40], "place": ["x", "x"]}
-        told = refused(session(engine(two)), lambda s: s.ask(asked("open")), errors.DataError)
+        with pytest.raises(errors.DataError, match="more than one value"):
+            session(engine(two))
+
+
+def test_a_second_home_that_comes_later_is_refused_before_the_charge():
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE rows AS SELECT 1 person, 'a' home, 40 age, 'x' place")
+        own = session(connection.table("rows"))
+        connection.execute("INSERT INTO rows VALUES (1, 'b', 40, 'x')")
+        told = refused(own, lambda s: s.ask(asked("open")), errors.DataError)
         assert "more than one value" in told
-        assert session(engine(two)).ask(asked()).estimate.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -225,9 +234,8 @@ def test_tables_that_cannot_be_asked_are_refused_at_once(policy, more, error):
 
 def test_a_row_of_the_other_table_about_nobody_is_refused():
     lost = pl.DataFrame({"home": ["a", None], "care": [True, True]})
-    own = session(pl.DataFrame(ROWS), CARE, tables={"register": lost})
-    told = refused(own, lambda s: s.ask(asked("open")), errors.DataError)
-    assert "register" in told
+    with pytest.raises(errors.DataError, match="register"):
+        session(pl.DataFrame(ROWS), CARE, tables={"register": lost})
 
 
 def test_a_plan_on_public_rows_does_not_look_into_the_other_table():

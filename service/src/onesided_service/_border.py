@@ -22,7 +22,7 @@ from onesided.session import (
     question_from_json,
     question_to_json,
 )
-from onesided.session.kit import question_of
+from onesided.session.kit import prepared, question_of, refuse_asserting
 from onesided.store import canonical, plain_text
 from onesided_service._size import refuse_large
 
@@ -54,7 +54,7 @@ def asked_in(body: object, session: Session, *, cells: int) -> tuple[Any, str]:
     plain_text(name or "", name="id")
     asked = offered(replace(question, id=None, again=False))
     refuse_large(asked, session.schema, most=cells)
-    refuse_assertions(asked, session)
+    refuse_asserting(prepared(session, asked))
     return asked, name or ""
 
 
@@ -90,20 +90,6 @@ def offered(question: Any) -> Any:
     if "missing" in known and question.missing == "refuse":
         return replace(question, missing="drop")
     return question
-
-
-def refuse_assertions(question: Any, session: Session) -> None:
-    """Refuse what fails where rows are in some way, by what the ledger would keep of it.
-
-    Errors: ParameterError.
-    """
-    kept = canonical(session.detail(question))
-    if '"excess":"error"' in kept or '"missing":"refuse"' in kept:
-        raise ParameterError(
-            "This question asserts in how many groups a unit is, and would fail where that is "
-            "wrong; that is not offered here.",
-            hint='Give max_groups with on_excess="truncate", or ask for a count.',
-        )
 
 
 def refuse_explain(body: Any, session: Session) -> None:

@@ -27,6 +27,7 @@ from onesided.session.kit import rehearse
 from onesided.store import DatabaseUrl, now, read_json
 from onesided_service._config import DatasetConfig, ServiceConfig
 from onesided_service._errors import closed
+from onesided_service._rehearsal import rehearse_each
 from onesided_service._rows import FileRows, empty_of
 from onesided_service._schema import datasets, notes
 from onesided_service._sources import Source
@@ -211,11 +212,13 @@ class Dataset:
         return facts
 
     def _facts(self, rows: Any) -> dict[str, Any]:
-        self._session(rows, None)  # which refuses rows that are not as declared
+        """What the check found; each declared column was read, and each class of questions."""
+        session = self._session(rows, None)  # which refuses rows that are not as declared
         table = Table(rows, declared=self.schema)
-        with table.take(()) as held:
-            height = held.height()
-        return {"rows": height, "unreadable": table.unreadable()}
+        with table.texts(list(self.schema.columns)) as held:
+            height, unreadable = held.height(), held.unreadable()
+        rehearse_each(session, self.schema)
+        return {"rows": height, "unreadable": unreadable}
 
     def _record(self, snapshot: Snapshot) -> None:
         row = {"dataset": self.name, "state": OPEN, "snapshot": snapshot.written()}

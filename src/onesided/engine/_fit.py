@@ -1,4 +1,4 @@
-"""Whether a table is as its schema declares, row by row: found before any account exists."""
+"""Whether rows are as declared: found before an account exists, and before each charge again."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from typing import Final
 import narwhals as nw
 
 from onesided._english import many
-from onesided.engine._protocol import ROW, text_of, unread_of
+from onesided.engine._protocol import LENGTH, ROW, text_of, unread_of
 from onesided.engine._reading import BEFORE, reading
-from onesided.engine._snapshot import Snapshot
+from onesided.engine._snapshot import Snapshot, whole_of
 from onesided.engine._table import OBJECTS, Table
 from onesided.errors import DataError
 from onesided.schema import Schema
 
+# Sums over so many rows are made of parts that fit 64 bits, whatever the rows hold.
+MOST_ROWS: Final = 2**33
 _LONGEST: Final = 40
+_LOST: Final = "onesided_lost"
 _PUBLIC: Final = f"This is not for publication. {BEFORE}"
 
 
 def require_fit(table: Table, schema: Schema, unit: str | None) -> None:
-    """Refuse text that is not of its declared type, and values missing where they are required.
+    """Refuse rows that are not as declared, before anything is asked of them.
 
-    Reads one snapshot of the columns that something is required of.
+    Reads one snapshot of the columns that something is required of. Of a table that may change,
+    each question holds its own snapshot to the same (:func:`require_held`).
     Errors: DataError with counts and examples, for the curator alone.
 
     >>> import polars as pl, onesided as od
@@ -40,16 +44,27 @@ def require_fit(table: Table, schema: Schema, unit: str | None) -> None:
     ]
     if unit is not None and schema.missing_unit != "drop":
         wanted.append(unit)
-    if wanted:
+    if wanted or table.engine.fixed:
         with table.texts(list(dict.fromkeys(wanted))) as rows:
-            for error in misfits(rows, schema, unit):
-                raise error
+            require_held(rows, schema, unit)
+
+
+def require_held(rows: Snapshot, schema: Schema, unit: str | None) -> None:
+    """Hold a snapshot to the list of facts that reading relies on. Errors: as :func:`misfits`.
+
+    >>> import polars as pl
+    >>> with Table(pl.DataFrame({"person": ["1", "2"]})).texts(["person"]) as rows:
+    ...     require_held(rows, Schema(), "person")
+    """
+    for error in misfits(rows, schema, unit):
+        raise error
 
 
 def misfits(rows: Snapshot, schema: Schema, unit: str | None) -> Iterator[DataError]:
     """Why rows are not as declared, as far as something is required of columns that were taken.
 
-    rows: with the texts that were read.
+    rows: with the texts that were read. Rows of nobody, left out, would be missing in answers that
+    claim to be certain; counted, they would be one unit.
 
     >>> import polars as pl
     >>> visits = Table(pl.DataFrame({"person": ["1", ""]}))
@@ -60,22 +75,48 @@ def misfits(rows: Snapshot, schema: Schema, unit: str | None) -> Iterator[DataEr
     unread = {n: c for n, c in rows.unreadable().items() if schema.refuses_unreadable(n)}
     if unread:
         yield _unread(rows, schema, unread)
-    for name, one in schema.columns.items():
-        lost = rows.lost_rows(rows.at(name)) if one.required and name in rows.names else 0
-        if lost:
-            yield DataError(
-                f"{many(lost, 'row', one='has', more='have')} no value in the column {name!r}, "
-                "which the schema requires.",
-                hint="Mend the file, or leave required out; answers then say that values may be "
-                f"missing. {_PUBLIC}",
-                rows=lost,
-                column=name,
-            )
-    if unit is not None and schema.missing_unit != "drop":
-        try:
-            refuse_nobodys(rows, unit)
-        except DataError as error:
-            yield error
+    required = [n for n, one in schema.columns.items() if one.required and n in rows.names]
+    told = unit if unit in rows.names and schema.missing_unit != "drop" else None
+    height, lost, nobodys = _lost(rows, required, told)
+    if height > MOST_ROWS:
+        yield DataError(
+            f"The table has {height:,} rows, more than 2^33.",
+            hint=f"Ask parts of it, or groups of its rows. {_PUBLIC}",
+            rows=height,
+        )
+    for name, number in lost.items():
+        yield DataError(
+            f"{many(number, 'row', one='has', more='have')} no value in the column {name!r}, "
+            "which the schema requires.",
+            hint="Mend the file, or leave required out; answers then say that values may be "
+            f"missing. {_PUBLIC}",
+            rows=number,
+            column=name,
+        )
+    if told is not None and nobodys:
+        null = rows.null_rows(rows.at(told))
+        yield DataError(
+            f"{many(null or nobodys, 'row', one='has', more='have')} "
+            f"{'no value' if null else 'an empty text'} in the unit column {told!r}.",
+            hint='Mend the file, or write missing_unit = "drop" in a schema: such rows are then '
+            f"left out, which every answer says. {_PUBLIC}",
+            rows=null or nobodys,
+            column=told,
+        )
+
+
+def _lost(rows: Snapshot, required: list[str], unit: str | None) -> tuple[int, dict[str, int], int]:
+    """How many rows there are, how many lack what is required, and how many are nobody's."""
+    empty = {f"{_LOST}_{n}": rows.lost(rows.at(name)) for n, name in enumerate(required)}
+    if unit is not None:
+        empty[_LOST] = rows.nobodys(rows.at(unit))
+    sums = (nw.when(one).then(1).otherwise(0).sum().alias(name) for name, one in empty.items())
+    ((height, *found),) = rows.fetch(
+        rows.frame.select(nw.len().alias(LENGTH), *sums), [LENGTH, *empty]
+    )
+    told = list(map(whole_of, found))
+    lost = {name: number for name, number in zip(required, told, strict=False) if number}
+    return whole_of(height), lost, told[-1] if unit is not None else 0
 
 
 def _unread(rows: Snapshot, schema: Schema, unread: dict[str, int]) -> DataError:
@@ -91,30 +132,6 @@ def _unread(rows: Snapshot, schema: Schema, unread: dict[str, int]) -> DataError
         column=next(iter(unread)),
         unreadable=unread,
     )
-
-
-def refuse_nobodys(rows: Snapshot, unit: str) -> None:
-    """Refuse rows without a unit, or with an empty text in its place.
-
-    Left out, they would be missing in answers that claim to be certain; counted, they would be one.
-    Errors: DataError.
-
-    >>> import polars as pl
-    >>> with Table(pl.DataFrame({"person": ["1", "2"]})).take(["person"]) as rows:
-    ...     refuse_nobodys(rows, "person")
-    """
-    at = rows.at(unit)
-    lost = rows.rows_where(rows.nobodys(at))
-    if lost:
-        null = rows.null_rows(at)
-        raise DataError(
-            f"{many(null or lost, 'row', one='has', more='have')} "
-            f"{'no value' if null else 'an empty text'} in the unit column {unit!r}.",
-            hint='Mend the file, or write missing_unit = "drop" in a schema: such rows are then '
-            f"left out, which every answer says. {_PUBLIC}",
-            rows=null or lost,
-            column=unit,
-        )
 
 
 def refuse_floats(table: Table, column: str, what: str) -> None:

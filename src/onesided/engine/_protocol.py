@@ -58,10 +58,12 @@ class Engine(ABC):
     types: of every column, as snapshots hold it. refused: columns that may not be used, with what
     they hold. readings: how columns of text are read. odd: columns of objects that are not all
     text; these are refused until a schema says what they are read as. packs: whether whole numbers
-    packed into one are faster than columns of them.
+    packed into one are faster than columns of them. fixed: whether the rows are for good those that
+    it was opened with, so that what was found of them then is true of every snapshot.
     """
 
     packs: ClassVar[bool] = True
+    fixed: bool = False
 
     types: Mapping[str, nw.dtypes.DType]
     refused: Mapping[str, str]

@@ -73,6 +73,12 @@ class Snapshot:
             return replace(self, names=left)
         return replace(self, frame=self.frame.select(*left.values()), names=left)
 
+    def without_texts(self) -> Snapshot:
+        """The same without the texts that were read."""
+        if not any(unread_of(at) in self.schema for at in self.names.values()):
+            return self
+        return replace(self, frame=self.frame.select(*self.names.values()))
+
     def of_rows(self, frame: Lazy) -> Snapshot:
         """The same columns with these rows."""
         return replace(self, frame=frame)
@@ -100,12 +106,12 @@ class Snapshot:
         with reading():
             return self.engine.null_rows(self.frame, column)
 
-    def lost_rows(self, column: str) -> int:
-        """How many rows have no finite value in ``column``: what conditions take for unknown."""
-        if not self.schema[column].is_float():
-            return self.null_rows(column)
+    def lost(self, column: str) -> nw.Expr:
+        """Which rows have no finite value in ``column``: what conditions take for unknown."""
         value = nw.col(column)
-        return self.rows_where(value.is_null() | (value > _LARGEST) | (value < -_LARGEST))
+        if not self.schema[column].is_float():
+            return value.is_null()
+        return value.is_null() | (value > _LARGEST) | (value < -_LARGEST)
 
     def height(self) -> int:
         """How many rows there are."""

@@ -180,14 +180,19 @@ class Table:
 
     @contextmanager
     def source(
-        self, columns: Sequence[str], *, rows: bool = True, records: bool = False
+        self,
+        columns: Sequence[str],
+        *,
+        rows: bool = True,
+        records: bool = False,
+        texts: bool = False,
     ) -> Iterator[Snapshot]:
         """A snapshot of the caller's own columns, and of the owner's.
 
         Errors: DataError if they cannot be read.
         """
         wanted = columns if self.owner is None else list(dict.fromkeys([*columns, self.owner]))
-        with self._held(wanted, rows=rows, records=records) as held:
+        with self._held(wanted, rows=rows, records=records, texts=texts) as held:
             yield held if self.owner is None else held.of_somebody(held.at(self.owner))
 
     @contextmanager

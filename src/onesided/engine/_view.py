@@ -10,7 +10,7 @@ import narwhals as nw
 from onesided._english import many
 from onesided.engine._protocol import KIND, LENGTH, Lazy
 from onesided.engine._reading import BEFORE, reading
-from onesided.engine._snapshot import Snapshot
+from onesided.engine._snapshot import Snapshot, whole_of
 from onesided.engine._table import Table
 from onesided.errors import DataError, ParameterError
 from onesided.policy import GroupRule, Rule
@@ -91,9 +91,8 @@ def of_kinds(
     """The rows of units of these kinds. Secret.
 
     Kinds are decided over all rows, before anything else picks some of them.
-    unit: as it is called in the snapshot.
-    Errors: DataError for units in several groups, and for rows of the other table of no group;
-    ParameterError where that table is wanted and is not there.
+    unit: as it is called in the snapshot. Rows are as :func:`require_households` holds them.
+    Errors: ParameterError where the other table is wanted and is not there.
 
     >>> import polars as pl
     >>> from onesided.policy import view
@@ -110,8 +109,6 @@ def of_kinds(
             hint="Plan without like=, or count all kinds.",
         )
     over = table.at(view.over)
-    if unit not in (None, over):
-        _refuse_several_groups(table, over, unit)
     marks = _marked(table, view) if other is None else _marked_there(table, view, other)
     large = _large(table, view, unit)
     frame = table.frame
@@ -128,20 +125,54 @@ def of_kinds(
     return table.of_rows(frame.filter(nw.col(KIND).is_in(sorted(counted))).select(*table.schema))
 
 
-def _refuse_several_groups(table: Snapshot, over: str, unit: str) -> None:
-    """Whoever is in two groups would carry the mark of one into the other."""
-    pairs = table.engine.distinct(table.frame.select(unit, over))
-    groups = pairs.group_by(unit).agg(nw.len().alias(LENGTH)).filter(nw.col(LENGTH) > 1)
-    several = int(table.scalar(groups.select(nw.len().alias(LENGTH))))
+def require_households(
+    view: GroupRule, rows: Snapshot, other: Snapshot | None, unit: str | None
+) -> None:
+    """Hold rows to what a view relies on: each unit in one group, each mark of a group.
+
+    Whoever is in two groups would carry the mark of one into the other.
+    rows, other: with the columns that were taken; what is not among them is not asked. unit: as
+    people call it. Errors: DataError.
+
+    >>> import polars as pl
+    >>> from onesided.policy import view
+    >>> people = Table(pl.DataFrame({"person": [1, 1], "home": ["a", "b"]}))
+    >>> rule = view("age < 18", over="home", members=2).view
+    >>> with people.take(["person", "home"]) as rows:
+    ...     require_households(rule, rows, None, "person")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    onesided.errors.DataError: 1 value of 'person' has more than one value in 'home', or ...
+    """
+    told = view.over in rows.names and unit in rows.names
+    several = _in_several(rows, view.over, unit) if unit is not None and told else 0
     if several:
-        told, group = table.called(unit), table.called(over)
         raise DataError(
-            f"{many(several, 'value')} of {told!r} {'has' if several == 1 else 'have'} more than "
-            f"one value in {group!r}, or one in some rows and none in others.",
-            hint=f"A view needs each {told} in one {group}: keep one for each, or take "
-            f"unit={group!r}. These numbers are not for publication. {BEFORE}",
+            f"{many(several, 'value')} of {unit!r} {'has' if several == 1 else 'have'} more than "
+            f"one value in {view.over!r}, or one in some rows and none in others.",
+            hint=f"A view needs each {unit} in one {view.over}: keep one for each, or take "
+            f"unit={view.over!r}. These numbers are not for publication. {BEFORE}",
             units=several,
         )
+    lost = 0 if other is None else other.null_rows(other.at(view.over))
+    if lost:
+        raise DataError(
+            f"{many(lost, 'row', one='has', more='have')} no value in the column {view.over!r} of "
+            f"the table {view.table!r}.",
+            hint=f"Fill it, or remove those rows first. {BEFORE}",
+            rows=lost,
+            column=view.over,
+        )
+
+
+def _in_several(rows: Snapshot, over: str, unit: str) -> int:
+    """How many units are in several groups."""
+    own, place = rows.at(unit), rows.at(over)
+    if own == place:
+        return 0
+    pairs = rows.engine.distinct(rows.frame.select(own, place))
+    groups = pairs.group_by(own).agg(nw.len().alias(LENGTH)).filter(nw.col(LENGTH) > 1)
+    return whole_of(rows.scalar(groups.select(nw.len().alias(LENGTH))))
 
 
 def _marked(table: Snapshot, view: GroupRule) -> Lazy:
@@ -153,15 +184,6 @@ def _marked(table: Snapshot, view: GroupRule) -> Lazy:
 def _marked_there(table: Snapshot, view: GroupRule, other: Snapshot) -> Lazy:
     """The groups that a row of the other table marks, as a table in the data's own engine."""
     over, there = table.at(view.over), other.at(view.over)
-    lost = other.null_rows(there)
-    if lost:
-        raise DataError(
-            f"{many(lost, 'row', one='has', more='have')} no value in the column {view.over!r} of "
-            f"the table {view.table!r}.",
-            hint=f"Fill it, or remove those rows first. {BEFORE}",
-            rows=lost,
-            column=view.over,
-        )
     rows = _groups(other, other.not_false(view.condition), there)
     with reading():
         column = other.engine.columns(rows)[there]

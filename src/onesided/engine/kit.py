@@ -2,7 +2,14 @@
 
 from onesided.engine._beside import Beside, beside, position_columns
 from onesided.engine._first_groups import first_groups
-from onesided.engine._fit import examples, misfits, refuse_floats, refuse_nobodys, require_fit
+from onesided.engine._fit import (
+    MOST_ROWS,
+    examples,
+    misfits,
+    refuse_floats,
+    require_fit,
+    require_held,
+)
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
 from onesided.engine._key_types import check_types
@@ -15,7 +22,13 @@ from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._snapshot import Snapshot, whole_of
 from onesided.engine._table import KIND, ORDER, Step
-from onesided.engine._view import of_kinds, other_table, require_view, rule_of
+from onesided.engine._view import (
+    of_kinds,
+    other_table,
+    require_households,
+    require_view,
+    rule_of,
+)
 from onesided.engine.duckdb._text import quoted
 
 __all__ = [
@@ -23,6 +36,7 @@ __all__ = [
     "KIND",
     "LENGTH",
     "LOWER",
+    "MOST_ROWS",
     "ORDER",
     "STANDS",
     "Beside",
@@ -50,8 +64,9 @@ __all__ = [
     "quoted",
     "reading",
     "refuse_floats",
-    "refuse_nobodys",
     "require_fit",
+    "require_held",
+    "require_households",
     "require_view",
     "rule_of",
     "text_of",

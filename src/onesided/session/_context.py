@@ -16,8 +16,9 @@ from onesided.engine.kit import (
     of_kinds,
     other_table,
     refuse_floats,
-    refuse_nobodys,
     require_fit,
+    require_held,
+    require_households,
     require_view,
     rule_of,
 )
@@ -109,8 +110,15 @@ class QueryContext:
     ) -> tuple[str, ...]:
         """The columns that a question looks at: these, its condition's, and what tells kinds.
 
-        Errors: those of a condition that these columns cannot answer.
+        Errors: those of a condition that these columns cannot answer; PolicyError for kinds that no
+        rule of the policy tells apart.
         """
+        if counted and not (self.policy.rules or self.policy.view):
+            raise PolicyError(
+                f"The policy '{self.policy.name}' has no conditions on rows, so the kinds "
+                f"{', '.join(sorted(counted))} cannot be told apart in a table.",
+                hint="Count everybody, or give the policy rules.",
+            )
         found = [*([] if self.unit is None else [self.unit]), *columns]
         if where is not None:
             self.table.require_conditions([where])
@@ -120,15 +128,33 @@ class QueryContext:
         return tuple(dict.fromkeys(found))
 
     @contextmanager
-    def source(self, columns: Sequence[str]) -> Iterator[Source]:
-        """A snapshot of the caller's own columns, and of the table that marks groups. Secret."""
+    def source(
+        self, columns: Sequence[str], *, records: bool = False, checked: bool = True
+    ) -> Iterator[Source]:
+        """A snapshot of the caller's own columns, and of the table that marks groups. Secret.
+
+        Rows that may have changed since the table was opened are held to what was found then.
+        checked: False takes them as they are. records: all columns, as for samples.
+        Errors: DataError for rows that are not as declared.
+        """
+        checked = checked and not self._fixed
         with ExitStack() as held:
-            rows = held.enter_context(self.table.source(columns))
+            taking = self.table.source(columns, records=records, texts=checked)
+            rows = held.enter_context(taking)
             marks, view = None, self.policy.view
             if self.marks is not None and view is not None:
                 wanted = (view.over, *view.condition.readable().columns)
                 marks = held.enter_context(self.marks.take(tuple(dict.fromkeys(wanted))))
-            yield rows, marks
+            if checked:
+                require_held(rows, self.declared or Schema(), self.unit)
+                if view is not None:
+                    require_households(view, rows, marks, self.unit)
+            yield rows.without_texts() if checked else rows, marks
+
+    @property
+    def _fixed(self) -> bool:
+        """Whether what was found of the rows when they were opened is true of them still."""
+        return self.table.engine.fixed and (self.marks is None or self.marks.engine.fixed)
 
     def over(self, source: Source, columns: Sequence[str]) -> Taken:
         """What a question reads, of a snapshot that it may share with others."""
@@ -138,24 +164,21 @@ class QueryContext:
         return Taken(policy=self.policy, unit=unit, table=found, marks=marks)
 
     @contextmanager
-    def taken(self, columns: Sequence[str]) -> Iterator[Taken]:
+    def taken(self, columns: Sequence[str], *, checked: bool = True) -> Iterator[Taken]:
         """A snapshot of these columns, which :meth:`using` told. Secret.
 
-        Errors: DataError if the table cannot be read.
+        Errors: as :meth:`source`.
         """
-        with self.source(self.table.sources(columns)) as source:
+        with self.source(self.table.sources(columns), checked=checked) as source:
             yield self.over(source, columns)
 
     @contextmanager
     def records(self) -> Iterator[Taken]:
         """A snapshot of all columns as they are, for samples of true records. Secret."""
         self.table.engine.refuse_uncut()
-        names = list(self.table.engine.types)
-        with self.table.source(names, records=True) as rows:
+        with self.source(list(self.table.engine.types), records=True) as (rows, _):
             unit = None if self.unit is None else rows.at(self.unit)
-            found = Taken(policy=self.policy, unit=unit, table=rows, marks=None)
-            found.refuse_null_units()
-            yield found
+            yield Taken(policy=self.policy, unit=unit, table=rows, marks=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,20 +209,11 @@ class Taken:
         where: Predicate | None,
         counted: frozenset[str] | None,
     ) -> Lazy:
-        """The rows to look at, reduced to the unit and ``columns``. Secret.
-
-        Errors: PolicyError for kinds that no rule of the policy tells apart.
-        """
+        """The rows to look at, reduced to the unit and ``columns``. Secret."""
         table, view = self.table, self.policy.view
         if counted is not None and view is not None:
             table = of_kinds(table, view, self.marks, unit=self.unit, counted=counted)
             counted = None
-        if counted is not None and not self.policy.rules:
-            raise PolicyError(
-                f"The policy '{self.policy.name}' has no conditions on rows, so the kinds "
-                f"{', '.join(sorted(counted))} cannot be told apart in a table.",
-                hint="Count everybody, or give the policy rules.",
-            )
         return table.select(
             unit=self.unit,
             by=columns,
@@ -215,11 +229,6 @@ class Taken:
         if view is None:
             return self.table.undecided_rows(self.policy.rules)
         return (self.marks or self.table).undecided_rows([rule_of(view)])
-
-    def refuse_null_units(self) -> None:
-        """Refuse rows of nobody that came since the table was opened. Errors: DataError."""
-        if self.unit is not None:
-            refuse_nobodys(self.table, self.table.called(self.unit))
 
 
 def _columns_of(policy: Policy, own: bool) -> list[str]:  # noqa: FBT001 - one caller
@@ -257,6 +266,12 @@ def opened(
     require_fit(table, schema, unit)
     if unit is not None and schema.missing_unit == "drop":
         table = table.of_somebody(unit)
+    if policy.view is not None:
+        wanted = [policy.view.over, *([] if unit is None else [unit])]
+        with ExitStack() as held:
+            rows = held.enter_context(table.take(list(dict.fromkeys(wanted))))
+            other = None if marks is None else held.enter_context(marks.take([policy.view.over]))
+            require_households(policy.view, rows, other, unit)
     return table, marks
 
 

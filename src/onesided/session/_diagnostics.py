@@ -75,7 +75,7 @@ def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
     every = context.using(counted=frozenset())
     columns = dict.fromkeys([*groups.columns(context, *more), *every])
     unreadable = context.table.unreadable()
-    with context.taken(tuple(columns)) as taken:
+    with context.taken(tuple(columns), checked=False) as taken:
         beyond, empty = 0, 0
         if binned is not None:
             beyond, empty = _outside_bins(taken, binned.bins, groups)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import many
-from onesided._numbers import Number, round_down, round_up
+from onesided._numbers import MAX_COUNT, Number, round_down, round_up
 from onesided.engine import PublicKeys
 from onesided.mechanism import Interval
 from onesided.session._release import Release, sides
@@ -104,6 +104,21 @@ class Estimates(Release):
 
 def in_units(steps: Interval, step: Fraction) -> tuple[Floats, Floats]:
     """Bounds in steps as numbers; rounding never turns a certain bound into a wrong one."""
-    lower = [round_down(int(k) * step) for k in steps.lower.tolist()]
-    upper = [round_up(int(k) * step) for k in steps.upper.tolist()]
+    low, high = uncut(steps)
+    lower = [round_down(int(k) * step) if k > -np.inf else k for k in low.tolist()]
+    upper = [round_up(int(k) * step) if k < np.inf else k for k in high.tolist()]
     return np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+
+
+def uncut(steps: Interval) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Bounds on sums, from bounds on what was cut at 2^62 and -2^62: past these, infinite.
+
+    A sum that was cut is enclosed by none within them; one that was not is what it is.
+
+    >>> uncut(Interval(np.array([-3, 5]), np.array([2**62 + 1, 7]), False, True))
+    (array([-3, 5], dtype=object), array([inf, 7], dtype=object))
+    """
+    lower, upper = steps.lower.astype(object), steps.upper.astype(object)
+    lower[steps.lower <= -MAX_COUNT] = -np.inf
+    upper[steps.upper >= MAX_COUNT] = np.inf
+    return lower, upper

@@ -18,7 +18,7 @@ from onesided.policy import GroupCount, Policy, Predicate
 from onesided.session._context import QueryContext, Taken
 from onesided.session._missing import NOTHING, LeftOut, Unknown, counted_where, left_out
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, PreparedQuery, Result
+from onesided.session._question import Answer, Check, PreparedQuery, Result
 
 Made = TypeVar("Made")
 OnExcess = Literal["keep", "truncate", "error"]
@@ -259,6 +259,7 @@ class Groups:
             look=self.counts,
             draw=draw,
             result=result,
+            asserts=self.asserts,
         )
 
     def cut(self, certain: Sequence[str]) -> str:
@@ -289,25 +290,27 @@ class Groups:
         return taken.rows(self.by, where=self.where, counted=self.query.counted)
 
     def counts(self, taken: Taken) -> IntArray:
-        """The true counts, in the order of the keys. Secret.
-
-        Errors: DataError for rows of nobody; ContributionError if ``on_excess="error"``.
-        """
+        """The true counts, in the order of the keys. Secret."""
         taken, groups = self.inside(taken)
-        taken.refuse_null_units()
         rows = groups.rows(taken)
-        groups.refuse_excess(taken, rows)
         if not self.by:
             return np.array([taken.table.total(rows, unit=taken.unit)], dtype=np.int64)
         cut = self.query.max_groups if self.excess == "truncate" else None
         return taken.table.counts(rows, groups.keys, unit=taken.unit, most=cut)
 
-    def refuse_excess(self, taken: Taken, rows: Lazy) -> None:
-        """Hold the curator to ``on_excess="error"``. Errors: ContributionError."""
+    @property
+    def asserts(self) -> Check | None:
+        """Holds the curator to ``on_excess="error"``; None where nothing is asserted."""
+        return self.refuse_excess if self.excess == "error" else None
+
+    def refuse_excess(self, taken: Taken) -> None:
+        """Errors: ContributionError for units in more than ``max_groups`` of the groups."""
+        taken, groups = self.inside(taken)
         unit, most = taken.unit, self.query.max_groups
-        if self.excess != "error" or most is None or unit is None:
+        if most is None or unit is None:
             return
-        over, largest = taken.table.units_over(rows, self.keys, unit=unit, most=most)
+        rows = groups.rows(taken)
+        over, largest = taken.table.units_over(rows, groups.keys, unit=unit, most=most)
         if over:
             raise ContributionError(
                 f"{many(over, 'value')} of {taken.table.called(unit)!r} "

@@ -22,9 +22,9 @@ from onesided.session._context import QueryContext, Taken
 from onesided.session._enclosed import short_share
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, PreparedQuery
+from onesided.session._question import Answer, Check, PreparedQuery
 from onesided.session._release import Release
-from onesided.session.values._moments import moments
+from onesided.session.values._moments import asserted, moments
 from onesided.session.values._sum import Sum
 from onesided.session.values._value import Missing, Value, settle_grid
 
@@ -121,6 +121,7 @@ class OwnMechanism(Grouped):
             draw=draw,
             result=result,
             noise=source_of(self.mechanism),
+            asserts=given.asserts,
         )
 
     def _given(self, context: QueryContext, groups: Groups) -> Given:
@@ -133,7 +134,8 @@ class OwnMechanism(Grouped):
                 )
             shifts = context.policy.shifts(groups.query)
             self._refuse_further_moves(context, groups, per_key=1)
-            return Given(groups.label, shifts, groups.columns(context), groups.counts)
+            columns = groups.columns(context)
+            return Given(groups.label, shifts, columns, groups.counts, groups.asserts)
         if self.column is None:
             raise ParameterError("Sums of which column?", hint='Pass column="hours", for example.')
         asked = Sum(
@@ -152,6 +154,7 @@ class OwnMechanism(Grouped):
             asked.shifts(context, groups, value),
             groups.columns(context, *value.columns),
             lambda taken: moments(taken, groups, value).total,
+            asserted(groups, value),
             value,
         )
 
@@ -264,14 +267,15 @@ class OwnMechanism(Grouped):
 class Given:
     """The numbers that the mechanism is given: what they are, how far they move, how to read them.
 
-    columns: those that ``look`` reads in a snapshot. value: the column and its grid, for sums;
-    None for counts.
+    columns: those that ``look`` reads in a snapshot, held to ``asserts``. value: the column and its
+    grid, for sums; None for counts.
     """
 
     label: str
     shifts: Mapping[Edge, tuple[Shift, ...]]
     columns: tuple[str, ...]
     look: Callable[[Taken], IntArray]
+    asserts: Check | None
     value: Value | None = None
 
     @property

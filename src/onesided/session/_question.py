@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CONTENT_TYPE: Final = "application/vnd.onesided.answer"
 
 Answer = Mapping[str, Any]
+Check = Callable[[Taken], None]
 Packed = tuple[dict[str, object], dict[str, NDArray[Any]]]
 Secret = TypeVar("Secret")
 Result = TypeVar("Result")
@@ -56,8 +57,9 @@ class PreparedQuery(Generic[Secret, Result_co]):
     """A question that passed every check, in the steps a session takes it through.
 
     label, detail: what the ledger calls it, and its public facts.
-    columns: those that it looks at, of ``context``. look: reads a snapshot of them, and raises
-    before anything is charged. draw: adds the noise.
+    columns: those that it looks at, of ``context``. asserts: what it holds their rows to, by
+    raising, before anything is charged; None where nothing that it asks for depends on rows. look:
+    reads a snapshot of them. draw: adds the noise. These two, and result, are total.
     result: makes the release of an answer, drawn or stored, and its number in the ledger.
     noise: the mechanism that a stored answer must have been drawn by to be told again; by default
     the plan's.
@@ -72,10 +74,21 @@ class PreparedQuery(Generic[Secret, Result_co]):
     draw: Callable[[Secret, Noise | None], Answer]
     result: Callable[[Answer, int | None], Result_co]
     noise: object = None
+    asserts: Check | None = None
+
+    @property
+    def fails_by_rows(self) -> bool:
+        """Whether rows decide if it is answered."""
+        return self.asserts is not None
 
     def read(self) -> Secret:
-        """Take a snapshot of the columns, and look at it. Secret."""
+        """Take a snapshot of the columns, check it and look at it. Secret.
+
+        Errors: DataError, ContributionError for rows that are not as declared or as asserted.
+        """
         with self.context.taken(self.columns) as taken:
+            if self.asserts is not None:
+                self.asserts(taken)
             return self.look(taken)
 
     def pack(self, answer: Answer) -> Packed:
@@ -86,6 +99,21 @@ class PreparedQuery(Generic[Secret, Result_co]):
     def unpack(self, packed: Packed) -> Answer:
         """The answer that was packed. Errors: LedgerError if it cannot be told again."""
         return {**packed[0], **packed[1]}
+
+
+def all_of(*checks: Check | None) -> Check | None:
+    """Each of these checks; None if there is none.
+
+    >>> all_of(None, None) is None
+    True
+    """
+    wanted = [check for check in checks if check is not None]
+
+    def every(taken: Taken) -> None:
+        for check in wanted:
+            check(taken)
+
+    return every if wanted else None
 
 
 def warned(prepared: PreparedQuery[Secret, Result], caveat: str) -> PreparedQuery[Secret, Result]:

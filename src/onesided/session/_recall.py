@@ -84,6 +84,17 @@ def is_free(prepared: PreparedQuery[Any, Any]) -> bool:
     return not any(plan.charge.values()) and not any(plan.guarantee.delta.values())
 
 
+def refuse_asserting(prepared: PreparedQuery[Any, Any]) -> None:
+    """Refuse to charge what rows decide the answering of. Errors: ParameterError."""
+    if prepared.fails_by_rows:
+        raise ParameterError(
+            "This question asserts something of the rows, and would fail after its charge where "
+            "that is not true.",
+            hint='Give max_groups with on_excess="truncate", missing="drop" and '
+            'outside="clamp", or ask it with Session.ask, which looks before it charges.',
+        )
+
+
 def named(asked: str | None) -> str:
     """What tells a question from others. Errors: ParameterError for one without an id."""
     if asked is None:

@@ -43,6 +43,7 @@ from onesided.session._recall import (
     kept,
     named,
     read_for,
+    refuse_asserting,
     told_again,
     with_left,
 )
@@ -288,7 +289,8 @@ class Session(Joins):
 
         For services, where whether something is charged must not depend on rows. The question
         needs an id, which was not charged before. allowance: who asks, and what they may spend.
-        Returns None for a question that costs nothing. Errors: as :meth:`ask`.
+        Returns None for a question that costs nothing. Errors: as :meth:`ask`; ParameterError for
+        a question that asserts something of the rows, and would be answered or not by them.
 
         >>> import polars as pl, onesided as od
         >>> people = pl.DataFrame({"place": ["a", "b", "b"]})
@@ -301,6 +303,7 @@ class Session(Joins):
         """
         context, question = self._context(), self._completed(question)
         prepared = self._prepared(question, context)
+        refuse_asserting(prepared)
         if is_free(prepared):
             self._account.open()
             return None

@@ -4,7 +4,7 @@ from typing import Any
 
 from onesided.session._groups import Groups
 from onesided.session._question import PreparedQuery, require_question
-from onesided.session._recall import kept
+from onesided.session._recall import kept, refuse_asserting
 from onesided.session._session import Session
 from onesided.session.sql._questions import question_of
 from onesided.session.values._shifts import value_shifts
@@ -15,6 +15,7 @@ __all__ = [
     "SumNoise",
     "prepared",
     "question_of",
+    "refuse_asserting",
     "rehearse",
     "require_question",
     "value_shifts",

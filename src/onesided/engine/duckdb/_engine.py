@@ -72,6 +72,7 @@ class DuckDBEngine(Engine):
 
     def __init__(self, source: Source, caller: Caller, connection: Any) -> None:
         self.caller, self._source, self._connection = caller, source, connection
+        self.fixed = source.fixed
         self.refused = dict(source.refused)
         self._numbers = count()
         self.types = source.dtypes(connection)

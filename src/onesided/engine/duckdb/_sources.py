@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import count
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import narwhals as nw
 
@@ -73,9 +73,10 @@ class Source(ABC):
     """Columns that snapshots are taken of.
 
     refused: columns that may not be asked of, with what they hold. kinds: what a relation calls its
-    columns' types; empty for a table that was mapped before.
+    columns' types; empty for a table that was mapped before. fixed: as of :class:`Engine`.
     """
 
+    fixed: ClassVar[bool] = False
     refused: Mapping[str, str]
     kinds: Mapping[str, str] = MappingProxyType({})
 
@@ -96,6 +97,8 @@ class Source(ABC):
 
 class ArrowSource(Source):
     """An Arrow table of mapped columns, which nobody can change; DuckDB reads it where it is."""
+
+    fixed = True
 
     def __init__(self, table: pa.Table, refused: Mapping[str, str]) -> None:
         self.refused, self._names = refused, table.column_names

@@ -43,6 +43,7 @@ class PolarsEngine(Engine):
         import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
 
         self.lazy = isinstance(native, pl.LazyFrame)
+        self.fixed = not self.lazy
         self._native = native if self.lazy else native.clone()
         self.callers = native.collect_schema()
         self._places = {name: place for place, name in enumerate(self.callers)}

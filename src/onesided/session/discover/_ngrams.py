@@ -8,10 +8,9 @@ from typing import Final
 
 import narwhals as nw
 
-from onesided._english import many
 from onesided._numbers import Number, whole
-from onesided.engine.kit import LENGTH, Lazy
-from onesided.errors import DataError, ParameterError
+from onesided.engine.kit import Lazy
+from onesided.errors import ParameterError
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import names_of, refuse_clashes
 from onesided.session._missing import Unknown, counted_where, left_out
@@ -35,9 +34,10 @@ class Ngrams:
 
     A trajectory is the rows of one unit in ``order``; rows of equal order follow each other by the
     value of ``by``, so that it does not matter how the table is sorted. Every row is a step, rows
-    that are repeated too. An n-gram is ``n`` consecutive steps; one with a null in it is left out.
+    that are repeated too; rows without an order are left out. An n-gram is ``n`` consecutive steps;
+    one with a null in it is left out.
     A unit is counted once in each n-gram that it has, in at most ``max_groups`` of them.
-    by: the column of steps, such as places. order: column or columns of time, without nulls.
+    by: the column of steps, such as places. order: column or columns of time.
     n: how many steps. The answer has the key columns ``{by}_1`` to ``{by}_{n}``.
     The other arguments, the promise and the noise are those of :class:`Discover`.
 
@@ -84,7 +84,7 @@ class Ngrams:
         def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
             by, *sequence = taken.at((self.by, *order))
             steps = taken.rows((by, *sequence), where=chosen, counted=query.counted)
-            _refuse_no_order(taken, steps, sequence)
+            steps = steps.filter(*(~nw.col(place).is_null() for place in sequence))
             places = tuple(f"onesided_step_{place}" for place in range(len(names)))
             own = str(taken.unit)
             return windows(_typed(steps, by, kind), own, by, sequence, places), places
@@ -103,6 +103,7 @@ class Ngrams:
                 "where": chosen.text if chosen else "",
             },
             missing=left_out(context, (self.by,), self.where, self.unknown),
+            said=f" Rows without a value in {', '.join(order)} are no step.",
         )
 
 
@@ -119,20 +120,3 @@ def windows(rows: Lazy, unit: str, by: str, order: Sequence[str], names: Sequenc
 
 def _typed(rows: Lazy, by: str, kind: nw.dtypes.DType) -> Lazy:
     return rows if rows.collect_schema()[by] == kind else rows.with_columns(nw.col(by).cast(kind))
-
-
-def _refuse_no_order(taken: Taken, rows: Lazy, order: Sequence[str]) -> None:
-    """A step without a time has no place in its trajectory."""
-    for place in order:
-        empty = rows.filter(nw.col(place).is_null())
-        gaps = taken.table.scalar(empty.select(nw.len().alias(LENGTH)))
-        if int(gaps):
-            name = taken.table.called(place)
-            raise DataError(
-                f"{many(int(gaps), 'row', one='has', more='have')} no value in the column of "
-                f"order {name!r}.",
-                hint="Fill it, or leave those rows out by where=. Nothing was drawn and nothing "
-                "was recorded.",
-                rows=int(gaps),
-                column=name,
-            )

@@ -198,10 +198,14 @@ def search(
     rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
     what: Mapping[str, object],
     missing: LeftOut,
+    said: str = "",
 ) -> PreparedQuery[Secret, KeysRelease]:
-    """The question in its steps; ``rows`` gives the unit and the key columns."""
+    """The question in its steps; ``rows`` gives the unit and the key columns.
+
+    said: what else the answer is about.
+    """
     names, codes = list(types), KeyCodes.of(types, context.table.engine)
-    plan = _plan(context, query, mechanism, missing)
+    plan = _plan(context, query, mechanism, missing, said)
 
     def draw(found: Secret, noise: Noise | None) -> Answer:
         told = mechanism.release(np.asarray(found[LENGTH], dtype=np.int64), noise=noise)
@@ -308,7 +312,6 @@ def _counts(
     most: int,
 ) -> Secret:
     """Units per key that occurs. Secret, as are the keys."""
-    taken.refuse_null_units()
     (pairs, places), engine, unit = rows(taken), taken.table.engine, taken.unit
     if codes is not None:
         inside = replace(codes, types=dict(zip(places, codes.types.values(), strict=True)))
@@ -321,7 +324,7 @@ def _counts(
 
 
 def _plan(
-    context: QueryContext, query: GroupCount, mechanism: UnknownKeys, missing: LeftOut
+    context: QueryContext, query: GroupCount, mechanism: UnknownKeys, missing: LeftOut, said: str
 ) -> Plan:
     most = query.max_groups
     cut = f", each in at most {many(most or 1, 'group')}" if query.truncated else ""
@@ -330,7 +333,7 @@ def _plan(
         context,
         mechanism,
         context.policy.shifts(query),
-        about=f"About {kinds} units{cut}; a group that is not listed may have units.",
+        about=f"About {kinds} units{cut}; a group that is not listed may have units.{said}",
         scope=missing.scope(("lower",)),
         certain=("lower",),
         standard_deviation=float(mechanism.distribution.variance() ** 0.5),

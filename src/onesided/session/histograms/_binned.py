@@ -17,6 +17,7 @@ from onesided.engine.kit import Key, Snapshot, Step
 from onesided.errors import DataError, ParameterError
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups, names_of
+from onesided.session._question import Check
 from onesided.session.histograms._bins import BinEdges, require_numbers
 from onesided.session.values._value import Missing
 
@@ -37,7 +38,12 @@ class Binned:
         """The columns that the question over groups looks at, and the binned ones."""
         return groups.columns(self.context, *self.bins)
 
-    def refuse_missing(self, taken: Taken) -> None:
+    @property
+    def asserts(self) -> Check | None:
+        """Holds rows to have values in the binned columns; None where they may lack them."""
+        return self._refuse_missing if self.checked else None
+
+    def _refuse_missing(self, taken: Taken) -> None:
         """NaN and null are in no bin, which a certain bound would not say. Errors: DataError."""
         for column in self.checked:
             number = taken.table.null_rows(taken.table.at(column))

@@ -8,12 +8,11 @@ from typing import Any
 
 from onesided._numbers import Number
 from onesided.errors import ParameterError
-from onesided.noise import IntArray
-from onesided.session._context import QueryContext, Taken
+from onesided.session._context import QueryContext
 from onesided.session._count import Count
 from onesided.session._groups import Grouped
 from onesided.session._plan import PlanOption
-from onesided.session._question import Answer, PreparedQuery
+from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import CountRelease
 from onesided.session.histograms._binned import Binned, with_bins
 from onesided.session.histograms._bins import BinEdges, bins_of
@@ -89,10 +88,6 @@ class Histogram(Count):
         def others() -> tuple[PlanOption, ...]:
             return (*prepared.plan.others, *options(binned, groups, shape, bins))
 
-        def look(taken: Taken) -> IntArray:
-            binned.refuse_missing(taken)
-            return prepared.look(taken)
-
         def result(answer: Answer, entry: int | None) -> HistogramRelease:
             return _in_bins(prepared.result(answer, entry), bins)
 
@@ -102,9 +97,10 @@ class Histogram(Count):
             plan=replace(prepared.plan, alternatives=others),
             context=binned.context,
             columns=binned.columns(groups),
-            look=look,
+            look=prepared.look,
             draw=prepared.draw,
             result=result,
+            asserts=all_of(binned.asserts, prepared.asserts),
         )
 
     def binned(self, context: QueryContext) -> Binned:

@@ -27,7 +27,7 @@ from onesided.policy import GroupCount, Policy
 from onesided.session._context import Taken
 from onesided.session._groups import Groups, kinds_of
 from onesided.session._plan import Plan, PlanOption, promised
-from onesided.session._question import Answer, PreparedQuery
+from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session.histograms._binned import Binned, bin_name
 from onesided.session.histograms._bins import BinEdges
 from onesided.session.histograms._histogram_release import HistogramRelease
@@ -119,7 +119,6 @@ def shaped(
     parts = _parts(groups, context.policy, shape.method)
 
     def look(taken: Taken) -> Histograms:
-        binned.refuse_missing(taken)
         return tuple(part.counts(taken).reshape(sizes) for part in parts)
 
     def result(answer: Answer, entry: int | None) -> HistogramRelease:
@@ -145,6 +144,7 @@ def shaped(
         look=look,
         draw=_drawing(mechanism),
         result=result,
+        asserts=all_of(binned.asserts, *(part.asserts for part in parts)),
     )
 
 

@@ -107,11 +107,20 @@ class PreparedSeveral(PreparedQuery[list[Any], Answers]):
 
     parts: tuple[Prepared, ...]
 
+    @property
+    def fails_by_rows(self) -> bool:
+        """Whether rows decide if they are answered."""
+        return any(part.fails_by_rows for part in self.parts)
+
     def read(self) -> list[Any]:
-        """Take one snapshot of the columns of all, and look at it for each. Secret."""
+        """Take one snapshot of the columns of all, check it and look at it for each. Secret."""
         wanted = [n for part in self.parts for n in part.context.table.sources(part.columns)]
         with self.context.source(tuple(dict.fromkeys(wanted))) as source:
-            return [part.look(part.context.over(source, part.columns)) for part in self.parts]
+            taken = [part.context.over(source, part.columns) for part in self.parts]
+            for part, own in zip(self.parts, taken, strict=True):
+                if part.asserts is not None:
+                    part.asserts(own)
+            return [part.look(own) for part, own in zip(self.parts, taken, strict=True)]
 
     def pack(self, answer: Answer) -> Packed:
         """What the ledger keeps of each answer, by its place."""

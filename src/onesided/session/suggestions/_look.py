@@ -138,7 +138,6 @@ class SizeLook(Valued):
 def _groups_of_units(taken: Taken, groups: Groups) -> tuple[IntArray, IntArray]:
     """In how many of the keys units are, and how many units are in so many. Secret."""
     taken, groups = groups.inside(taken)
-    taken.refuse_null_units()
     if taken.unit is None:
         raise ParameterError("Each row is a unit, in one group.", hint="Leave look= out.")
     pairs = taken.table.join_keys(groups.rows(taken), groups.keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, get_args
 
@@ -17,11 +17,11 @@ from onesided.noise import Noise
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides
-from onesided.session._estimates import Estimates, Floats
+from onesided.session._estimates import Estimates, Floats, uncut
 from onesided.session._groups import Groups
 from onesided.session._plan import Plan, priced, promised
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session.values._moments import Moments, moments
+from onesided.session.values._moments import Moments, asserted, moments
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum import Valued
 from onesided.session.values._value import Value
@@ -130,6 +130,7 @@ class Mean(Valued):
             ),
             draw=parts.release,
             result=result,
+            asserts=asserted(groups, value),
         )
 
     def _most_rows(self, context: QueryContext) -> int | None:
@@ -206,7 +207,8 @@ class Mean(Valued):
         # If the intervals of all parts hold, so does that of the statistic; a public count's does.
         sure = shared(self.share(groups), len(noisy) - parts.public)
         bounds = {
-            part: parts.all[part].mechanism.interval(noisy[part], confidence=sure) for part in noisy
+            part: _open_ended(parts.all[part].mechanism.interval(told, confidence=sure))
+            for part, told in noisy.items()
         }
         centred = {
             part: noisy[part] - float(parts.all[part].mechanism.distribution.mean())
@@ -321,13 +323,24 @@ def _exactly(
     What is told is the truth then, so that both are the statistic but for its last digit.
     """
     known = zip(*(part.tolist() for part in told.values()), strict=True)
+    ends = value.low * value.step, value.high * value.step
+    within = (Fraction(0), (ends[1] - ends[0]) ** 2 / 4) if "squares" in told else ends
     found = []
-    for many, total, *squares in known:
-        mean = Fraction(total, max(many, 1))
-        spread = [Fraction(square, max(many, 1)) - mean**2 for square in squares]
-        found.append(spread[0] * value.step**2 if spread else (mean + centre) * value.step)
-    lower, upper = ([rounded(one) for one in found] for rounded in (round_down, round_up))
+    for many, *sums in known:
+        if max(map(abs, sums)) >= MAX_COUNT:  # it was cut
+            found.append(within)
+            continue
+        mean, *squares = (Fraction(one, max(many, 1)) for one in sums)
+        spread = [(square - mean**2) * value.step**2 for square in squares]
+        found.append((spread[0] if spread else (mean + centre) * value.step,) * 2)
+    lower, upper = [round_down(low) for low, _ in found], [round_up(high) for _, high in found]
     return np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+
+
+def _open_ended(steps: Interval) -> Interval:
+    """Bounds on a sum in floats, infinite where it may have been cut."""
+    lower, upper = (np.asarray(end, dtype=np.float64) for end in uncut(steps))
+    return replace(steps, lower=lower, upper=upper)  # type: ignore[arg-type] # in floats
 
 
 def _about_centre(

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import narwhals as nw
 import numpy as np
 
 from onesided._english import many
-from onesided.engine.kit import LENGTH, ORDER, Lazy, first_groups, whole_of
-from onesided.errors import DataError, OnesidedError
+from onesided._numbers import MAX_COUNT
+from onesided.engine.kit import LENGTH, MOST_ROWS, ORDER, Lazy, first_groups, whole_of
+from onesided.errors import DataError
 from onesided.noise import IntArray
 from onesided.session._context import Taken
 from onesided.session._groups import Groups
-from onesided.session.values._value import VALUE, Value, require_room
+from onesided.session._question import Check, all_of
+from onesided.session.values._value import VALUE, Value
 
 _SQUARE: Final = "onesided_square"
 _COPY: Final = "onesided_copy"
 _HASHED: Final = "onesided_row_hash"
 _RANK: Final = "onesided_row_rank"
-_NAMES: Final = (LENGTH, VALUE, _SQUARE)
+# Sums of large numbers are two sums: of their whole parts of 2^26, and of what is left of each.
+_PART: Final = 2**26
+_UP: Final = 2**53  # makes every number that is added up at least 0
+_FAR: Final = 2**28
+_HIGH: Final = {VALUE: "onesided_value_high", _SQUARE: "onesided_square_high"}
+_LOW: Final = {VALUE: "onesided_value_low", _SQUARE: "onesided_square_low"}
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Per group: how many units, the sum of their values less ``centre``, and of the squares.
 
-    Secret. The squares mean nothing unless they were asked for.
+    Secret. Sums are exact, and cut at 2^62 and -2^62. The squares are 0 unless they were asked for.
     """
 
     count: IntArray
@@ -52,22 +58,19 @@ def moments(
     A unit's value in a group is the sum over its rows there, clipped to the bounds once more; with
     ``own_mean`` their mean, rounded down to whole steps. With ``max_rows`` each row is a value of
     its own, of which a unit has so many in a group at most, and all of them are counted.
-    Errors: DataError for rows of nobody, rows without a value, or sums past 2^62;
-    ContributionError if ``on_excess="error"``.
     """
     taken, groups = groups.inside(taken)
-    furthest = max(-value.low, value.high, value.high - value.low)
-    require_room(taken.table.height(), furthest * furthest if squares else furthest)
-    rows = _checked_rows(taken, groups, value)
-    with _adding(value):
-        if max_rows is None or taken.unit is None:
-            values = _per_unit(rows, taken, groups, value, own_mean=own_mean)
-            parts = _powers(values, centre, squares=squares)
-        else:
-            kept = _first_rows(rows, taken, groups, value, most=max_rows)
-            units = _powers(kept, centre, squares=squares).group_by(*_kept(taken, groups))
-            parts = units.agg(*(nw.col(name).sum() for name in _NAMES))
-        return _added(parts, taken, groups)
+    furthest = max(value.high - centre, centre - value.low)
+    wide = {VALUE: _is_wide(furthest)}
+    wide |= {_SQUARE: _is_wide(furthest**2)} if squares else {}
+    rows = _in_steps(taken, groups, value)
+    if max_rows is None or taken.unit is None:
+        values = _per_unit(rows, taken, groups, value, own_mean=own_mean)
+        return _added(_powers(values, centre, wide), taken, groups, wide)
+    kept = _first_rows(rows, taken, groups, value, most=max_rows)
+    units = _powers(kept, centre, wide).group_by(*_kept(taken, groups))
+    parts = units.agg(*(nw.col(name).sum() for name in _names(wide)))
+    return _added(parts, taken, groups, wide)
 
 
 def own_means(
@@ -75,16 +78,14 @@ def own_means(
 ) -> list[tuple[IntArray, ...]]:
     """Per group, in the order of the keys: own means that occur, in steps and rising, and counts.
 
-    Without ``own_mean`` the units' clipped sums. Secret. Errors: as :func:`moments`.
+    Without ``own_mean`` the units' clipped sums. Secret.
     """
     taken, groups = groups.inside(taken)
-    require_room(taken.table.height(), value.high - value.low)
-    rows = _checked_rows(taken, groups, value)
-    with _adding(value):
-        parts = _per_unit(rows, taken, groups, value, own_mean=own_mean)
-        named = (ORDER, VALUE) if groups.by else (VALUE,)
-        counted = _paired(parts, taken, groups).group_by(*named).agg(nw.len().alias(LENGTH))
-        found = taken.table.arrays(counted.select(*named, LENGTH))
+    rows = _in_steps(taken, groups, value)
+    parts = _per_unit(rows, taken, groups, value, own_mean=own_mean)
+    named = (ORDER, VALUE) if groups.by else (VALUE,)
+    counted = _paired(parts, taken, groups).group_by(*named).agg(nw.len().alias(LENGTH))
+    found = taken.table.arrays(counted.select(*named, LENGTH))
     steps, counts = (np.asarray(found[name], dtype=np.int64) for name in (VALUE, LENGTH))
     ranks = np.asarray(found.get(ORDER, np.zeros(steps.size)), dtype=np.int64)
     order = np.lexsort((steps, ranks))
@@ -93,35 +94,34 @@ def own_means(
     return [(steps[piece], counts[piece]) for piece in pieces]
 
 
-def _checked_rows(taken: Taken, groups: Groups, value: Value) -> Lazy:
-    """The rows that count, with their steps. Errors: as :func:`moments`."""
-    taken.refuse_null_units()
+def asserted(groups: Groups, value: Value) -> Check | None:
+    """What rows are held to: groups of a unit, and values in them with ``missing="refuse"``."""
+
+    def refuse_missing(taken: Taken) -> None:
+        inner, inside = groups.inside(taken)
+        (column,) = inner.at(value.columns)
+        rows = inner.rows((*inside.by, column), where=groups.where, counted=groups.query.counted)
+        empty = rows.filter(nw.col(column).is_null())
+        number = whole_of(inner.table.scalar(empty.select(nw.len().alias(LENGTH))))
+        if number:
+            raise DataError(
+                f"{many(number, 'row', one='has', more='have')} no value in {value.column!r}.",
+                hint='Fill them, or pass missing="drop" to leave them out. This number is not for '
+                "publication. Nothing was drawn and nothing was recorded.",
+                rows=number,
+                column=value.column,
+            )
+
+    return all_of(refuse_missing if value.missing == "refuse" else None, groups.asserts)
+
+
+def _in_steps(taken: Taken, groups: Groups, value: Value) -> Lazy:
+    """The rows that count, with their steps."""
     (column,) = taken.at(value.columns) or ("",)
     rows = taken.rows(
         (*groups.by, *taken.at(value.columns)), where=groups.where, counted=groups.query.counted
     )
-    if value.missing == "refuse":
-        _refuse_missing(taken, rows, value)
-    if groups.excess == "error":
-        groups.refuse_excess(taken, rows.select(*_kept(taken, groups)))
-    with _adding(value):
-        return value.in_steps(rows, column, taken.schema.get(column, nw.Int64()))
-
-
-@contextmanager
-def _adding(value: Value) -> Iterator[None]:
-    """Words for what an engine cannot add up. Errors: DataError."""
-    try:
-        yield
-    except OnesidedError:
-        raise
-    except Exception as error:
-        raise DataError(
-            f"The values of {value.column!r} cannot be added up: {error}",
-            hint="Cast the column to 64-bit whole numbers or to floats. Nothing was drawn and "
-            "nothing was recorded.",
-            column=value.column,
-        ) from error
+    return value.in_steps(rows, column, taken.schema.get(column, nw.Int64()))
 
 
 def _paired(parts: Lazy, taken: Taken, groups: Groups) -> Lazy:
@@ -135,12 +135,32 @@ def _paired(parts: Lazy, taken: Taken, groups: Groups) -> Lazy:
     return pairs
 
 
-def _powers(values: Lazy, centre: int, *, squares: bool) -> Lazy:
-    """Each value's 0th, 1st and 2nd power about ``centre``."""
-    moved = nw.col(VALUE) - centre
-    again = moved * moved if squares else moved
-    one = nw.lit(1).alias(LENGTH)
-    return values.with_columns(moved.alias(VALUE), again.alias(_SQUARE), one)
+def _is_wide(most: int) -> bool:
+    """Whether numbers so far from 0, one for each row, may add up to more than 2^62."""
+    return most * MOST_ROWS > MAX_COUNT
+
+
+def _names(wide: Mapping[str, bool]) -> list[str]:
+    """What is added up: a column for each number, or two where it is wide."""
+    parts = [[_HIGH[name], _LOW[name]] if far else [name] for name, far in wide.items()]
+    return [LENGTH, *(name for part in parts for name in part)]
+
+
+def _powers(values: Lazy, centre: int, wide: Mapping[str, bool]) -> Lazy:
+    """Each value's 0th, 1st and 2nd power about ``centre``, as far as they are asked for."""
+    moved = (nw.col(VALUE) - centre).alias(VALUE)
+    made = values.with_columns(moved, nw.lit(1).alias(LENGTH))
+    if _SQUARE in wide:
+        made = made.with_columns((nw.col(VALUE) * nw.col(VALUE)).alias(_SQUARE))
+    for name in (name for name, far in wide.items() if far):
+        made = _split(made, nw.col(name) + _UP, name)
+    return made
+
+
+def _split(rows: Lazy, number: nw.Expr, name: str) -> Lazy:
+    """With the two parts of a number from 0 to 2^54. What division rounds, the lower one has."""
+    made = rows.with_columns((number // _PART).cast(nw.Int64()).alias(_HIGH[name]))
+    return made.with_columns((number - nw.col(_HIGH[name]) * _PART).alias(_LOW[name]))
 
 
 def _first_rows(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most: int) -> Lazy:
@@ -161,14 +181,27 @@ def _first_rows(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most:
     return ranked.filter(nw.col(_RANK) <= most).select(*unit, VALUE)
 
 
-def _added(parts: Lazy, taken: Taken, groups: Groups) -> Moments:
+def _added(parts: Lazy, taken: Taken, groups: Groups, wide: Mapping[str, bool]) -> Moments:
     """The moments of what each unit adds, in the order of the keys."""
-    adds = [nw.col(name).sum() for name in _NAMES]
-    if not groups.by:
-        found = taken.table.fetch(parts.select(*adds), _NAMES)
-        return Moments(*(np.array([whole_of(part)], dtype=np.int64) for part in found[0]))
-    grouped = _paired(parts, taken, groups).group_by(ORDER).agg(*adds)
-    return _in_order(taken.table.fetch(grouped, (ORDER, *_NAMES)), groups)
+    names = _names(wide)
+    adds = [nw.col(name).sum() for name in names]
+    if groups.by:
+        grouped = _paired(parts, taken, groups).group_by(ORDER).agg(*adds)
+        found = taken.table.fetch(grouped, (ORDER, *names))
+    else:
+        found = [(0, *row) for row in taken.table.fetch(parts.select(*adds), names)]
+    by_rank = np.zeros((3, groups.keys.size), dtype=np.int64)
+    for rank, *sums in found:
+        told = dict(zip(names, map(whole_of, sums), strict=True))
+        whole = {name: _whole(told, name) if far else told[name] for name, far in wide.items()}
+        row = (told[LENGTH], whole[VALUE], whole.get(_SQUARE, 0))
+        by_rank[:, int(rank)] = [min(max(one, -MAX_COUNT), MAX_COUNT) for one in row]
+    return Moments(*by_rank)
+
+
+def _whole(told: Mapping[str, int], name: str) -> int:
+    """A sum of its two parts, exact."""
+    return told[_HIGH[name]] * _PART + told[_LOW[name]] - _UP * told[LENGTH]
 
 
 def outside(taken: Taken, groups: Groups, value: Value) -> tuple[int, int]:
@@ -196,42 +229,51 @@ def _per_unit(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, own_mea
     if taken.unit is None:
         # Past 2^51 steps a bound itself may have been rounded up to the next one.
         return rows.with_columns(_within(value.low, value.high)).select(*groups.by, VALUE)
+    # Rows are clipped to what cannot cancel, so that dropping one never raises a sum. For a mean,
+    # from the lower bound up nothing is below 0, where engines divide in different ways.
+    low, high = (value.low, value.high) if own_mean else (min(value.low, 0), max(value.high, 0))
+    rows = rows.with_columns(_within(low, high))
+    rows = rows.with_columns((nw.col(VALUE) - low).alias(VALUE)) if own_mean else rows
+    far = _is_wide(high - low)
+    if far:
+        rows = _split(rows, nw.col(VALUE) + (0 if own_mean else _UP), VALUE)
+    names = (_HIGH[VALUE], _LOW[VALUE]) if far else (VALUE,)
+    units = rows.group_by(*_kept(taken, groups))
+    added = units.agg(*(nw.col(name).sum() for name in names), nw.len().alias(LENGTH))
+    added = added.with_columns(nw.col(*names, LENGTH).cast(nw.Int64()))
     if own_mean:
-        # From the lower bound up nothing is below 0, where engines divide in different ways.
-        up = rows.with_columns(_within(value.low, value.high) - value.low)
-        units = up.group_by(*_kept(taken, groups))
-        added = units.agg(nw.col(VALUE).sum(), nw.len().alias(LENGTH))
-        mean = (nw.col(VALUE) // nw.col(LENGTH).cast(nw.Int64()) + value.low).alias(VALUE)
-        # What is counted is bounded, whatever an engine makes of a division.
-        bounded = added.with_columns(mean).with_columns(_within(value.low, value.high))
-        return bounded.select(*_kept(taken, groups), VALUE)
-    # Rows are clipped to what cannot cancel, so that dropping one never raises a sum.
-    low, high = min(value.low, 0), max(value.high, 0)
-    sums = rows.with_columns(_within(low, high)).group_by(*_kept(taken, groups))
-    return sums.agg(nw.col(VALUE).sum()).with_columns(_within(value.low, value.high))
+        made = (_wide_mean() if far else nw.col(VALUE) // nw.col(LENGTH)) + value.low
+    else:
+        made = _wide_sum() if far else nw.col(VALUE)
+    # What is counted is bounded, whatever an engine makes of a division.
+    bounded = added.with_columns(made.alias(VALUE)).with_columns(_within(value.low, value.high))
+    return bounded.select(*_kept(taken, groups), VALUE)
+
+
+def _wide_sum() -> nw.Expr:
+    """A unit's sum of its two parts; past 2^54, where no bound is, it is cut."""
+    high, low = _carried()
+    far = high - nw.col(LENGTH) * (_UP // _PART)
+    far = nw.when(far > _FAR).then(nw.lit(_FAR)).otherwise(far)
+    far = nw.when(far < -_FAR).then(nw.lit(-_FAR)).otherwise(far)
+    return far * _PART + low
+
+
+def _wide_mean() -> nw.Expr:
+    """A unit's sum of its two parts, none below 0, by its rows: divided in two steps."""
+    high, low = _carried()
+    whole = high // nw.col(LENGTH)
+    rest = (high - whole * nw.col(LENGTH)) * _PART + low
+    return whole * _PART + rest // nw.col(LENGTH)
+
+
+def _carried() -> tuple[nw.Expr, nw.Expr]:
+    """The two parts of a sum, the lower one below 2^26 again."""
+    more = (nw.col(_LOW[VALUE]) // _PART).cast(nw.Int64())
+    return nw.col(_HIGH[VALUE]) + more, nw.col(_LOW[VALUE]) - more * _PART
 
 
 def _within(low: int, high: int) -> nw.Expr:
     value = nw.col(VALUE)
     inside = nw.when(value > high).then(nw.lit(high)).otherwise(value)
     return nw.when(value < low).then(nw.lit(low)).otherwise(inside).cast(nw.Int64()).alias(VALUE)
-
-
-def _in_order(found: list[tuple[Any, ...]], groups: Groups) -> Moments:
-    by_rank = np.zeros((3, groups.keys.size), dtype=np.int64)
-    for rank, *parts in found:
-        by_rank[:, int(rank)] = [whole_of(part) for part in parts]
-    return Moments(*by_rank)
-
-
-def _refuse_missing(taken: Taken, rows: Lazy, value: Value) -> None:
-    empty = rows.filter(nw.col(taken.table.at(value.column)).is_null())
-    number = whole_of(taken.table.scalar(empty.select(nw.len().alias(LENGTH))))
-    if number:
-        raise DataError(
-            f"{many(number, 'row', one='has', more='have')} no value in {value.column!r}.",
-            hint='Fill them, or pass missing="drop" to leave them out. This number is not for '
-            "publication. Nothing was drawn and nothing was recorded.",
-            rows=number,
-            column=value.column,
-        )

@@ -31,6 +31,7 @@ from onesided.session.values._value import Missing, Value, value_of
 
 Floats = NDArray[np.float64]
 _FINEST: Final = 10**6
+_PARTS: Final = 2**13  # of a value: ranks of as many values as a table may have fit 62 bits in them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -337,7 +338,9 @@ def _shared(
         return whole.rise + 2 * whole.fall if groups.by else 2
 
     rising = sorted(set(shares))
-    made = SeveralQuantiles(largest_rate(moves, moved), shares=rising, candidates=candidates)
+    made = SeveralQuantiles(
+        largest_rate(moves, moved), shares=rising, candidates=candidates, fine=_PARTS
+    )
     order = tuple(rising.index(share) for share in shares)
 
     def loss(shift: Shift) -> Loss:

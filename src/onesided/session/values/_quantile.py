@@ -18,15 +18,16 @@ from onesided.mechanism import Cumulative, Interval, isotonic
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._confidence import Confidence
-from onesided.session._context import QueryContext, Taken
+from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, reason
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import Plan
-from onesided.session._question import Answer, PreparedQuery
+from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._text import share_words
 from onesided.session.histograms._binned import Binned, with_bins
 from onesided.session.histograms._bins import MOST_BINS, BinEdges, edges_of
+from onesided.session.values._moments import asserted
 from onesided.session.values._noisy_max import (
     Candidates,
     QuantileEstimates,
@@ -282,6 +283,7 @@ class Quantile(Grouped):
             look=lambda taken: ranked(taken, groups, found),
             draw=plan.mechanism.release,
             result=result,
+            asserts=asserted(groups, found.value),
         )
 
     def _cumulative(
@@ -313,19 +315,16 @@ class Quantile(Grouped):
                 _make_frame=lambda columns: context.table.result(columns, like=names),
             )
 
-        def look(taken: Taken) -> IntArray:
-            binned.refuse_missing(taken)
-            return groups.counts(taken)
-
         return PreparedQuery(
             label=f"quantiles of {self.column} by {', '.join(names)}".removesuffix(" by "),
             detail={**groups.detail, **binned.detail},
             plan=plan,
             context=binned.context,
             columns=binned.columns(groups),
-            look=look,
+            look=groups.counts,
             draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
             result=result,
+            asserts=all_of(binned.asserts, groups.asserts),
         )
 
     def binned(self, context: QueryContext) -> Binned:

@@ -10,7 +10,7 @@ import narwhals as nw
 
 from onesided._english import many
 from onesided._numbers import Number, whole
-from onesided.engine.kit import Lazy
+from onesided.engine.kit import MOST_ROWS, Lazy
 from onesided.errors import ParameterError
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
@@ -52,7 +52,7 @@ class RowCount(Grouped):
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
-        most = whole(self.max_rows, name="max_rows", least=1)
+        most = whole(self.max_rows, name="max_rows", least=1, most=MOST_ROWS)
         if context.unit is None:
             raise ParameterError(
                 "Each row is a unit of its own here, so it counts once.",

@@ -21,7 +21,7 @@ from onesided.session._estimates import Estimates, Floats, in_units
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session.values._moments import moments
+from onesided.session.values._moments import asserted, moments
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
 from onesided.session.values._value import Missing, Value, settle_grid, value_of
@@ -149,6 +149,7 @@ class Sum(Valued):
             look=lambda taken: moments(taken, groups, value).total,
             draw=draw,
             result=result,
+            asserts=asserted(groups, value),
             noise=chosen.slopes,  # stairs lose the same, and answers say whether they have some
         )
 

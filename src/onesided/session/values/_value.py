@@ -9,9 +9,8 @@ from typing import Any, Final, Literal
 
 import narwhals as nw
 
-from onesided._english import many
 from onesided._frozen import settle
-from onesided._numbers import MAX_COUNT, Number, exact, on_grid, positive, text
+from onesided._numbers import Number, exact, on_grid, positive, text
 from onesided.engine.kit import Lazy
 from onesided.errors import DataError, ParameterError
 
@@ -19,6 +18,8 @@ Missing = Literal["refuse", "drop"]
 VALUE: Final = "onesided_value"
 # Beyond this a step is lost in a float column's own rounding.
 _MOST_STEPS: Final = 2**52
+# Its square, and sums of many squares, are floats still.
+_FARTHEST: Final = Fraction(2**400)
 _HALF: Final = 0.5
 
 
@@ -76,7 +77,7 @@ class Value:
             return whole if self.step == 1 else _nearest(whole / int(self.step))
         inside = _clipped(given.cast(nw.Float64()), float(low), float(high))
         if self.step.numerator == 1:
-            return _nearest(inside * self.step.denominator)
+            return _nearest(inside * float(self.step.denominator))
         return _nearest(inside / float(self.step))
 
 
@@ -112,6 +113,11 @@ def value_of(
             value=missing,
         )
     grid = positive(step, name="step")
+    if not 1 / _FARTHEST <= grid <= _FARTHEST:
+        raise ParameterError(
+            "The step is below 2^-400 or above 2^400: sums of such steps are no floats.",
+            hint="Choose another unit for the column.",
+        )
     low, high = _ends(bounds)
     for end in (low, high):
         if (end / grid).denominator != 1:
@@ -165,13 +171,3 @@ def _nearest(steps: nw.Expr) -> nw.Expr:
     """
     floor = steps.floor()
     return (floor + ((steps - floor) >= _HALF).cast(nw.Float64())).cast(nw.Int64())
-
-
-def require_room(rows: int, most: int) -> None:
-    """Refuse sums that 64 bits might not hold."""
-    if rows * most > MAX_COUNT:
-        raise DataError(
-            f"{many(rows, 'row')} of up to {many(most, 'step')} may add up to more than 2^62.",
-            hint="Use a coarser step, or narrower bounds. Nothing was drawn and nothing was "
-            "recorded.",
-        )

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._numbers import Infinite, Number, exact, positive
+from onesided._numbers import MAX_COUNT, Infinite, Number, exact, positive
+from onesided.engine.kit import MOST_ROWS
 from onesided.errors import ParameterError
 from onesided.linear import Dense, Grid, Identity, Kron, Operator
 from onesided.linear.kit import notes_of, understated
@@ -21,11 +22,11 @@ from onesided.mechanism.kit import CONFIDENCE, shared, tail_bound
 from onesided.noise import IntArray
 from onesided.policy import Guarantee, Policy
 from onesided.session._confidence import Confidence
-from onesided.session._context import QueryContext, Taken
+from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
 from onesided.session._missing import Unknown
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, PreparedQuery
+from onesided.session._question import Answer, Check, PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._text import share_words
 from onesided.session.workloads._assurance import Apart, Assurance, assured
@@ -192,7 +193,7 @@ class LinearQuery:
             non_negative=self.non_negative,
             confidence=Confidence(self.confidence, self.simultaneous),
             columns=groups.columns(context),
-            look=lambda taken: counted(taken, groups),
+            asserts=asserted(context, groups),
             label="linear queries",
             apart=context.policy.moves_between_places,
         )
@@ -212,18 +213,15 @@ class LinearQuery:
         ).groups(context)
 
 
-def counted(taken: Taken, groups: Groups) -> IntArray:
-    """The true counts. Secret.
+def asserted(context: QueryContext, groups: Groups) -> Check | None:
+    """What the cells are held to: where a policy names values, units' values that ``where`` leaves.
 
     Moves from cell to cell are those of a unit's one value, whether or not a condition picks it: of
     two values, a condition might pick one now and after a short move the other, far away.
-    Errors: ContributionError for units in several cells.
     """
-    if groups.where is not None and taken.policy.between_values:
-        taken.refuse_null_units()
-        inner, everyone = replace(groups, where=None).inside(taken)
-        everyone.refuse_excess(inner, everyone.rows(inner))
-    return groups.counts(taken)
+    if groups.where is None or not context.policy.between_values:
+        return groups.asserts
+    return all_of(replace(groups, where=None).asserts, groups.asserts)
 
 
 def answered(
@@ -235,7 +233,7 @@ def answered(
     non_negative: bool,
     confidence: Confidence,
     columns: tuple[str, ...],
-    look: Callable[[Taken], IntArray],
+    asserts: Check | None,
     label: str,
     apart: Apart,
     detail: Mapping[str, object] | None = None,
@@ -243,6 +241,12 @@ def answered(
 ) -> PreparedQuery[IntArray, LinearRelease]:
     """The steps of a question about linear queries, once its strategy is chosen."""
     share = confidence.of_each(choice.workload.shape[0])
+    if choice.strategy.largest * MOST_ROWS > MAX_COUNT:
+        raise ParameterError(
+            f"The strategy has an entry of {choice.strategy.largest:,}: of that many rows sums "
+            "would not fit 64 bits.",
+            hint="Use entries up to 2^29.",
+        )
     mechanism = Mechanism(
         choice.strategy,
         choice.workload,
@@ -260,7 +264,8 @@ def answered(
         plan=plan,
         context=context,
         columns=columns,
-        look=look,
+        look=groups.counts,
+        asserts=asserts,
         draw=lambda counts, noise: {"noisy": mechanism.noisy(counts, noise=noise)},
         result=_result_maker(
             context,
@@ -341,9 +346,13 @@ def _bounds(
     wide = tail_bound([(law, 1.0)], shared(share, sides)) * np.sqrt(factors)
     lower, upper = found.estimate - wide, found.estimate + wide
     if certain:  # sums of answers with noise on one side have it on that side
-        sums = mechanism.workload.apply(noisy)
-        lower = _outward(sums, -np.inf) if isinstance(mechanism.upper_rate, Infinite) else lower
-        upper = _outward(sums, np.inf) if isinstance(mechanism.lower_rate, Infinite) else upper
+        far = sum(map(abs, noisy.tolist())) * mechanism.workload.largest > MAX_COUNT
+        sums = noisy if far else mechanism.workload.apply(noisy)
+        least, most = (
+            np.full(lower.size, way) if far else _outward(sums, way) for way in (-np.inf, np.inf)
+        )
+        lower = least if isinstance(mechanism.upper_rate, Infinite) else lower
+        upper = most if isinstance(mechanism.lower_rate, Infinite) else upper
     return lower, upper, certain
 
 

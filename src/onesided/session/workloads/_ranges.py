@@ -22,12 +22,12 @@ from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups
 from onesided.session._missing import Unknown
-from onesided.session._question import PreparedQuery
+from onesided.session._question import PreparedQuery, all_of
 from onesided.session.histograms._binned import Binned, bin_name, with_bins
 from onesided.session.histograms._bins import _NOWHERE, BinEdges, _below, _search, bins_of
 from onesided.session.values._value import Missing
 from onesided.session.workloads._cells import Axis, moves_between
-from onesided.session.workloads._linear import Columns, LinearRelease, Strategy, answered, counted
+from onesided.session.workloads._linear import Columns, LinearRelease, Strategy, answered, asserted
 from onesided.session.workloads._strategies import choose
 
 Outside = Literal["clamp", "refuse"]
@@ -101,12 +101,6 @@ class RangeQuery:
         moves = self._moves(context, axes, groups)
         choice = choose(self.strategy, moves, asked, epsilon, Grid(asked.grid))
 
-        def look(taken: Taken) -> IntArray:
-            binned.refuse_missing(taken)
-            if self.outside == "refuse":
-                _refuse_outside(taken, bins)
-            return counted(taken, groups)
-
         return answered(
             binned.context,
             groups,
@@ -115,7 +109,11 @@ class RangeQuery:
             non_negative=self.non_negative,
             confidence=Confidence(self.confidence, self.simultaneous),
             columns=binned.columns(groups),
-            look=look,
+            asserts=all_of(
+                binned.asserts,
+                partial(_refuse_outside, bins=bins) if self.outside == "refuse" else None,
+                asserted(context, groups),
+            ),
             label="ranges",
             apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
             detail={**binned.detail, "outside": self.outside},
