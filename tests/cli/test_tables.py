@@ -167,3 +167,19 @@ def test_nothing_is_drawn_among_the_results(tmp_path):
     with reading([tmp_path / "a.csv"]) as (table,):
         told = table.query("t", "SELECT current_setting('enable_progress_bar')").fetchall()
     assert told == [(False,)]
+
+
+@pytest.mark.parametrize("inner", ["\n7,b", '\n7,""b""', '""\n7,b'])
+def test_a_quoted_text_goes_on_where_another_reader_would_start(csv, inner):
+    """Of files beyond 8 MB, readers of their own take each piece: some would start within it."""
+    sizes = [100_000, 1] * 30
+    lines = [f'{place},"{inner * size}"' for place, size in enumerate(sizes)]
+    found = rows(csv("\n".join(["person,place", *lines, ""])))
+    text = inner.replace('""', '"')
+    assert found == [(str(place), text * size) for place, size in enumerate(sizes)]
+
+
+def test_a_quote_that_does_not_end_is_found_in_a_large_file(csv):
+    filler = f'1,"{"a" * 1000}"\n' * 9_000
+    with pytest.raises(DataError, match=r"does not end, or goes on after its quote \(line 9,002\)"):
+        rows(csv(f'person,place\n{filler}2,"b\n3,c\n'))

@@ -369,3 +369,24 @@ def test_rows_that_do_not_fit_lie_in_a_folder_of_ours_and_leave_with_the_process
     assert not left.exists()
     assert kept.exists()
     assert stat.S_IMODE(_own._folder(os.getpid()).stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_forked_child_refuses_at_once(engine, tmp_path):
+    """What reads the table are threads, of which a child has none."""
+    made = od.Session(
+        STARTS[engine]({"person": [1, 2]}), policy=OPEN, budget=9, ledger=str(tmp_path / "l.db")
+    )
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            made.count(epsilon=1)
+        except DataError as error:
+            os.write(tell, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(tell)
+    os.waitpid(child, 0)
+    assert b"opened before this process was forked" in os.read(told, 1000)
+    assert made.spent["record -> absent"] == 0

@@ -22,7 +22,8 @@ _PUBLIC: Final = f"This is not for publication. {BEFORE}"
 def require_fit(table: Table, schema: Schema, unit: str | None) -> None:
     """Refuse text that is not of its declared type, and values missing where they are required.
 
-    Reads one snapshot of the columns that something is required of.
+    Reads one snapshot of the columns that something is required of, and of declared text, which may
+    hold bytes that are none: an engine finds them by reading.
     Errors: DataError with counts and examples, for the curator alone.
 
     >>> import polars as pl, onesided as od
@@ -36,7 +37,9 @@ def require_fit(table: Table, schema: Schema, unit: str | None) -> None:
     wanted = [
         name
         for name, one in schema.columns.items()
-        if one.required or (name in table.doubtful and schema.refuses_unreadable(name))
+        if one.required
+        or one.type == "text"
+        or (name in table.doubtful and schema.refuses_unreadable(name))
     ]
     if unit is not None and schema.missing_unit != "drop":
         wanted.append(unit)
