@@ -53,7 +53,7 @@ def relation_engine(native: Any) -> DuckDBEngine:
 
 
 def arrow_engine(native: Any) -> DuckDBEngine:
-    """A PyArrow table, read where it is."""
+    """A PyArrow table, copied as a pandas one is."""
     source = ArrowSource(*mapped(native))
     return DuckDBEngine(source, ArrowCaller(native), connected())
 
