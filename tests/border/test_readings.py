@@ -155,6 +155,7 @@ def hostile(*, but=()):
     for name in sorted(names - {name for (name,) in tables.fetchall()} - set(but)):
         quoted = '"' + name.replace('"', '""') + '"'
         connection.execute(f"CREATE MACRO {quoted}() AS 5, (a) AS 0, (a, b) AS 7, (a, b, c) AS 3")
+    connection.execute("CREATE MACRO duckdb_settings() AS TABLE SELECT 'threads' AS n, '0' AS v")
     connection.execute("CREATE TABLE rows_0 AS SELECT 1 AS c0")
     connection.execute("CREATE VIEW onesided_rows AS SELECT 1 AS c0")
     return connection

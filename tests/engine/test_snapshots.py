@@ -414,6 +414,14 @@ def test_rows_that_do_not_fit_lie_in_a_folder_of_ours_and_leave_with_the_process
     assert stat.S_IMODE(_own._folder(os.getpid()).stat().st_mode) == 0o700
 
 
+def test_a_connection_of_ours_takes_no_more_than_the_callers_may():
+    connection = duckdb.connect(config={"threads": 1, "memory_limit": "1GiB"})
+    told = _own.connected(connection.sql("SELECT 1 AS i")).sql(
+        "SELECT current_setting('threads'), current_setting('memory_limit')"
+    )
+    assert told.fetchall() == [(1, "1.0 GiB")]
+
+
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_a_forked_child_refuses_at_once(engine, tmp_path):
     """What reads the table are threads, of which a child has none."""

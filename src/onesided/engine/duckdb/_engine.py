@@ -48,7 +48,7 @@ _LOST: Final = ("TIME WITH TIME ZONE", "UHUGEINT", "TIME_NS", "BIT[")
 
 def relation_engine(native: Any) -> DuckDBEngine:
     """A caller's relation."""
-    connection = connected()
+    connection = connected(native)
     return DuckDBEngine(RelationSource(native, connection), RelationCaller(native), connection)
 
 
