@@ -8,10 +8,10 @@ Visits of a million people to 5,835 places, as Parquet files in a temporary fold
 counts distinct people per place by the engine's own means; ours is ``session.count`` with public
 keys, once as "keep" (under presence) and once as "truncate" (each person cut down to 3 places).
 Each case is a process of its own, which runs it ``rounds`` times after one run to warm up where
-there is more than one round; medians are reported, also of CPU seconds a round where the engine runs in this
-process; with --threads, on so many threads of the engine. Peak memory is the largest sum of resident
-sizes over the process and all its children, the JVM included, looked at 10 times a second. CPU
-seconds, start and warm-up included, are for machines that others use too.
+there is more than one round; medians are reported, also of the CPU seconds of a round, which are
+Python's alone for Spark. Peak memory is the largest sum of resident sizes over the process and all
+its children, the JVM included, looked at 10 times a second. The last CPU seconds are those of all
+rounds and the start. --threads: how many DuckDB and Polars may use.
 Polars runs its streaming engine for the plain query; ours reaches it through narwhals, lazily.
 --memory limits DuckDB, which then spills into a folder beside the files. 10^9 rows are 5 GB there.
 """
@@ -111,8 +111,8 @@ def our_query(data, mode: str):
     return run
 
 
-def worker(engine: str, case: str, folder: Path, rounds: int, memory: str, threads: str) -> None:
-    data = table(engine, folder, memory, threads)
+def worker(engine: str, case: str, folder: Path, rounds: int, *limits: str) -> None:
+    data = table(engine, folder, *limits)
     query = plain_query(engine, data) if case == "plain" else our_query(data, case)
     times = []
     for _ in range(rounds + (rounds > 1)):
@@ -180,8 +180,8 @@ def main() -> None:
     parser.add_argument("--worker", nargs=6)
     given = parser.parse_args()
     if given.worker:
-        engine, case, folder, rounds, memory, threads = given.worker
-        worker(engine, case, Path(folder), int(rounds), memory, threads)
+        engine, case, folder, rounds, *limits = given.worker
+        worker(engine, case, Path(folder), int(rounds), *limits)
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(given.folder or temporary)
@@ -189,9 +189,8 @@ def main() -> None:
         if not any(folder.iterdir()):
             make(folder, given.rows)
         print(f"{given.rows:,} rows; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-        print(
-            "| engine | case | seconds | over plain | CPU s a round | over plain | CPU s | peak MB |"
-        )
+        heads = ("engine", "case", "seconds", "over plain", "CPU s a round", "over plain", "CPU s")
+        print(f"| {' | '.join(heads)} | peak MB |")
         print("|---|---|--:|--:|--:|--:|--:|--:|")
         for engine in given.engines.split(","):
             plain = [float("nan")] * 2
@@ -199,13 +198,9 @@ def main() -> None:
                 more = (given.rounds, given.memory, given.threads)
                 taken, cpu, peak = run(engine, case, folder, *more)
                 plain = taken if case == "plain" else plain
-                told = (
-                    f"{one:.2f} | {one / base:.2f}" for one, base in zip(taken, plain, strict=True)
-                )
-                print(
-                    f"| {engine} | {case} | {' | '.join(told)} | {cpu:.0f} | {peak:,.0f} |",
-                    flush=True,
-                )
+                pairs = zip(taken, plain, strict=True)
+                told = " | ".join(f"{one:.2f} | {one / base:.2f}" for one, base in pairs)
+                print(f"| {engine} | {case} | {told} | {cpu:.0f} | {peak:,.0f} |", flush=True)
 
 
 if __name__ == "__main__":

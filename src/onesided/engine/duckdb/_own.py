@@ -1,8 +1,9 @@
 """Connections of our own: where snapshots lie, and where everything that is asked of them runs.
 
 Nothing of the caller's is known there: no macro, no function, and no setting but how many threads
-and how much memory he allows. They read no file and find no variable. What does not fit in memory lies in one folder that this user alone can enter,
-and that goes when the process does; what a process left that was stopped goes at the next start.
+and how much memory he allows. They read no file and find no variable. What does not fit in memory
+lies in one folder that this user alone can enter, and that goes when the process does; what a
+process left that was stopped goes at the next start.
 """
 
 from __future__ import annotations
