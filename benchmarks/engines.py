@@ -1,15 +1,17 @@
 """The session's count on Spark, DuckDB and Polars beside the plain query: time and peak memory.
 
     python benchmarks/engines.py [--rows 10000000] [--engines duckdb,polars,spark] [--rounds 3]
+    python benchmarks/engines.py --engines duckdb,polars --threads 1
     python benchmarks/engines.py --rows 1000000000 --engines duckdb --rounds 1 --memory 8GB
 
 Visits of a million people to 5,835 places, as Parquet files in a temporary folder. The plain query
 counts distinct people per place by the engine's own means; ours is ``session.count`` with public
 keys, once as "keep" (under presence) and once as "truncate" (each person cut down to 3 places).
 Each case is a process of its own, which runs it ``rounds`` times after one run to warm up where
-there is more than one round; the median is reported. Peak memory is the largest sum of resident
-sizes over the process and all its children, the JVM included, looked at 10 times a second. CPU
-seconds, start and warm-up included, are for machines that others use too.
+there is more than one round; medians are reported, also of the CPU seconds of a round, which are
+Python's alone for Spark. Peak memory is the largest sum of resident sizes over the process and all
+its children, the JVM included, looked at 10 times a second. The last CPU seconds are those of all
+rounds and the start. --threads: how many DuckDB and Polars may use.
 Polars runs its streaming engine for the plain query; ours reaches it through narwhals, lazily.
 --memory limits DuckDB, which then spills into a folder beside the files. 10^9 rows are 5 GB there.
 """
@@ -51,15 +53,19 @@ def make(folder: Path, rows: int) -> Path:
     return folder
 
 
-def table(engine: str, folder: Path, memory: str):
+def table(engine: str, folder: Path, memory: str, threads: str = ""):
     files = f"{folder}/*.parquet"
     if engine == "polars":
+        if threads:
+            os.environ["POLARS_MAX_THREADS"] = threads
         import polars as pl
 
         return pl.scan_parquet(files)
     if engine == "duckdb":
         import duckdb
 
+        if threads:
+            duckdb.execute(f"SET threads = {int(threads)}")
         if memory:
             duckdb.execute(f"SET memory_limit = '{memory}'")
             duckdb.execute(f"SET temp_directory = '{folder}/spill'")
@@ -105,15 +111,15 @@ def our_query(data, mode: str):
     return run
 
 
-def worker(engine: str, case: str, folder: Path, rounds: int, memory: str) -> None:
-    data = table(engine, folder, memory)
+def worker(engine: str, case: str, folder: Path, rounds: int, *limits: str) -> None:
+    data = table(engine, folder, *limits)
     query = plain_query(engine, data) if case == "plain" else our_query(data, case)
     times = []
     for _ in range(rounds + (rounds > 1)):
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         query()
-        times.append(time.perf_counter() - start)
-    print(json.dumps(statistics.median(times[-rounds:])))
+        times.append((time.perf_counter() - start, time.process_time() - cpu))
+    print(json.dumps([statistics.median(some) for some in zip(*times[-rounds:], strict=True)]))
 
 
 def tree(root: int) -> tuple[int, dict[int, float]]:
@@ -139,8 +145,8 @@ def tree(root: int) -> tuple[int, dict[int, float]]:
     return sum(sizes[one] for one in inside), {one: seconds[one] for one in inside}
 
 
-def run(engine: str, case: str, folder: Path, *more: object) -> tuple[float, float, float]:
-    """Median seconds, CPU seconds of all rounds and the start, and peak bytes."""
+def run(engine: str, case: str, folder: Path, *more: object) -> tuple[list[float], float, float]:
+    """Median seconds and CPU seconds, CPU seconds of all rounds and the start, and peak bytes."""
     command = [sys.executable, __file__, "--worker", engine, case, str(folder), *map(str, more)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -158,7 +164,7 @@ def run(engine: str, case: str, folder: Path, *more: object) -> tuple[float, flo
     out, _ = process.communicate()
     done.set()
     watcher.join()
-    taken = float("nan") if process.returncode else float(json.loads(out.splitlines()[-1]))
+    taken = [float("nan")] * 2 if process.returncode else json.loads(out.splitlines()[-1])
     return taken, sum(cpu.values()), peak[0] / 2**20
 
 
@@ -170,11 +176,12 @@ def main() -> None:
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--folder", help="where the Parquet files are, or are to be kept")
     parser.add_argument("--memory", default="", help="limit of DuckDB, such as 8GB")
-    parser.add_argument("--worker", nargs=5)
+    parser.add_argument("--threads", default="", help="of DuckDB and Polars")
+    parser.add_argument("--worker", nargs=6)
     given = parser.parse_args()
     if given.worker:
-        engine, case, folder, rounds, memory = given.worker
-        worker(engine, case, Path(folder), int(rounds), memory)
+        engine, case, folder, rounds, *limits = given.worker
+        worker(engine, case, Path(folder), int(rounds), *limits)
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(given.folder or temporary)
@@ -182,19 +189,18 @@ def main() -> None:
         if not any(folder.iterdir()):
             make(folder, given.rows)
         print(f"{given.rows:,} rows; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-        print("| engine | case | seconds | over plain | CPU s | peak MB |")
-        print("|---|---|--:|--:|--:|--:|")
+        heads = ("engine", "case", "seconds", "over plain", "CPU s a round", "over plain", "CPU s")
+        print(f"| {' | '.join(heads)} | peak MB |")
+        print("|---|---|--:|--:|--:|--:|--:|--:|")
         for engine in given.engines.split(","):
-            plain = float("nan")
+            plain = [float("nan")] * 2
             for case in given.cases.split(","):
-                seconds, cpu, peak = run(engine, case, folder, given.rounds, given.memory)
-                plain = seconds if case == "plain" else plain
-                ratio = seconds / plain
-                print(
-                    f"| {engine} | {case} | {seconds:.1f} | {ratio:.2f} | {cpu:.0f} "
-                    f"| {peak:,.0f} |",
-                    flush=True,
-                )
+                more = (given.rounds, given.memory, given.threads)
+                taken, cpu, peak = run(engine, case, folder, *more)
+                plain = taken if case == "plain" else plain
+                pairs = zip(taken, plain, strict=True)
+                told = " | ".join(f"{one:.2f} | {one / base:.2f}" for one, base in pairs)
+                print(f"| {engine} | {case} | {told} | {cpu:.0f} | {peak:,.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -281,3 +281,19 @@ def test_folders_called_name_and_value_give_a_column(tmp_path):
     pl.DataFrame({"person": [1], "Day": ["x"]}).write_parquet(files[0])
     with pytest.raises(DataError, match="and so has the folder"):
         reading(files[:1], base=tmp_path).__enter__()
+
+
+@pytest.mark.parametrize("inner", ["\n7,b", '\n7,""b""', '""\n7,b'])
+def test_a_quoted_text_goes_on_where_another_reader_would_start(csv, inner):
+    """Of files beyond 8 MB, readers of their own take each piece: some would start within it."""
+    sizes = [100_000, 1] * 30
+    lines = [f'{place},"{inner * size}"' for place, size in enumerate(sizes)]
+    found = rows(csv("\n".join(["person,place", *lines, ""])))
+    text = inner.replace('""', '"')
+    assert found == [(str(place), text * size) for place, size in enumerate(sizes)]
+
+
+def test_a_quote_that_does_not_end_is_found_in_a_large_file(csv):
+    filler = f'1,"{"a" * 1000}"\n' * 9_000
+    with pytest.raises(DataError, match=r"does not end, or goes on after its quote \(line 9,002\)"):
+        rows(csv(f'person,place\n{filler}2,"b\n3,c\n'))

@@ -143,6 +143,49 @@ def test_a_frame_changed_after_the_session_began_changes_nothing():
     assert made.count(epsilon=EXACT).value == 3
 
 
+def of_arrow(columns):
+    return pa.table({name: pa.array(column) for name, column in columns.items()})
+
+
+SHARED = {
+    "pyarrow": of_arrow,
+    "polars": pl.DataFrame,
+    "polars of pyarrow": lambda columns: pl.from_arrow(of_arrow(columns)),
+    "pandas": lambda columns: pd.DataFrame(columns, copy=False),
+    "pandas of pyarrow": lambda columns: pd.DataFrame(
+        {n: pd.Series(pd.arrays.ArrowExtensionArray(pa.array(c))) for n, c in columns.items()}
+    ),
+}
+
+
+@pytest.mark.parametrize("make", SHARED.values(), ids=SHARED)
+def test_memory_that_changes_below_a_table_changes_nothing(make):
+    """NumPy's, which libraries read where it lies."""
+    columns = {"person": np.array([1, 2, 3, 4]), "place": np.array([1, 1, 2, 2])}
+    made = session(make(columns), od.policy.unbounded())
+    columns["person"][:] = [4, 4, 3, 3]
+    columns["place"][:] = 1
+    told = made.count(by="place", keys=[1, 2], max_groups=2, epsilon=EXACT, on_excess="truncate")
+    assert told.estimate.tolist() == [2, 2]
+    assert made.count(epsilon=EXACT).value == 4
+
+
+def test_a_mapped_file_that_changes_below_a_table_changes_nothing(tmp_path):
+    path = tmp_path / "people.arrow"
+    table = of_arrow({"person": np.arange(1000)})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as out:
+        out.write_table(table)
+    with pa.memory_map(str(path)) as file:
+        mapped = pa.ipc.open_file(file).read_all()
+        made = session(mapped)
+        start = path.read_bytes().index(np.arange(1000).tobytes())
+        with path.open("r+b") as changed:
+            changed.seek(start)
+            changed.write(bytes(8000))
+        assert len(set(mapped["person"].to_pylist())) == 1
+        assert made.count(epsilon=EXACT).value == 1000
+
+
 # NaN is unknown, whatever a file says of it.
 
 
@@ -369,3 +412,32 @@ def test_rows_that_do_not_fit_lie_in_a_folder_of_ours_and_leave_with_the_process
     assert not left.exists()
     assert kept.exists()
     assert stat.S_IMODE(_own._folder(os.getpid()).stat().st_mode) == 0o700
+
+
+def test_a_connection_of_ours_takes_no_more_than_the_callers_may():
+    connection = duckdb.connect(config={"threads": 1, "memory_limit": "1GiB"})
+    told = _own.connected(connection.sql("SELECT 1 AS i")).sql(
+        "SELECT current_setting('threads'), current_setting('memory_limit')"
+    )
+    assert told.fetchall() == [(1, "1.0 GiB")]
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_forked_child_refuses_at_once(engine, tmp_path):
+    """What reads the table are threads, of which a child has none."""
+    made = od.Session(
+        STARTS[engine]({"person": [1, 2]}), policy=OPEN, budget=9, ledger=str(tmp_path / "l.db")
+    )
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            made.count(epsilon=1)
+        except DataError as error:
+            os.write(tell, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(tell)
+    os.waitpid(child, 0)
+    assert b"opened before this process was forked" in os.read(told, 1000)
+    assert made.spent["record -> absent"] == 0

@@ -1,7 +1,10 @@
 """Pictures, cards for notebooks and files: nothing is hidden, nothing runs, no bound lies."""
 
+import csv
 import datetime as dt
+import io
 import json
+import re
 import zipfile
 
 import polars as pl
@@ -95,6 +98,20 @@ def test_every_answer_is_written_in_every_format(name, tmp_path):
     page = (out / "release.html").read_text()
     assert "<img src=x" not in page
     assert "cdn.plot" not in page.split("plotly.js v")[0]
+
+
+@pytest.mark.parametrize("text", ["x\r=1+1", "a;=1+1", 'say "-1"', "a;\t @x", "a\n+1", "a,b"])
+def test_no_reader_of_a_csv_file_finds_a_cell_in_a_text(text, tmp_path):
+    """Spreadsheets split at a semicolon in some countries, and at a bare end of line everywhere."""
+    key = {"by": "place", "keys": [text], "max_groups": 1, "on_excess": "truncate"}
+    release = session(od.policy.addition_only()).count(**key, epsilon=9)
+    release.write(tmp_path / "out", formats=["csv"])
+    with (tmp_path / "out" / "release.csv").open(newline="") as file:
+        written = file.read()
+    assert len(list(csv.reader(io.StringIO(written, newline="")))) == 2
+    assert written.split("\n", 1)[1].startswith('"')
+    for part in re.split(r"[;\t\r\n]", written):
+        assert not part.lstrip().startswith(tuple("=+@"))
 
 
 def test_certain_and_uncertain_bounds_never_look_alike():

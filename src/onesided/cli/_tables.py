@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ from onesided.store import scratch
 # this is made to fill the machine that reads it; below the first numbers it cannot.
 _MOST_ROWS, _MOST_ROWS_PER_BYTE = 10**7, 100
 _MOST_BYTES, _MOST_BYTES_PER_BYTE = 2**31, 200
+# What DuckDB hands to one reader, in bytes.
+_PIECE: Final = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +188,7 @@ def _table(
 def _relation(connection: duckdb.DuckDBPyConnection, part: Part) -> duckdb.DuckDBPyRelation:
     try:
         if part.heading is not None:
-            found = _csv(connection, part.alias, part.heading)
+            found = _csv(connection, part, part.heading)
         else:
             _refuse_bomb(connection, part)
             found = connection.read_parquet(
@@ -217,14 +220,18 @@ def _with_fixed(relation: duckdb.DuckDBPyRelation, part: Part) -> duckdb.DuckDBP
 
 
 def _csv(
-    connection: duckdb.DuckDBPyConnection, alias: Path, heading: Heading
+    connection: duckdb.DuckDBPyConnection, part: Part, heading: Heading
 ) -> duckdb.DuckDBPyRelation:
     """All rows below the heading, by rules that the heading alone decides.
 
     A column without a name, as a row's number or a comma at the end makes one, is left out.
+    Several readers at once start where a line seems to, which a quoted text can make believe; one
+    alone says nothing of a quote that does not end.
     """
+    alias = part.alias
     names, free = [], (name for n in count() if (name := f"c{n}") not in heading.folded)
     names = [name or next(free) for name in heading.names]
+    alone = alias.stat().st_size > _PIECE and _has_quotes(part, heading.delimiter)
     options: dict[str, Any] = {
         "auto_detect": False,
         "strict_mode": True,
@@ -239,12 +246,34 @@ def _csv(
         "ignore_errors": False,
         "hive_partitioning": False,
         "compression": "none",
+        "parallel": not alone,
         "columns": dict.fromkeys(names, "VARCHAR"),
     }
     found = connection.read_csv(str(alias), **options)
     if all(heading.names):
         return found
     return found.project(", ".join(quoted(name) for name in heading.names if name))
+
+
+def _has_quotes(part: Part, delimiter: str) -> bool:
+    """Whether a field may be in quotes. Errors: DataError where one does not end."""
+    with (
+        part.alias.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        if data.find(b'"') < 0:
+            return False
+        ends = re.escape(b"\r\n" + delimiter.encode())
+        whole = rb'"(?:[^"]++|"")*+"(?=[' + ends + rb"]|\Z)"
+        whole = rb"\xef?\xbb?\xbf?(?:" + whole + rb'|[^"' + ends + rb"][^" + ends + rb"]*+|"
+        found = re.match(whole + rb"[" + ends + rb"])*+", data)
+        place = found.end() if found else 0
+        if place < len(data):
+            line = data[:place].count(b"\n") + 1
+            raise DataError(
+                f"Cannot read {str(part.path)!r}: {_QUOTE} (line {line:,}).", hint=_DAMAGED
+            )
+        return True
 
 
 def _refuse_bomb(connection: duckdb.DuckDBPyConnection, part: Part) -> None:
@@ -277,10 +306,15 @@ def _said(relation: duckdb.DuckDBPyRelation) -> str:
     return ", ".join(f"{name} ({kind})" for name, kind in _columns(relation)[:20])
 
 
+_QUOTE: Final = "a quoted text does not end, or goes on after its quote"
+_DAMAGED: Final = (
+    "The file may be truncated or damaged, or two files in one; its first line must name the "
+    "columns."
+)
 _LINE: Final = re.compile(r"CSV Error on Line: (\d+)")
 _KINDS: Final = (
     ("Expected Number of Columns", "its lines differ in how many columns they have"),
-    ("unterminated quote", "a quoted text does not end, or goes on after its quote"),
+    ("unterminated quote", _QUOTE),
     ("state machine", "its lines do not all end in the same way"),
     ("Maximum line size", "a line is longer than two million bytes"),
 )
@@ -296,8 +330,5 @@ def _unreadable(parts: Sequence[Part], error: duckdb.Error) -> DataError:
     plain = first_line(error).replace(str(part.alias), part.path.name)
     return DataError(
         f"Cannot read {str(part.path)!r}: {kind or plain}{where}.",
-        hint="The file may be truncated or damaged, or two files in one; its first line must name "
-        "the columns."
-        if part.heading
-        else "The file may be truncated or damaged; fetch it again.",
+        hint=_DAMAGED if part.heading else "The file may be truncated or damaged; fetch it again.",
     )

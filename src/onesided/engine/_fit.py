@@ -25,8 +25,9 @@ _PUBLIC: Final = f"This is not for publication. {BEFORE}"
 def require_fit(table: Table, schema: Schema, unit: str | None) -> None:
     """Refuse rows that are not as declared, before anything is asked of them.
 
-    Reads one snapshot of the columns that something is required of. Of a table that may change,
-    each question holds its own snapshot to the same (:func:`require_held`).
+    Reads one snapshot of the columns that something is required of, and of declared text, which may
+    hold bytes that are none: an engine finds them by reading. Of a table that may change, each
+    question holds its own snapshot to the same (:func:`require_held`).
     Errors: DataError with counts and examples, for the curator alone.
 
     >>> import polars as pl, onesided as od
@@ -40,7 +41,9 @@ def require_fit(table: Table, schema: Schema, unit: str | None) -> None:
     wanted = [
         name
         for name, one in schema.columns.items()
-        if one.required or (name in table.doubtful and schema.refuses_unreadable(name))
+        if one.required
+        or one.type == "text"
+        or (name in table.doubtful and schema.refuses_unreadable(name))
     ]
     if unit is not None and schema.missing_unit != "drop":
         wanted.append(unit)

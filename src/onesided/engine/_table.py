@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import narwhals as nw
 
 from onesided._frozen import settle
+from onesided._process import this_process
 from onesided.engine._declared import declare
 from onesided.engine._gate import enter
 from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy, places_of
@@ -61,7 +62,8 @@ class Table:
     declared: a schema, by which columns of text are read. complete: it must fit all of them.
     read_as: the columns of text that it had read as other types. joined: what tells public tables
     that were joined with it from others. step: how it is made of another one. owner: the column of
-    units without which a row is left out wherever rows are looked at; None leaves none out.
+    units without which a row is left out wherever rows are looked at; None leaves none out. home:
+    the process that opened it.
 
     >>> import polars as pl
     >>> sorted(Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]})).schema)
@@ -74,6 +76,7 @@ class Table:
     joined: str
     step: Step | None
     owner: str | None = None
+    home: tuple[int, int] = field(init=False)
 
     def __init__(
         self, data: object, *, declared: Schema | None = None, complete: bool = True
@@ -81,6 +84,7 @@ class Table:
         engine = enter(data)
         texts = {} if declared is None else declare(engine, declared, complete=complete)
         settle(self, engine=engine, schema=dict(engine.types), read_as=texts, joined="", step=None)
+        settle(self, home=this_process())
 
     def made_by(
         self, step: Step, *, schema: Mapping[str, nw.dtypes.DType], joined: str | None = None
@@ -95,6 +99,7 @@ class Table:
             joined=self.joined if joined is None else joined,
             step=step,
             owner=self.owner,
+            home=self.home,
         )
         return made
 
@@ -204,6 +209,12 @@ class Table:
         records: bool = False,
         texts: bool = False,
     ) -> Iterator[Snapshot]:
+        if this_process() != self.home:  # the threads that read it stayed behind, with their locks
+            raise DataError(
+                "The table was opened before this process was forked, and would never answer.",
+                hint="Open it, and its session, in the process that asks, or start processes by "
+                "multiprocessing.get_context('spawn'). Nothing was drawn and nothing was recorded.",
+            )
         names = dict(zip(columns, places_of(len(columns)), strict=True))
         with reading():
             taking = self.engine.snapshot(columns, rows=rows, records=records, texts=texts)

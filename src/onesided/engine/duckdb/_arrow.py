@@ -27,6 +27,23 @@ def mapped(table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
     return pa.table(kept) if kept else table.select([]), refused
 
 
+def owned(table: pa.Table) -> pa.Table:
+    """The table in memory of its own: that of a table may be NumPy's, or a file's, and change.
+
+    Arrow does not tell whose a column is. Written as a stream and read back, it is ours.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
+
+    made = {}
+    for name in table.column_names:
+        store = pa.BufferOutputStream()
+        one = table.select([name])
+        with pa.ipc.new_stream(store, one.schema) as stream:
+            stream.write_table(one)
+        made[name] = pa.ipc.open_stream(store.getvalue()).read_all()[name]
+    return pa.table(made) if made else table
+
+
 def _mapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """One column. Errors: TypeError for a type of no list; ArrowInvalid if values would be lost."""
     import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already

@@ -48,12 +48,12 @@ _LOST: Final = ("TIME WITH TIME ZONE", "UHUGEINT", "TIME_NS", "BIT[")
 
 def relation_engine(native: Any) -> DuckDBEngine:
     """A caller's relation."""
-    connection = connected()
+    connection = connected(native)
     return DuckDBEngine(RelationSource(native, connection), RelationCaller(native), connection)
 
 
 def arrow_engine(native: Any) -> DuckDBEngine:
-    """A PyArrow table, read where it is."""
+    """A PyArrow table, copied as a pandas one is."""
     source = ArrowSource(*mapped(native))
     return DuckDBEngine(source, ArrowCaller(native), connected())
 

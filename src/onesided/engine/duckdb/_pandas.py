@@ -31,7 +31,7 @@ def as_arrow(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, str], dict[str, O
                 columns[name], found = _of_objects(frame[name])
                 odd |= {name: found} if found else {}
             else:
-                columns[name] = _arrow_of(frame[name].copy())  # it may change later
+                columns[name] = _arrow_of(frame[name])
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             refused[name] = str(error) if type(error) is TypeError else str(frame[name].dtype)
     table, more = mapped(pa.table(columns))

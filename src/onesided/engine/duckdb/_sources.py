@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 import narwhals as nw
 
 from onesided.engine._protocol import places_of
+from onesided.engine.duckdb._arrow import owned
 from onesided.engine.duckdb._own import connected
 from onesided.engine.duckdb._text import literal, quoted
 from onesided.errors import DataError
@@ -96,13 +97,13 @@ class Source(ABC):
 
 
 class ArrowSource(Source):
-    """An Arrow table of mapped columns, which nobody can change; DuckDB reads it where it is."""
+    """A copy of an Arrow table of mapped columns, which nobody can change; DuckDB reads that."""
 
     fixed = True
 
     def __init__(self, table: pa.Table, refused: Mapping[str, str]) -> None:
         self.refused, self._names = refused, table.column_names
-        self._table = table.rename_columns(places_of(table.num_columns))
+        self._table = owned(table.rename_columns(places_of(table.num_columns)))
 
     def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
         if not self._names:
@@ -136,13 +137,24 @@ class RelationSource(Source):
             if name not in self._casts and kind.id not in _NESTED
         }
         self.kinds = {name: str(kind) for name, kind in held.items()}
+        self._nested = [name for name, kind in held.items() if kind.id in _NESTED]
         self._places = dict(zip(self._casts, places_of(len(self._casts)), strict=True))
         self._copy(connection, _EMPTY, list(self._casts), (), rows=False)
 
     def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
-        held = dict(nw.from_native(self._native).collect_schema())
         found = _dtypes(connection.table(_EMPTY))
-        return {**held, **dict(zip(self._casts, found, strict=False))}
+        known = dict(zip(self._casts, found, strict=False))
+        known |= {name: self._nested_type(connection, name) for name in self._nested}
+        return {name: known.get(name, nw.Unknown()) for name in self.kinds}
+
+    def _nested_type(self, connection: Any, name: str) -> nw.dtypes.DType:
+        """Asked on this side: on the caller's, even that may call a function of his."""
+        empty = self._native.project(quoted(name)).limit(0)
+        connection.register("nested", empty.__arrow_c_stream__())
+        try:
+            return _dtypes(connection.table("nested"))[0]
+        finally:
+            connection.unregister("nested")
 
     @contextmanager
     def lay(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -44,7 +45,7 @@ class PolarsEngine(Engine):
 
         self.lazy = isinstance(native, pl.LazyFrame)
         self.fixed = not self.lazy
-        self._native = native if self.lazy else native.clone()
+        self._native = native if self.lazy else _owned(native)
         self.callers = native.collect_schema()
         self._places = {name: place for place, name in enumerate(self.callers)}
         self.types: dict[str, nw.dtypes.DType] = {}
@@ -172,6 +173,28 @@ class PolarsEngine(Engine):
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         return sampler(PolarsRows(subject, callers=self.callers, lazy=self.lazy), samples)
+
+
+def _owned(frame: Any) -> Any:
+    """The frame in memory of its own: Polars reads NumPy's and Arrow's where it lies.
+
+    Written and read back, it is ours. Python's objects stay, of which nothing is asked.
+    """
+    import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+
+    made = []
+    for place, (name, dtype) in enumerate(frame.schema.items()):
+        column = frame.to_series(place)
+        if dtype != pl.Object:
+            store = BytesIO()
+            newest = pl.CompatLevel.newest()
+            column.alias("c").to_frame().write_ipc(
+                store, compression="uncompressed", compat_level=newest
+            )
+            store.seek(0)
+            column = pl.read_ipc(store).to_series().alias(name)
+        made.append(column)
+    return pl.DataFrame(made) if made else frame
 
 
 def _filled(series: Any) -> Any:
