@@ -6,14 +6,14 @@ No word of a user's text gets here: names are quoted, texts are quoted, all else
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from onesided.conditions import Scalar
 from onesided.schema import (
     BOOLEAN,
     DATE,
-    LARGEST,
+    KINDS,
     NUMBER,
     TEXT,
     TIME,
@@ -26,6 +26,7 @@ from onesided.schema import (
 )
 
 _CAPITALS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_NAMED: Final = "onesided_named"
 _SIZES: Final = {
     "TINYINT": bits(8),
     "SMALLINT": bits(16),
@@ -73,8 +74,19 @@ def column_type(name: str) -> Type | None:
 class DuckDBTerms:
     """How DuckDB writes each operation. types: the columns' own types, by name."""
 
+    # DuckDB itself makes a chain of = of a short IN.
+    repeats = frozenset(
+        ["between", "LOWER", "UPPER", "non_zero", "extract", *(f"one_of {kind}" for kind in KINDS)]
+    )
+
     def __init__(self, types: Mapping[str, str]) -> None:
         self._types = types
+
+    def named(self, parts: Sequence[str], use: Callable[..., str]) -> str:
+        # A subquery's columns would be written again where DuckDB pushes a filter below it.
+        given = ", ".join(f"'v{at}': {part}" for at, part in enumerate(parts))
+        body = use(*(f"{_NAMED}.v{at}" for at in range(len(parts))))
+        return f"list_transform([{{{given}}}], lambda {_NAMED}: {body})[1]"
 
     def column(self, name: str, kind: Type) -> str:
         quoted = '"' + name.replace('"', '""') + '"'
@@ -143,9 +155,7 @@ class DuckDBTerms:
         made = f"({left} {op} {right})"
         if not checked:
             return made
-        limit = f"CAST('{LARGEST}' AS HUGEINT)"
-        tried = f"TRY{made}"
-        return f"(CASE WHEN {tried} BETWEEN -{limit} AND {limit} THEN {tried} END)"
+        return f"CAST(TRY_CAST(TRY{made} AS DECIMAL(38, 0)) AS HUGEINT)"
 
     def divided(self, op: str, left: str, right: str, *, wide: bool, positive: bool) -> str:  # noqa: ARG002
         return f"({left} {'//' if op == '/' else '%'} {right})"

@@ -13,7 +13,10 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 import ibis
+import ibis.expr.datashape as ds
 import ibis.expr.datatypes as idt
+import ibis.expr.operations as ops
+import ibis.expr.rules as rlz
 
 from onesided.conditions import Scalar, balanced
 from onesided.errors import ConditionError
@@ -61,13 +64,40 @@ def column_type(kind: Any) -> Type | None:
     return next((held for holds, held in plain if holds()), None)
 
 
+class Named(ops.Value):  # type: ignore[misc] # of which mypy knows nothing
+    """A value that has a name in the :class:`Let` around it."""
+
+    word: str
+    dtype: idt.DataType
+    shape = ds.columnar
+
+
+class Let(ops.Value):  # type: ignore[misc]
+    """``body`` of values that have names, each computed once."""
+
+    parts: tuple[ops.Value, ...]
+    words: tuple[str, ...]
+    body: ops.Value
+    shape = ds.columnar
+    dtype = rlz.dtype_like("body")
+
+
 class IbisTerms:
     """How Ibis writes each operation on the columns of one table. warehouse: its name."""
 
     warehouse = "this warehouse"
+    repeats: frozenset[str] = frozenset(["between"])
 
     def __init__(self, table: Any) -> None:
         self.table = table
+
+    def named(self, parts: Sequence[Part], use: Callable[..., Part]) -> Part:
+        names = tuple(f"v{at}" for at in range(len(parts)))
+        given = (
+            Named(word=name, dtype=part.type()) for part, name in zip(parts, names, strict=True)
+        )
+        body = use(*(one.to_expr() for one in given))
+        return Let(parts=[part.op() for part in parts], words=names, body=body.op()).to_expr()
 
     def column(self, name: str, kind: Type) -> Part:
         found = self.table[name]

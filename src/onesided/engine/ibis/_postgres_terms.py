@@ -62,6 +62,7 @@ class PostgresTerms(IbisTerms):
     """How PostgreSQL writes each operation."""
 
     warehouse = "PostgreSQL"
+    repeats = IbisTerms.repeats | {"whole"}
 
     def column(self, name: str, kind: Type) -> Part:
         found = self.table[name]

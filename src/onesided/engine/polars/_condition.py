@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import polars as pl
@@ -65,8 +65,16 @@ def column_type(dtype: pl.DataType) -> Type | None:
 class PolarsTerms:
     """How Polars writes each operation. types: the columns' own types, by name."""
 
+    repeats = frozenset(["one_of number", "whole", "divided", "non_zero", "finer"])
+
     def __init__(self, types: Mapping[str, pl.DataType]) -> None:
         self._types = types
+
+    def named(self, parts: Sequence[pl.Expr], use: Callable[..., pl.Expr]) -> pl.Expr:
+        names = [f"v{at}" for at in range(len(parts))]
+        held = pl.struct(part.alias(name) for part, name in zip(parts, names, strict=True))
+        made = use(*map(pl.field, names)).alias("made")
+        return held.struct.with_fields(made).struct.field("made")
 
     def column(self, name: str, kind: Type) -> pl.Expr:
         found, native = pl.col(name), self._types[name]

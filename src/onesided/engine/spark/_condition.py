@@ -62,8 +62,16 @@ def column_type(name: str) -> Type | None:
 class SparkTerms:
     """How Spark writes each operation. types: the columns' own types, by name."""
 
+    repeats = frozenset(["between", "one_of number", "divided", "non_zero", "extract"])
+
     def __init__(self, types: Mapping[str, str]) -> None:
         self._types = types
+
+    def named(self, parts: Sequence[Column], use: Callable[..., Column]) -> Column:
+        # A column of its own would be written again where Spark pushes a filter below it.
+        names = [f"v{at}" for at in range(len(parts))]
+        held = F.struct(*(part.alias(name) for part, name in zip(parts, names, strict=True)))
+        return F.transform(F.array(held), lambda one: use(*(one[name] for name in names)))[0]
 
     def column(self, name: str, kind: Type) -> Column:
         found = F.col("`" + name.replace("`", "``") + "`")
