@@ -41,9 +41,9 @@ def enter(data: object) -> Engine:
 
 @cache
 def _rooms() -> tuple[Room, ...]:
-    """Every room is a folder beside this file, with what it takes in its ``_room.py``."""
+    """Every room is a folder beside this file, which says what it takes."""
     folders = [found.name for found in iter_modules([str(Path(__file__).parent)]) if found.ispkg]
-    rooms = (import_module(f"onesided.engine.{name}._room").ROOMS for name in folders)
+    rooms = (import_module(f"onesided.engine.{name}").ROOMS for name in folders)
     return tuple(room for several in rooms for room in several)
 
 

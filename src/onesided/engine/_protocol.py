@@ -8,7 +8,7 @@ All else is relational algebra on snapshots, which narwhals spells alike for eve
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 import narwhals as nw
 from numpy.typing import NDArray
 
+from onesided.conditions import Terms
 from onesided.engine._reading import reading
+from onesided.schema import Reading, Type
 
 if TYPE_CHECKING:
     from onesided.engine._sampling import Draw, Samples
     from onesided.engine._subject import Subject
-    from onesided.engine._words import Words
     from onesided.noise import IntArray
-    from onesided.schema import Reading
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 Column: TypeAlias = NDArray[Any] | nw.Series[Any] | Sequence[Any]
@@ -50,6 +50,20 @@ class Objects:
     kind: str
     count: int
     some: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What one engine says of a snapshot, and how it takes what a translator wrote.
+
+    held, types: by column, its own type and what conditions see in it. terms: how it writes.
+    """
+
+    held: Mapping[str, str]
+    types: Mapping[str, Type | None]
+    terms: Terms[Any]
+    add: Callable[[Any, str], Any]
+    keep: Callable[[Any], Any]
 
 
 class Engine(ABC):

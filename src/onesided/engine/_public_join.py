@@ -19,8 +19,7 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from onesided.engine._key_types import check_types
-from onesided.engine._keys import PublicKeys, public_keys
+from onesided.engine._keys import PublicKeys, check_types, public_keys
 from onesided.engine._protocol import Column
 from onesided.engine._snapshot import Snapshot, comparable_keys
 from onesided.engine._table import Step, Table

@@ -1,12 +1,10 @@
 """What questions need of engines beside the public names."""
 
-from onesided.engine._beside import Beside, beside, position_columns
 from onesided.engine._first_groups import first_groups
 from onesided.engine._fit import examples, misfits, refuse_floats, refuse_nobodys, require_fit
 from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
-from onesided.engine._key_types import check_types
-from onesided.engine._keys import Key
+from onesided.engine._keys import Beside, Key, beside, check_types, position_columns
 from onesided.engine._literal_frame import literal_frame, with_column
 from onesided.engine._per_unit import units_of
 from onesided.engine._protocol import LENGTH, Column, Lazy, text_of

@@ -21,22 +21,19 @@ from onesided.engine._protocol import (
     Engine,
     KeyTypes,
     Lazy,
+    Words,
     places_of,
     text_of,
     unread_of,
 )
 from onesided.engine._rows import unclean
 from onesided.engine._sampling import Draw, Samples, sampler
-from onesided.engine._words import Words
-from onesided.engine.duckdb._arrow import mapped
-from onesided.engine.duckdb._callers import ArrowCaller, Caller, PandasCaller, RelationCaller
+from onesided.engine.duckdb._callers import Caller, RelationCaller
+from onesided.engine.duckdb._condition import DuckDBTerms, column_type
 from onesided.engine.duckdb._own import connected
-from onesided.engine.duckdb._pandas import as_arrow
-from onesided.engine.duckdb._rows import DuckDBRows
-from onesided.engine.duckdb._sources import ArrowSource, RelationSource, Source
+from onesided.engine.duckdb._sources import RelationSource, Source
 from onesided.engine.duckdb._strict import canonical, known, value
 from onesided.engine.duckdb._text import quoted
-from onesided.engine.duckdb._words import words
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
@@ -50,21 +47,6 @@ def relation_engine(native: Any) -> DuckDBEngine:
     """A caller's relation."""
     connection = connected()
     return DuckDBEngine(RelationSource(native, connection), RelationCaller(native), connection)
-
-
-def arrow_engine(native: Any) -> DuckDBEngine:
-    """A PyArrow table, read where it is."""
-    source = ArrowSource(*mapped(native))
-    return DuckDBEngine(source, ArrowCaller(native), connected())
-
-
-def pandas_engine(native: Any) -> DuckDBEngine:
-    """A pandas table, copied: whatever becomes of the frame changes nothing here."""
-    table, refused, odd = as_arrow(native)
-    source = ArrowSource(table, refused | {name: found.kind for name, found in odd.items()})
-    engine = DuckDBEngine(source, PandasCaller(native), connected())
-    engine.odd = odd
-    return engine
 
 
 class DuckDBEngine(Engine):
@@ -219,7 +201,18 @@ class DuckDBEngine(Engine):
         return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
 
     def words(self, native: Any) -> Words:
-        return words(native)
+        import duckdb  # noqa: PLC0415 - optional
+
+        held = dict(zip(native.columns, map(str, native.types), strict=True))
+        return Words(
+            held=held,
+            types={column: column_type(kind) for column, kind in held.items()},
+            terms=DuckDBTerms(held),
+            add=lambda made, name: native.select(
+                duckdb.StarExpression(), duckdb.SQLExpression(made).alias(name)
+            ),
+            keep=lambda made: native.filter(duckdb.SQLExpression(made)),
+        )
 
     def refuse_uncut(self) -> None:
         for name, kind in self.refused.items():
@@ -233,6 +226,8 @@ class DuckDBEngine(Engine):
                 raise unclean(name, "ENUM in a nested type", "VARCHAR")
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
+        from onesided.engine.duckdb._rows import DuckDBRows  # noqa: PLC0415 - PyArrow is optional
+
         rows = DuckDBRows(subject, caller=self.caller, beside=self.relation)
         return sampler(rows, samples)
 

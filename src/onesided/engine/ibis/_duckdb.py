@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import ibis
+
 from onesided.engine.duckdb._callers import Caller
 from onesided.engine.duckdb._engine import DuckDBEngine, relation_engine
 
@@ -44,6 +46,4 @@ class IbisCaller(Caller):
 
 def in_memory(table: pa.Table) -> Any:
     """A table of PyArrow as one of Ibis, which any of its backends takes."""
-    import ibis  # noqa: PLC0415 - the caller's table came by it
-
     return ibis.memtable(table)

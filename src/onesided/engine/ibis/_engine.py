@@ -11,9 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, places_of
+from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, Words, places_of
 from onesided.engine._sampling import Draw, Samples
-from onesided.engine._words import Words
 from onesided.engine.ibis._condition import column_type
 from onesided.engine.ibis._duckdb import in_memory
 from onesided.engine.ibis._public import as_arrow, ibis_type, spelt

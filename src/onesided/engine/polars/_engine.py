@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from onesided.engine._protocol import (
@@ -16,16 +17,17 @@ from onesided.engine._protocol import (
     Engine,
     KeyTypes,
     Lazy,
+    Words,
     places_of,
     text_of,
     unread_of,
 )
 from onesided.engine._rows import unclean
 from onesided.engine._sampling import Draw, Samples, sampler
-from onesided.engine._words import Words
+from onesided.engine.polars._condition import PolarsTerms, column_type
 from onesided.engine.polars._packed import packed_counts
 from onesided.engine.polars._rows import PolarsRows
-from onesided.engine.polars._words import words
+from onesided.engine.polars._strict import canonical, known, value
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
@@ -40,8 +42,6 @@ class PolarsEngine(Engine):
     """
 
     def __init__(self, native: Any) -> None:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         self.lazy = isinstance(native, pl.LazyFrame)
         self._native = native if self.lazy else native.clone()
         self.callers = native.collect_schema()
@@ -70,8 +70,6 @@ class PolarsEngine(Engine):
 
     def _taken(self, columns: Sequence[str], *, rows: bool) -> Any:
         """The columns as they are, by where they stand: names may be patterns to Polars."""
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         whole = self._native if rows else self.callers.to_frame()
         if not columns:
             return whole.lazy().select(pl.int_range(pl.len()).alias("c0")).collect()
@@ -83,10 +81,6 @@ class PolarsEngine(Engine):
 
     def _read(self, taken: Any, held: Mapping[str, str], *, records: bool, texts: bool) -> Any:
         """What is read of the columns, in a snapshot of them. held: what is called c0, c1 ..."""
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        from onesided.engine.polars._strict import canonical, known, value  # noqa: PLC0415 - as above
-
         if not held:
             return taken
         read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
@@ -105,8 +99,6 @@ class PolarsEngine(Engine):
         return told.select(*(values.get(at, pl.col(at)).alias(at) for at in held), *beside, *lost)
 
     def _plain(self, name: str, place: str, *, records: bool) -> Any:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         kind, column = self.callers[name], pl.col(place)
         if kind in (pl.Categorical, pl.Enum):
             return column.cast(pl.String)
@@ -124,8 +116,6 @@ class PolarsEngine(Engine):
 
     def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         del like  # the join casts both sides
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         small = pl.LazyFrame({name: _held(column) for name, column in columns.items()})
         return nw.from_native(small)
 
@@ -144,14 +134,10 @@ class PolarsEngine(Engine):
         return made.lazy() if self.lazy else made
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         native = nw.to_native(frame).with_columns(pl.struct(*names).hash(0).alias(hashed))
         return nw.from_native(native)  # type: ignore[no-any-return]
 
     def leading(self, rows: Lazy, unit: str, order: Sequence[str], *, most: int) -> Lazy:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         native = nw.to_native(rows).sort(unit, *order)
         before = pl.col(unit).shift(most)
         return nw.from_native(native.filter(pl.col(unit).ne_missing(before)))  # type: ignore[no-any-return]
@@ -162,7 +148,14 @@ class PolarsEngine(Engine):
         return packed_counts(nw.to_native(rows), unit, code, bits=bits, most=most)
 
     def words(self, native: Any) -> Words:
-        return words(native)
+        schema = native.collect_schema()
+        return Words(
+            held={column: str(dtype) for column, dtype in schema.items()},
+            types={column: column_type(dtype) for column, dtype in schema.items()},
+            terms=PolarsTerms(schema),
+            add=lambda made, name: native.with_columns(made.alias(name)),
+            keep=native.filter,
+        )
 
     def refuse_uncut(self) -> None:
         for name, dtype in self.callers.items():
@@ -177,8 +170,6 @@ def _filled(series: Any) -> Any:
     """An empty flag is false, an empty number 0."""
     if not series.null_count():
         return series
-    import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
     return series.fill_null(False if series.dtype == pl.Boolean else 0)
 
 

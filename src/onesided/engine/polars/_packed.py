@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 
 from onesided.noise import IntArray
 
@@ -26,8 +27,6 @@ def packed_counts(
     unit and group alone, in which no two groups of a unit are alike. Where units are close enough
     for it, unit and place are sorted as one number; the order, and so the outcome, is the same.
     """
-    import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
     width = max(_LEAST_BITS, bits + _HASH_BITS)
     numbers = rows.select(pl.col(unit).cast(pl.Int64), pl.col(code).cast(pl.Int64))
     own = pl.struct(unit, code).hash(0) // _word(2 ** (_WORD - width + bits))
@@ -49,8 +48,6 @@ def packed_counts(
 
 def _by_one_number(held: Any, unit: str, least: int, *, width: int, most: int) -> Any:
     """The first places of each unit, each of them once."""
-    import polars as pl  # noqa: PLC0415 - as above
-
     above = (pl.col(unit) - pl.lit(least, pl.Int64)).cast(pl.UInt64) * _word(2**width)
     ordered = held.select((above + pl.col(_PLACE)).sort().alias(_PLACE))
     distinct = ordered.filter(pl.col(_PLACE).ne_missing(pl.col(_PLACE).shift(1)))
@@ -60,6 +57,4 @@ def _by_one_number(held: Any, unit: str, least: int, *, width: int, most: int) -
 
 
 def _word(value: int) -> Any:
-    import polars as pl  # noqa: PLC0415 - as above
-
     return pl.lit(value, pl.UInt64)

@@ -10,27 +10,32 @@ from typing import TYPE_CHECKING, Any, Final
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import functions as sql
+from pyspark.sql import types
 
 from onesided.engine._protocol import (
     Column,
     Engine,
     KeyTypes,
     Lazy,
+    Words,
     places_of,
     text_of,
     unread_of,
 )
 from onesided.engine._sampling import Draw, Samples
-from onesided.engine._words import Words
-from onesided.engine.spark._columns import refuse_unreadable
+from onesided.engine.spark._condition import SparkTerms, column_type
 from onesided.engine.spark._rows import sampler
-from onesided.engine.spark._words import words
+from onesided.engine.spark._strict import canonical, known, strict
+from onesided.errors import DataError
 
 if TYPE_CHECKING:
     from onesided.engine._subject import Subject
     from onesided.schema import Reading
 
 
+# How Spark prints the type of text that is not compared byte by byte.
+_COLLATED: Final = " collate "
 _LONGEST: Final = 2**31 - 1  # no array of Spark's has more
 
 
@@ -40,7 +45,7 @@ class SparkEngine(Engine):
     packs = False
 
     def __init__(self, native: Any) -> None:
-        refuse_unreadable(native)
+        _refuse_unreadable(native)
         self._native = native
         self._places = {field.name: place for place, field in enumerate(native.schema)}
         self.types: dict[str, nw.dtypes.DType] = {}
@@ -66,8 +71,6 @@ class SparkEngine(Engine):
         texts: bool = False,
     ) -> Iterator[Lazy]:
         """Held by the executors: a part that is lost with one of them ends the question."""
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
         taken = self._taken(columns)
         held = dict(zip(places_of(len(columns)), columns, strict=True))
         told = (
@@ -92,10 +95,6 @@ class SparkEngine(Engine):
 
     def _read(self, taken: Any, held: Mapping[str, str], *, records: bool, texts: bool) -> Any:
         """What is read of the columns. held: what is called c0, c1 ..."""
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
-        from onesided.engine.spark._strict import canonical, known, strict  # noqa: PLC0415 - as above
-
         read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
         told = taken.select(
             *(self._plain(name, at, records=records).alias(at) for at, name in held.items())
@@ -117,9 +116,6 @@ class SparkEngine(Engine):
 
         Such bytes stay where another type is read: there they are what could not be read.
         """
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-        from pyspark.sql import types  # noqa: PLC0415 - as above
-
         kind, column = self._native.schema[self._places[name]].dataType, sql.col(place)
         typed = name in self.readings and self.readings[name].kind != "text"
         if type(kind) is types.StringType and not typed:
@@ -138,13 +134,9 @@ class SparkEngine(Engine):
 
     def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         """A table that every executor gets whole: nobody's rows travel to meet it."""
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
         return nw.from_native(sql.broadcast(self._small(columns, like)))  # type: ignore[no-any-return]
 
     def _small(self, columns: Mapping[str, Column], like: KeyTypes) -> Any:
-        from pyspark.sql import types  # noqa: PLC0415 - loaded already
-
         fields = []
         for name, values in columns.items():
             kind = _type_of(values) if name not in like else _like(like[name], values)
@@ -174,8 +166,6 @@ class SparkEngine(Engine):
         return self._small(columns, types).toDF(*names)
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
         native = nw.to_native(frame).withColumn(hashed, sql.xxhash64(*names))
         return nw.from_native(native)  # type: ignore[no-any-return]
 
@@ -185,8 +175,6 @@ class SparkEngine(Engine):
         A set of numbers, not of hash and number: a set of structs may hold one of them twice,
         since Spark has two forms of rows that it does not take for equal.
         """
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
         named: Any = nw.to_native(rows.select(unit, code)).toDF("unit", "code")
         sets = named.groupBy("unit").agg(sql.collect_set("code").alias("codes"))
 
@@ -198,7 +186,14 @@ class SparkEngine(Engine):
         return nw.from_native(first.select(sql.col("first.code").alias(code)))  # type: ignore[no-any-return]
 
     def words(self, native: Any) -> Words:
-        return words(native)
+        held = {field.name: field.dataType.simpleString() for field in native.schema}
+        return Words(
+            held=held,
+            types={column: column_type(kind) for column, kind in held.items()},
+            terms=SparkTerms(held),
+            add=lambda made, name: native.select("*", made.alias(name)),
+            keep=native.filter,
+        )
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         return sampler(subject, samples)
@@ -210,8 +205,6 @@ def _plain(value: Any) -> Any:
 
 def _like(dtype: nw.dtypes.DType, values: Column) -> Any:
     """Spark's type for public values that meet a column."""
-    from pyspark.sql import types  # noqa: PLC0415 - loaded already
-
     if isinstance(dtype, nw.Datetime):
         return types.TimestampNTZType() if dtype.time_zone is None else types.TimestampType()
     kinds = {
@@ -227,8 +220,6 @@ def _like(dtype: nw.dtypes.DType, values: Column) -> Any:
 
 
 def _type_of(values: Column) -> Any:
-    from pyspark.sql import types  # noqa: PLC0415 - loaded already
-
     first = next((_plain(value) for value in values if value is not None), 0)
     kinds = {
         bool: types.BooleanType,
@@ -238,3 +229,24 @@ def _type_of(values: Column) -> Any:
         dt.datetime: types.TimestampNTZType,
     }
     return kinds.get(type(first), types.StringType)()
+
+
+def _refuse_unreadable(native: Any) -> None:
+    """Refuse tables without an end, and text that is not compared byte by byte.
+
+    Errors: DataError with the reason.
+    """
+    if native.isStreaming:
+        raise DataError(
+            "This table is a stream: it has no end, so nothing can be counted in it.",
+            hint="Read a finished part of it with spark.read, or use onesided.Monitor for batches.",
+        )
+    for column in native.schema:
+        kind = column.dataType.simpleString()
+        if _COLLATED in kind:
+            raise DataError(
+                f"The column {column.name!r} holds {kind}, in which texts that differ count as "
+                "equal.",
+                hint="Keys are told apart byte by byte: use collate(column, 'UTF8_BINARY').",
+                column=column.name,
+            )
