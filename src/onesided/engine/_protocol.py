@@ -218,12 +218,7 @@ class Engine(ABC):
         return self.told(held, kinds, list(columns))
 
     @abstractmethod
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         """As :meth:`answer`, of columns called c0, c1 ...; they are to be called ``names``."""
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import narwhals as nw
@@ -86,17 +85,9 @@ class Table:
         self, step: Step, *, schema: Mapping[str, nw.dtypes.DType], joined: str | None = None
     ) -> Table:
         """The table that a step makes, with these columns."""
-        made = object.__new__(Table)
-        settle(
-            made,
-            engine=self.engine,
-            schema=dict(schema),
-            read_as=self.read_as,
-            joined=self.joined if joined is None else joined,
-            step=step,
-            owner=self.owner,
+        return self._with(
+            schema=dict(schema), joined=self.joined if joined is None else joined, step=step
         )
-        return made
 
     def of_somebody(self, owner: str) -> Table:
         """The same table, of which rows that are nobody's are never looked at.
@@ -107,8 +98,13 @@ class Table:
         ...     rows.height()
         1
         """
-        made = copy(self)
-        settle(made, owner=owner)
+        return self._with(owner=owner)
+
+    def _with(self, **changed: object) -> Table:
+        """The same engine's table, of which something else is so."""
+        made = object.__new__(Table)
+        held = {field.name: getattr(self, field.name) for field in fields(self)}
+        settle(made, **{**held, **changed})
         return made
 
     @property

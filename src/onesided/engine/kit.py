@@ -1,11 +1,9 @@
 """What questions need of engines beside the public names."""
 
-from onesided.engine._first_groups import first_groups
+from onesided.engine._first_groups import LOWER, KeyCodes, first_groups
 from onesided.engine._fit import examples, misfits, refuse_floats, refuse_nobodys, require_fit
-from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
 from onesided.engine._keys import Beside, Key, beside, check_types, position_columns
-from onesided.engine._literal_frame import literal_frame, with_column
 from onesided.engine._per_unit import units_of
 from onesided.engine._protocol import LENGTH, Column, Lazy, text_of
 from onesided.engine._public_join import joined_with
@@ -39,7 +37,6 @@ __all__ = [
     "first_groups",
     "joined_with",
     "key_file",
-    "literal_frame",
     "look",
     "misfits",
     "of_kinds",
@@ -55,5 +52,4 @@ __all__ = [
     "text_of",
     "units_of",
     "whole_of",
-    "with_column",
 ]

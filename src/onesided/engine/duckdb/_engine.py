@@ -174,12 +174,7 @@ class DuckDBEngine(Engine):
         rows = native.fetchall()
         return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
 
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         return self.caller.answer(nw.to_native(self.cast(columns, types)), names)
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:

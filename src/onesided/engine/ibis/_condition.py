@@ -64,6 +64,22 @@ def column_type(kind: Any) -> Type | None:
     return next((held for holds, held in plain if holds()), None)
 
 
+def gap(what: str) -> Any:
+    """An operation that is refused by name, unless a warehouse says how it is written there.
+
+    what: may hold the first argument.
+    """
+
+    def refused(terms: IbisTerms, *given: object, **_: object) -> NoReturn:
+        raise ConditionError(
+            f"{what.format(*given)} cannot be computed in {terms.warehouse} as exactly as in every "
+            "other engine.",
+            hint="Compute a column of the table first, and write the condition on that.",
+        )
+
+    return refused
+
+
 class Named(ops.Value):  # type: ignore[misc] # of which mypy knows nothing
     """A value that has a name in the :class:`Let` around it."""
 
@@ -87,6 +103,14 @@ class IbisTerms:
 
     warehouse = "this warehouse"
     repeats: frozenset[str] = frozenset(["between"])
+
+    like = gap("LIKE")
+    numbers = gap("{} of numbers that are not whole")
+    wide_number = gap("numbers beside whole numbers of more than 64 bits")
+    whole = divided = text = gap("{}")
+    extract = gap("EXTRACT({} FROM ...)")
+    midnight = gap("dates beside moments")
+    later = gap("INTERVAL")
 
     def __init__(self, table: Any) -> None:
         self.table = table
@@ -126,9 +150,6 @@ class IbisTerms:
     def one_of(self, part: Part, values: Sequence[Scalar], kind: Type) -> Part:
         return part.isin([self.literal(value, kind) for value in values])
 
-    def like(self, part: Part, pattern: str) -> Part:
-        return self._refused("LIKE", part, pattern)
-
     def case(
         self, branches: Sequence[tuple[Part, Part]], otherwise: Part | None, kind: Type
     ) -> Part:
@@ -145,18 +166,7 @@ class IbisTerms:
         return part.cast(WIDE)
 
     def number(self, part: Part, *, wide: bool) -> Part:
-        if wide:
-            self._refused("numbers beside whole numbers of more than 64 bits")
-        return part.cast("float64")
-
-    def numbers(self, op: str, left: Part, right: Part) -> Part:
-        return self._refused(f"{op} of numbers that are not whole", left, right)
-
-    def whole(self, op: str, left: Part, right: Part, *, wide: bool, checked: bool) -> Part:
-        return self._refused(op, left, right, wide, checked)
-
-    def divided(self, op: str, left: Part, right: Part, *, wide: bool, positive: bool) -> Part:
-        return self._refused(op, left, right, wide, positive)
+        return self.wide_number(part) if wide else part.cast("float64")
 
     def non_zero(self, part: Part, *, wide: bool) -> Part:  # noqa: ARG002
         return part.nullif(0)
@@ -164,26 +174,8 @@ class IbisTerms:
     def absolute(self, part: Part) -> Part:
         return part.abs()
 
-    def text(self, function: str, part: Part, arguments: Sequence[int]) -> Part:
-        return self._refused(function, part, arguments)
-
-    def extract(self, unit: str, part: Part, kind: Type) -> Part:
-        return self._refused(f"EXTRACT({unit} FROM ...)", part, kind)
-
-    def midnight(self, part: Part, kind: Type) -> Part:
-        return self._refused("dates beside moments", part, kind)
-
     def finer(self, part: Part, kind: Type) -> Part:  # noqa: ARG002
         return part  # no moments are finer than a microsecond
-
-    def later(self, part: Part, amount: int, kind: Type) -> Part:
-        return self._refused("INTERVAL", part, amount, kind)
-
-    def _refused(self, what: str, *_: object) -> NoReturn:
-        raise ConditionError(
-            f"{what} cannot be computed in {self.warehouse} as exactly as in every other engine.",
-            hint="Compute a column of the table first, and write the condition on that.",
-        )
 
 
 def _value(value: Scalar, kind: Type) -> Any:

@@ -105,12 +105,7 @@ class WarehouseEngine(Engine):
         kinds = dict(frame.collect_schema())
         return nw.from_native(as_arrow(self.lists(frame), kinds), eager_only=True)
 
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         return in_memory(as_arrow(columns, types).rename_columns(list(names)))
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:

@@ -123,12 +123,7 @@ class PolarsEngine(Engine):
         found = nw.to_native(frame).collect(engine="streaming")
         return {series.name: _filled(series).to_numpy() for series in found}
 
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         made = nw.to_native(self.cast(columns, types)).collect()
         made.columns = list(names)
         return made.lazy() if self.lazy else made

@@ -157,12 +157,7 @@ class SparkEngine(Engine):
             for place, name in enumerate(native.columns)
         }
 
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         return self._small(columns, types).toDF(*names)
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
