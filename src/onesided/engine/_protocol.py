@@ -22,8 +22,7 @@ from onesided.engine._reading import reading
 from onesided.schema import Reading, Type
 
 if TYPE_CHECKING:
-    from onesided.engine._sampling import Draw, Samples
-    from onesided.engine._subject import Subject
+    from onesided.engine._sampling import Draw, Samples, Subject
     from onesided.noise import IntArray
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
@@ -66,6 +65,21 @@ class Words:
     keep: Callable[[Any], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """How a snapshot is taken.
+
+    rows: False takes none, so that types can be asked of. records: columns that ride along in
+    samples may be among them, and NaN stays. texts: each column of text that is read as another
+    type has two beside it: in :func:`text_of` its place what it held, null for no value, and in
+    :func:`unread_of` its place whether that could not be read.
+    """
+
+    rows: bool = True
+    records: bool = False
+    texts: bool = False
+
+
 class Engine(ABC):
     """One table in its engine.
 
@@ -76,6 +90,7 @@ class Engine(ABC):
     """
 
     packs: ClassVar[bool] = True
+    reader: ClassVar[Any]  # the module of a room that writes how text is read
 
     types: Mapping[str, nw.dtypes.DType]
     refused: Mapping[str, str]
@@ -83,28 +98,47 @@ class Engine(ABC):
     odd: Mapping[str, Objects] = MappingProxyType({})
 
     @abstractmethod
-    def snapshot(
-        self,
-        columns: Sequence[str],
-        *,
-        rows: bool = True,
-        records: bool = False,
-        texts: bool = False,
-    ) -> AbstractContextManager[Lazy]:
+    def snapshot(self, columns: Sequence[str], how: Taking) -> AbstractContextManager[Lazy]:
         """These columns as they are now, called ``c0``, ``c1`` ...; nothing changes them any more.
 
         Within, every reading finds the same rows; afterwards there are none. Values are of types
         of the gate's list: enums and categories are text, NaN is null, text is read as declared.
         Without columns there is one, ``c0``, that holds nothing of the rows but their number.
-        rows: False takes none, so that types can be asked of. records: columns that ride along in
-        samples may be among them, and NaN stays. texts: each column of text that is read as another
-        type has two beside it: in :func:`text_of` its place what it held, null for no value, and in
-        :func:`unread_of` its place whether that could not be read.
         """
 
-    @abstractmethod
+    def steps(self, columns: Sequence[str], how: Taking) -> list[dict[str, Any]]:
+        """What is read of columns called c0, c1 ...: step by step, expressions by their names."""
+        held = dict(zip(places_of(len(columns)), columns, strict=True))
+        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
+        plain = {at: self.reader.plain(self, name, at, how) for at, name in held.items()}
+        if not read:
+            return [plain]
+        reader, texts = self.reader, {at: text_of(at) for at in read}
+        others = {at: reader.column(at) for at in held if at not in read}
+        known = {texts[at]: reader.known(at, one) for at, one in read.items()}
+        beside = [at for at, one in read.items() if how.texts and one.kind != "text"]
+        told = {texts[at]: reader.column(texts[at]) for at in beside}
+        values = {at: reader.value(at, one) for at, one in read.items()}
+        shaped = {at: reader.canonical(texts[at], one) for at, one in read.items()}
+        lost = {unread_of(at): reader.lost(texts[at], values[at]) for at in beside}
+        return [
+            plain,
+            {**others, **known},
+            {**others, **told, **shaped},
+            {**{at: values[at] if at in read else others[at] for at in held}, **told, **lost},
+        ]
+
     def read_as(self, readings: Mapping[str, Reading]) -> None:
         """Read columns of text as declared; what is not of its form is null."""
+        self.readings = dict(readings)
+        self.retype(list(readings))
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
+
+    def retype(self, names: Sequence[str]) -> None:
+        """Ask for the types of these columns, as snapshots hold them."""
+        with self.snapshot(names, Taking(rows=False)) as empty:
+            found = empty.collect_schema().values() if names else ()
+            self.types = {**self.types, **dict(zip(names, found, strict=True))}
 
     def numbered(self, frame: Lazy) -> Lazy | None:
         """The rows with their places from 1 in :data:`ROW`; None where they have no order."""

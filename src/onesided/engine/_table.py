@@ -16,7 +16,7 @@ import narwhals as nw
 from onesided._frozen import settle
 from onesided.engine._declared import declare
 from onesided.engine._gate import enter
-from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy, places_of
+from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy, Taking, places_of
 from onesided.engine._reading import reading
 from onesided.engine._snapshot import Snapshot, is_wide, joinable
 from onesided.errors import DataError, UnknownColumnError
@@ -183,21 +183,14 @@ class Table:
         Errors: DataError if they cannot be read.
         """
         wanted = columns if self.owner is None else list(dict.fromkeys([*columns, self.owner]))
-        with self._held(wanted, rows=rows, records=records) as held:
+        with self._held(wanted, Taking(rows=rows, records=records)) as held:
             yield held if self.owner is None else held.of_somebody(held.at(self.owner))
 
     @contextmanager
-    def _held(
-        self,
-        columns: Sequence[str],
-        *,
-        rows: bool = True,
-        records: bool = False,
-        texts: bool = False,
-    ) -> Iterator[Snapshot]:
+    def _held(self, columns: Sequence[str], how: Taking) -> Iterator[Snapshot]:
         names = dict(zip(columns, places_of(len(columns)), strict=True))
         with reading():
-            taking = self.engine.snapshot(columns, rows=rows, records=records, texts=texts)
+            taking = self.engine.snapshot(columns, how)
             frame = taking.__enter__()
         try:
             yield Snapshot(self.engine, frame, names, self._refused)
@@ -238,7 +231,7 @@ class Table:
 
         Errors: as :meth:`source`.
         """
-        return self._held(columns, records=records, texts=True)
+        return self._held(columns, Taking(records=records, texts=True))
 
     def unreadable(self) -> dict[str, int]:
         """How many texts of a column cannot be read as declared, where some cannot. Secret."""

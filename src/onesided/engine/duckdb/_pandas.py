@@ -102,14 +102,9 @@ def _of_objects(series: pd.Series[Any]) -> tuple[Any, Objects | None]:
     try:
         return pa.array(texts, pa.string(), from_pandas=True), found
     except UnicodeEncodeError:  # what cannot be written as UTF-8 is unknown
-        plain = [_written(value) for value in texts]
+        same = (one is None or one.encode(errors="replace").decode() == one for one in texts)
+        plain = [one if kept else None for one, kept in zip(texts, same, strict=True)]
         return pa.array(plain, pa.string(), from_pandas=True), found
-
-
-def _written(value: str | None) -> str | None:
-    if value is None or value.encode(errors="replace").decode() == value:
-        return value
-    return None
 
 
 def as_pandas(table: pa.Table, types: Mapping[str, Any]) -> pd.DataFrame:

@@ -7,8 +7,7 @@ written exactly there.
 from __future__ import annotations
 
 import datetime as dt
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
@@ -18,7 +17,8 @@ import ibis.expr.datatypes as idt
 import ibis.expr.operations as ops
 import ibis.expr.rules as rlz
 
-from onesided.conditions import Scalar, balanced
+from onesided.conditions import Scalar
+from onesided.engine._operators import Operators
 from onesided.errors import ConditionError
 from onesided.schema import (
     BOOLEAN,
@@ -37,14 +37,6 @@ from onesided.schema import (
 Part = Any  # a value of Ibis, whose own types are of no help here
 
 WIDE: Final = idt.Decimal()
-_OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def column_type(kind: Any) -> Type | None:
@@ -98,7 +90,7 @@ class Let(ops.Value):  # type: ignore[misc]
     dtype = rlz.dtype_like("body")
 
 
-class IbisTerms:
+class IbisTerms(Operators):
     """How Ibis writes each operation on the columns of one table. warehouse: its name."""
 
     warehouse = "this warehouse"
@@ -129,20 +121,6 @@ class IbisTerms:
 
     def literal(self, value: Scalar, kind: Type) -> Part:
         return ibis.literal(_value(value, kind), _native(kind, value))
-
-    def compare(self, op: str, left: Part, right: Part) -> Part:
-        return _OPERATORS[op](left, right)
-
-    def between(self, part: Part, low: Part, high: Part, closed: str) -> Part:
-        first = part >= low if closed in ("both", "left") else part > low
-        last = part <= high if closed in ("both", "right") else part < high
-        return first & last
-
-    def both(self, op: str, parts: Sequence[Part]) -> Part:
-        return balanced(parts, operator.and_ if op == "AND" else operator.or_)
-
-    def negate(self, part: Part) -> Part:
-        return ~part
 
     def is_null(self, part: Part) -> Part:
         return part.isnull()

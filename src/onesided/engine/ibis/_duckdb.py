@@ -38,12 +38,7 @@ class IbisCaller(Caller):
         """Samples have the types that they were read as."""
 
     def answer(self, relation: Any, names: Sequence[str]) -> Any:
-        return in_memory(relation.to_arrow_table().rename_columns(list(names)))
+        return ibis.memtable(relation.to_arrow_table().rename_columns(list(names)))
 
     def sample(self, table: pa.Table) -> Any:
-        return in_memory(table)
-
-
-def in_memory(table: pa.Table) -> Any:
-    """A table of PyArrow as one of Ibis, which any of its backends takes."""
-    return ibis.memtable(table)
+        return ibis.memtable(table)

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from onesided.conditions import Scalar, balanced
+from onesided.conditions import Scalar
+from onesided.engine._operators import OPERATORS, Operators
 from onesided.schema import (
     BOOLEAN,
     DATE,
@@ -62,7 +63,7 @@ def column_type(dtype: pl.DataType) -> Type | None:
     return _TYPES.get(dtype.base_type())
 
 
-class PolarsTerms:
+class PolarsTerms(Operators):
     """How Polars writes each operation. types: the columns' own types, by name."""
 
     repeats = frozenset(["one_of number", "whole", "divided", "non_zero", "finer"])
@@ -94,32 +95,16 @@ class PolarsTerms:
     def literal(self, value: Scalar, kind: Type) -> pl.Expr:
         return pl.lit(_python(value, kind), dtype=_dtype(kind))
 
-    def compare(self, op: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-        return {
-            "=": left.eq,
-            "<>": left.ne,
-            "<": left.lt,
-            "<=": left.le,
-            ">": left.gt,
-            ">=": left.ge,
-        }[op](right)
-
     def between(self, part: pl.Expr, low: pl.Expr, high: pl.Expr, closed: Any) -> pl.Expr:
         return part.is_between(low, high, closed=closed)
-
-    def both(self, op: str, parts: Sequence[pl.Expr]) -> pl.Expr:
-        return balanced(parts, (lambda a, b: a & b) if op == "AND" else (lambda a, b: a | b))
-
-    def negate(self, part: pl.Expr) -> pl.Expr:
-        return ~part
 
     def is_null(self, part: pl.Expr) -> pl.Expr:
         return part.is_null()
 
     def one_of(self, part: pl.Expr, values: Sequence[Scalar], kind: Type) -> pl.Expr:
         if kind.kind == "number":
-            # A set of floats tells 0.0 from -0.0; a comparison does not.
-            return self.both("OR", [part.eq(self.literal(value, kind)) for value in values])
+            made: pl.Expr = self.equals_one(part, values, kind)
+            return made
         plain = [_python(value, kind) for value in values]
         return part.is_in(pl.Series(plain, dtype=_dtype(kind)).implode())
 
@@ -128,7 +113,8 @@ class PolarsTerms:
         if not any(sign in inner for sign in "%_"):
             ends = (pattern.startswith("%"), pattern.endswith("%"))
             if not inner:
-                return _known(part) if pattern else part.eq(self.literal("", TEXT))
+                known = pl.when(part.is_not_null()).then(pl.lit(True))  # noqa: FBT003 - it is the value
+                return known if pattern else part.eq(self.literal("", TEXT))
             if ends == (True, True):
                 return part.str.contains(inner, literal=True)
             if ends == (False, True):
@@ -160,7 +146,8 @@ class PolarsTerms:
         return part.cast(pl.Float64)
 
     def numbers(self, op: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-        return {"+": left.add, "-": left.sub, "*": left.mul}[op](right)
+        made: pl.Expr = OPERATORS[op](left, right)
+        return made
 
     def whole(
         self, op: str, left: pl.Expr, right: pl.Expr, *, wide: bool, checked: bool
@@ -234,11 +221,6 @@ class PolarsTerms:
             return days.cast(pl.Date)
         micros = part.to_physical() + pl.lit(amount, dtype=pl.Int64)
         return micros.cast(pl.Datetime("us", "UTC" if kind.zoned else None))
-
-
-def _known(part: pl.Expr) -> pl.Expr:
-    """True, and null where the part is null."""
-    return pl.when(part.is_not_null()).then(pl.lit(True))  # noqa: FBT003 - it is the value
 
 
 def _moment(found: pl.Expr, native: pl.Datetime, kind: Type) -> pl.Expr:

@@ -10,8 +10,7 @@ import narwhals as nw
 import polars as pl
 
 from onesided.engine._protocol import KIND
-from onesided.engine._rows import Kinds, Rows
-from onesided.engine._subject import Subject
+from onesided.engine._sampling import Kinds, Rows, Subject
 from onesided.noise import BoolArray
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import narwhals as nw
 import numpy as np
@@ -18,20 +18,18 @@ from onesided.engine._protocol import (
     Engine,
     KeyTypes,
     Lazy,
+    Taking,
     Words,
     places_of,
-    text_of,
-    unread_of,
 )
 from onesided.engine._sampling import Draw, Samples
+from onesided.engine.spark import _strict
 from onesided.engine.spark._condition import SparkTerms, column_type
 from onesided.engine.spark._rows import sampler
-from onesided.engine.spark._strict import canonical, known, strict
 from onesided.errors import DataError
 
 if TYPE_CHECKING:
-    from onesided.engine._subject import Subject
-    from onesided.schema import Reading
+    from onesided.engine._sampling import Subject
 
 
 # How Spark prints the type of text that is not compared byte by byte.
@@ -43,42 +41,27 @@ class SparkEngine(Engine):
     """A DataFrame of a classic session."""
 
     packs = False
+    reader: ClassVar[Any] = _strict
 
     def __init__(self, native: Any) -> None:
         _refuse_unreadable(native)
-        self._native = native
-        self._places = {field.name: place for place, field in enumerate(native.schema)}
-        self.types: dict[str, nw.dtypes.DType] = {}
-        self._retype(list(self._places))
+        self.native = native
+        self.places = {field.name: place for place, field in enumerate(native.schema)}
+        self.types = {}
+        self.retype(list(self.places))
         self.refused = {
-            name: native.schema[self._places[name]].dataType.simpleString()
+            name: native.schema[self.places[name]].dataType.simpleString()
             for name, kind in self.types.items()
             if isinstance(kind, nw.Unknown)
         }
 
-    def _retype(self, names: Sequence[str]) -> None:
-        with self.snapshot(names, rows=False) as empty:
-            found = empty.collect_schema().values() if names else ()
-            self.types |= dict(zip(names, found, strict=True))
-
     @contextmanager
-    def snapshot(
-        self,
-        columns: Sequence[str],
-        *,
-        rows: bool = True,
-        records: bool = False,
-        texts: bool = False,
-    ) -> Iterator[Lazy]:
+    def snapshot(self, columns: Sequence[str], how: Taking) -> Iterator[Lazy]:
         """Held by the executors: a part that is lost with one of them ends the question."""
-        taken = self._taken(columns)
-        held = dict(zip(places_of(len(columns)), columns, strict=True))
-        told = (
-            self._read(taken, held, records=records, texts=texts)
-            if held
-            else taken.select(sql.lit(1).alias("c0"))
-        )
-        if not rows:
+        told = self._taken(columns)
+        for step in self.steps(columns, how) if columns else [{"c0": sql.lit(1)}]:
+            told = told.select(*(made.alias(at) for at, made in step.items()))
+        if not how.rows:
             yield nw.from_native(told.limit(0))
             return
         held = told.localCheckpoint(eager=True)
@@ -89,44 +72,9 @@ class SparkEngine(Engine):
 
     def _taken(self, columns: Sequence[str]) -> Any:
         """The columns as they are, by where they stand."""
-        whole = self._native.toDF(*places_of(len(self._places)))
-        chosen = whole.select(*(f"c{self._places[name]}" for name in columns))
+        whole = self.native.toDF(*places_of(len(self.places)))
+        chosen = whole.select(*(f"c{self.places[name]}" for name in columns))
         return chosen.toDF(*places_of(len(columns))) if columns else whole
-
-    def _read(self, taken: Any, held: Mapping[str, str], *, records: bool, texts: bool) -> Any:
-        """What is read of the columns. held: what is called c0, c1 ..."""
-        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
-        told = taken.select(
-            *(self._plain(name, at, records=records).alias(at) for at, name in held.items())
-        )
-        told = told.withColumns({text_of(at): known(at, one) for at, one in read.items()})
-        told = told.withColumns({at: canonical(text_of(at), one) for at, one in read.items()})
-        values = {at: strict(at, one.kind) for at, one in read.items()}
-        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
-        lost = (
-            (sql.col(text_of(at)).isNotNull() & made.isNull()).alias(unread_of(at))
-            for at, made in values.items()
-            if text_of(at) in beside
-        )
-        wanted = (values.get(at, sql.col(at)).alias(at) for at in held)
-        return told.select(*wanted, *beside, *lost)
-
-    def _plain(self, name: str, place: str, *, records: bool) -> Any:
-        """A column before it is read. Bytes that are no UTF-8 are unknown: told, they look alike.
-
-        Such bytes stay where another type is read: there they are what could not be read.
-        """
-        kind, column = self._native.schema[self._places[name]].dataType, sql.col(place)
-        typed = name in self.readings and self.readings[name].kind != "text"
-        if type(kind) is types.StringType and not typed:
-            return sql.try_validate_utf8(column)
-        floats = isinstance(kind, types.FloatType | types.DoubleType)
-        return sql.nanvl(column, sql.lit(None)) if floats and not records else column
-
-    def read_as(self, readings: Mapping[str, Reading]) -> None:
-        self.readings = dict(readings)
-        self._retype(list(readings))
-        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
 
     def distinct(self, frame: Lazy) -> Lazy:
         """Narwhals would number the rows in a window, which cannot be added up early."""
@@ -147,7 +95,7 @@ class SparkEngine(Engine):
             for column in columns.values()
         )
         rows = list(zip(*plain, strict=True))
-        return self._native.sparkSession.createDataFrame(rows, types.StructType(fields))
+        return self.native.sparkSession.createDataFrame(rows, types.StructType(fields))
 
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         native: Any = nw.to_native(frame)

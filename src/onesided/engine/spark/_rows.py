@@ -37,8 +37,7 @@ from pyspark.sql.functions import arrow_udf
 
 from onesided.engine._protocol import KIND
 from onesided.engine._reading import AFTER, reading
-from onesided.engine._sampling import Cut, Draw, Samples
-from onesided.engine._subject import Subject
+from onesided.engine._sampling import Cut, Draw, Samples, Subject
 from onesided.errors import DataError, NoiseError
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
