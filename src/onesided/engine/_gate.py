@@ -13,9 +13,8 @@ from typing import Any
 import narwhals as nw
 
 from onesided._english import a
-from onesided.engine._protocol import Engine
+from onesided.engine._protocol import Engine, Room
 from onesided.engine._reading import reading
-from onesided.engine._room import Room
 from onesided.errors import DataError
 
 

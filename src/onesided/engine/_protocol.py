@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -254,6 +255,27 @@ class Engine(ABC):
     @abstractmethod
     def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         """As :meth:`answer`, of columns called c0, c1 ...; they are to be called ``names``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Tables of one library, and the engine that they enter.
+
+    library: its module; what is not loaded has no table here. tables: their classes' names in it.
+    opens: the module and the name of what makes an engine of a table; it may import the library.
+    names: reads the columns' names.
+    """
+
+    library: str
+    tables: tuple[str, ...]
+    opens: str
+    names: Callable[[Any], Sequence[object]]
+
+    def open(self, native: Any) -> Engine:
+        """The engine of a table of this library."""
+        module, name = self.opens.split(":")
+        made: Engine = getattr(import_module(f"onesided.engine.{module}"), name)(native)
+        return made
 
 
 def text_of(place: str) -> str:

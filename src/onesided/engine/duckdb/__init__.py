@@ -1,6 +1,6 @@
 """Tables that run in DuckDB."""
 
-from onesided.engine._room import Room
+from onesided.engine._protocol import Room
 
 ROOMS = (
     Room(

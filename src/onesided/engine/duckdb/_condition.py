@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from onesided.conditions import Scalar
+from onesided.engine.duckdb._text import literal, quoted
 from onesided.schema import (
     BOOLEAN,
     DATE,
@@ -53,15 +54,6 @@ _TYPES: Final[Mapping[str, Type]] = {
     "TIMESTAMP WITH TIME ZONE": moment_type(zoned=True),
 }
 _NAMES: Final = {kind: name for name, kind in _SIZES.items()}
-_UNITS: Final = {
-    "YEAR": "year",
-    "MONTH": "month",
-    "DAY": "day",
-    "HOUR": "hour",
-    "MINUTE": "minute",
-    "SECOND": "second",
-    "ISODOW": "isodow",
-}
 
 
 def column_type(name: str) -> Type | None:
@@ -89,21 +81,20 @@ class DuckDBTerms:
         return f"list_transform([{{{given}}}], lambda {_NAMED}: {body})[1]"
 
     def column(self, name: str, kind: Type) -> str:
-        quoted = '"' + name.replace('"', '""') + '"'
-        native = self._types[name]
+        found, native = quoted(name), self._types[name]
         if kind.fine:
-            return f"TRY(epoch_ns({quoted}))"
+            return f"TRY(epoch_ns({found}))"
         if native in ("TIMESTAMP_S", "TIMESTAMP_MS"):
-            return f"TRY_CAST({quoted} AS TIMESTAMP)"
+            return f"TRY_CAST({found} AS TIMESTAMP)"
         if native.startswith("DECIMAL"):
-            return f"CAST(CAST({quoted} AS VARCHAR) AS DOUBLE)"
-        return quoted
+            return f"CAST(CAST({found} AS VARCHAR) AS DOUBLE)"
+        return found
 
     def literal(self, value: Scalar, kind: Type) -> str:
         if value is None:
             return f"CAST(NULL AS {_native(kind)})"
         if kind.kind == "text":
-            return "'" + str(value).replace("'", "''") + "'"
+            return literal(str(value))
         if kind.kind == "boolean":
             return "TRUE" if value else "FALSE"
         return f"CAST('{_digits(value, kind)}' AS {_native(kind)})"
@@ -183,10 +174,10 @@ class DuckDBTerms:
     def extract(self, unit: str, part: str, kind: Type) -> str:
         if kind.fine:
             micros = f"({part} // 1000 - CASE WHEN {part} % 1000 < 0 THEN 1 ELSE 0 END)"
-            return f"{_UNITS[unit]}(make_timestamp({micros}))"
+            return f"{unit.lower()}(make_timestamp({micros}))"
         if kind.zoned:
-            return f"{_UNITS[unit]}(make_timestamp(epoch_us({part})))"
-        return f"{_UNITS[unit]}({part})"
+            return f"{unit.lower()}(make_timestamp(epoch_us({part})))"
+        return f"{unit.lower()}({part})"
 
     def midnight(self, part: str, kind: Type) -> str:
         if not kind.zoned:

@@ -160,15 +160,8 @@ class SparkTerms(Operators):
             return _of_micros(unit, F.unix_micros(part))
         if unit == "ISODOW":
             return (F.weekday(part) + F.lit(1)).cast("bigint")
-        functions = {
-            "YEAR": F.year,
-            "MONTH": F.month,
-            "DAY": F.dayofmonth,
-            "HOUR": F.hour,
-            "MINUTE": F.minute,
-            "SECOND": F.second,
-        }
-        return functions[unit](part).cast("bigint")
+        made: Column = getattr(F, "dayofmonth" if unit == "DAY" else unit.lower())(part)
+        return made.cast("bigint")
 
     def midnight(self, part: Column, kind: Type) -> Column:
         if kind.zoned:
