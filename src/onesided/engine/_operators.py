@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from onesided.conditions import Scalar, balanced
 from onesided.schema import Type
@@ -24,7 +24,23 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 
 class Operators(ABC):
-    """Words for expressions with operators; a part is written twice in ``between``."""
+    """Words for expressions with operators; a part is written twice in ``between``.
+
+    long_type, wide_type, float_type: the engine's own for whole numbers and numbers.
+    """
+
+    long_type: ClassVar[Any]
+    wide_type: ClassVar[Any]
+    float_type: ClassVar[Any]
+
+    def long(self, part: Any) -> Any:
+        return part.cast(self.long_type)
+
+    def wide(self, part: Any) -> Any:
+        return part.cast(self.wide_type)
+
+    def number(self, part: Any, *, wide: bool) -> Any:  # noqa: ARG002 - most round once
+        return part.cast(self.float_type)
 
     def compare(self, op: str, left: Any, right: Any) -> Any:
         return OPERATORS[op](left, right)

@@ -94,6 +94,7 @@ class IbisTerms(Operators):
     """How Ibis writes each operation on the columns of one table. warehouse: its name."""
 
     warehouse = "this warehouse"
+    long_type, wide_type, float_type = "int64", WIDE, "float64"
     repeats: frozenset[str] = frozenset(["between"])
 
     like = gap("LIKE")
@@ -136,12 +137,6 @@ class IbisTerms(Operators):
 
     def coalesce(self, parts: Sequence[Part]) -> Part:
         return ibis.coalesce(*parts)
-
-    def long(self, part: Part) -> Part:
-        return part.cast("int64")
-
-    def wide(self, part: Part) -> Part:
-        return part.cast(WIDE)
 
     def number(self, part: Part, *, wide: bool) -> Part:
         return self.wide_number(part) if wide else part.cast("float64")

@@ -66,6 +66,7 @@ def column_type(dtype: pl.DataType) -> Type | None:
 class PolarsTerms(Operators):
     """How Polars writes each operation. types: the columns' own types, by name."""
 
+    long_type, wide_type, float_type = pl.Int64, pl.Int128, pl.Float64
     repeats = frozenset(["one_of number", "whole", "divided", "non_zero", "finer"])
 
     def __init__(self, types: Mapping[str, pl.DataType]) -> None:
@@ -135,15 +136,6 @@ class PolarsTerms(Operators):
 
     def coalesce(self, parts: Sequence[pl.Expr]) -> pl.Expr:
         return pl.coalesce(*parts)
-
-    def long(self, part: pl.Expr) -> pl.Expr:
-        return part.cast(pl.Int64)
-
-    def wide(self, part: pl.Expr) -> pl.Expr:
-        return part.cast(pl.Int128)
-
-    def number(self, part: pl.Expr, *, wide: bool) -> pl.Expr:  # noqa: ARG002
-        return part.cast(pl.Float64)
 
     def numbers(self, op: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
         made: pl.Expr = OPERATORS[op](left, right)

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     from onesided.engine.polars._engine import PolarsEngine
 
 _MINUTE: Final = 60_000_000
-
-
-def column(place: str) -> pl.Expr:
-    """A column of a snapshot."""
-    return pl.col(place)
+column = pl.col
 
 
 def plain(engine: PolarsEngine, name: str, place: str, how: Taking) -> pl.Expr:

@@ -51,6 +51,7 @@ def column_type(name: str) -> Type | None:
 class SparkTerms(Operators):
     """How Spark writes each operation. types: the columns' own types, by name."""
 
+    long_type, wide_type, float_type = "bigint", _WIDE, "double"
     repeats = frozenset(["between", "one_of number", "divided", "non_zero", "extract"])
 
     def __init__(self, types: Mapping[str, str]) -> None:
@@ -106,15 +107,6 @@ class SparkTerms(Operators):
 
     def coalesce(self, parts: Sequence[Column]) -> Column:
         return F.coalesce(*parts)
-
-    def long(self, part: Column) -> Column:
-        return part.cast("bigint")
-
-    def wide(self, part: Column) -> Column:
-        return part.cast(_WIDE)
-
-    def number(self, part: Column, *, wide: bool) -> Column:  # noqa: ARG002
-        return part.cast("double")
 
     def numbers(self, op: str, left: Column, right: Column) -> Column:
         made: Column = OPERATORS[op](left.cast("double"), right.cast("double"))

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from onesided.engine.spark._engine import SparkEngine
 
 _MINUTE: Final = 60_000_000
-
-
-def column(place: str) -> Column:
-    """A column of a snapshot."""
-    return F.col(place)
+column = F.col
 
 
 def plain(engine: SparkEngine, name: str, place: str, how: Taking) -> Column:
