@@ -254,7 +254,7 @@ class Writer:
             ),
             lambda: f"CASE WHEN {self.condition(0)} THEN {self.whole(inner)} END",
             lambda: (
-                f"CASE {self.whole(0)} WHEN 1 THEN {self.whole(inner)} WHEN 0 THEN {self.literal(self.whole)} ELSE {self.whole(inner)} END"
+                f"CASE {self.whole(inner)} WHEN 1 THEN {self.whole(inner)} WHEN 0 THEN {self.literal(self.whole)} ELSE {self.whole(inner)} END"
             ),
             lambda: self.whole(0),
         )()

@@ -55,6 +55,16 @@ KNOWN = [
     "EXTRACT(SECOND FROM z) = 59 AND EXTRACT(HOUR FROM z) = 23",
     "EXTRACT(ISODOW FROM d) = 7",
     "CASE WHEN f > 0 THEN f ELSE i64 END > 0",
+    # What engines would write again and again has a name.
+    "UPPER(LOWER(TRIM(s))) <> s",
+    "(i64 + i8 * j64) / (j64 - i8 + 1) BETWEEN i8 - 1 AND j64 % (i64 * i8)",
+    "CASE i64 % (j64 * i8 - 1) WHEN 0 THEN f * g WHEN i8 THEN 1.5 ELSE h - f END IN (0.0, 1.5)",
+    "CASE TRIM(LOWER(s)) WHEN 'a' THEN TRUE WHEN TRIM(r) THEN FALSE END",
+    "f * g - h BETWEEN f - 1 AND ABS(g * h)",
+    "f * g - h > -1.5 AND NOT (f + g + h < 1e308)",
+    "EXTRACT(DAY FROM COALESCE(d, e) + INTERVAL '1' DAY) = 1",
+    "HOUR(COALESCE(z, z + INTERVAL '1' HOUR) - INTERVAL '1' HOUR) < 12",
+    "COALESCE(d, e) < m",
 ]
 
 

@@ -6,7 +6,7 @@ Literals take the type of what they are compared with, exactly: ``age < 17.5`` b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
@@ -26,20 +26,23 @@ from onesided.conditions._tree import (
     Column,
     Compare,
     Convert,
+    Given,
     IsNull,
     Known,
+    Let,
     Like,
     Literal,
     Node,
     Not,
     OneOf,
+    is_small,
     nodes,
 )
 from onesided.conditions._words import quoted_text
 from onesided.errors import ConditionError, UnknownColumnError
 from onesided.schema import BOOLEAN, LARGEST, Type, whole
 
-_MOST_WORK: Final = 20_000  # operations per row
+_MOST_WORK: Final = 20_000  # operations and literals, per row
 
 
 def bind(tree: Node, types: Mapping[str, Type], *, text: str) -> Node:
@@ -56,7 +59,7 @@ def bind(tree: Node, types: Mapping[str, Type], *, text: str) -> Node:
     """
     binder = _Binder(types, Source(text))
     bound = binder.boolean(tree)
-    if _work(bound) > _MOST_WORK:
+    if work(bound) > _MOST_WORK:
         raise ConditionError(
             "The condition takes too many operations per row.",
             hint="Compute a column first, and write the condition on that.",
@@ -64,32 +67,16 @@ def bind(tree: Node, types: Mapping[str, Type], *, text: str) -> Node:
     return bound
 
 
-def _work(tree: Node) -> int:
-    """How many operations a tree is, if checks repeat what they check; shared parts count again."""
-    weights: dict[int, int] = {}
-    for node in reversed(list(_distinct(tree))):
-        factor = 3 if isinstance(node, Arithmetic | Call | Convert) else 2
-        below = sum(weights[id(part)] for part in node.parts)
-        weights[id(node)] = min(1 + factor * below, _MOST_WORK + 1) if below > 1 else 1 + below
-        if isinstance(node, Both | OneOf | Case):
-            weights[id(node)] = 1 + below
-    return weights[id(tree)]
+def work(tree: Node) -> int:
+    """How many operations and literals an engine is handed: it writes each node of a tree once.
 
-
-def _distinct(tree: Node) -> list[Node]:
-    """Every node once, each before its parts."""
-    seen: set[int] = set()
-    order: list[Node] = []
-    waiting: list[tuple[Node, bool]] = [(tree, False)]
-    while waiting:
-        node, done = waiting.pop()
-        if done:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            waiting.append((node, True))
-            waiting.extend((part, False) for part in node.parts)
-    return order[::-1]
+    >>> from onesided.conditions import Condition
+    >>> from onesided.schema import TEXT
+    >>> [work(Condition.parse(t).bind({"s": TEXT}).tree) for t in ("s = 'a'", "s IN ('a', 'b')")]
+    [3, 4]
+    """
+    lists = (len(node.values) for node in nodes(tree) if isinstance(node, OneOf))
+    return sum(lists) + sum(1 for _ in nodes(tree))
 
 
 class _Binder:
@@ -109,10 +96,7 @@ class _Binder:
 
     def bind(self, node: Node) -> Node:
         """One node with its type; what does not depend on the row becomes a literal."""
-        bound = _BINDERS[type(node)](self, node)
-        if bound.parts and all(isinstance(part, Literal) for part in bound.parts):
-            return Literal(value=evaluate(bound, {}), type=bound.type, place=bound.place)
-        return bound
+        return _folded(_BINDERS[type(node)](self, node))
 
     def refuse(self, node: Node, reason: str, hint: str) -> ConditionError:
         return self._source.error(reason, node.place, hint)
@@ -169,10 +153,13 @@ class _Binder:
         return replace(node, part=part, values=tuple(found.values()), type=BOOLEAN)
 
     def between(self, node: Between) -> Node:
-        part, low, high = (self.bind(inner) for inner in node.parts)
+        part, low, high = parts = [self.bind(inner) for inner in node.parts]
+        values: list[Node] = []
+        if not is_small(part):
+            part, low, high = (_given(one, values) for one in parts)
         refuse = self._refuser(node)
         ends = (mixing.compared(">=", part, low, refuse), mixing.compared("<=", part, high, refuse))
-        return Both(op="AND", members=ends, type=BOOLEAN, place=node.place)
+        return _let(values, Both(op="AND", members=ends, type=BOOLEAN, place=node.place))
 
     def like(self, node: Like) -> Node:
         part = self.bind(node.part)
@@ -180,13 +167,33 @@ class _Binder:
         return replace(node, part=part, type=BOOLEAN)
 
     def case(self, node: Case) -> Node:
-        tests = [self.boolean(when) for when, _ in node.branches]
-        values = [self.bind(then) for _, then in node.branches]
-        values += [] if node.otherwise is None else [self.bind(node.otherwise)]
-        same, kind = mixing.unified(values, "CASE", self._refuser(node))
+        thens = [then for _, then in node.branches]
+        thens += [] if node.otherwise is None else [node.otherwise]
+        values: list[Node] = []
+        tests = self._shared_tests(node, values) or [
+            self.boolean(when) for when, _ in node.branches
+        ]
+        found = [self.bind(then) for then in thens]
+        if values:
+            found = [_given(one, values) for one in found]
+        same, kind = mixing.unified(found, "CASE", self._refuser(node))
         branches = tuple(zip(tests, same, strict=False))
         otherwise = None if node.otherwise is None else same[-1]
-        return replace(node, branches=branches, otherwise=otherwise, type=kind)
+        made = replace(node, branches=branches, otherwise=otherwise, type=kind)
+        return _let(values, made)
+
+    def _shared_tests(self, node: Case, values: list[Node]) -> list[Node]:
+        """The tests of ``CASE x WHEN ...``; an x that is worth a name goes into ``values``."""
+        tests = [when for when, _ in node.branches if isinstance(when, Compare) and when.op == "="]
+        if len(tests) < len(node.branches) or any(test.left != tests[0].left for test in tests):
+            return []
+        sides = [self.bind(tests[0].left), *(self.bind(test.right) for test in tests)]
+        if not is_small(sides[0]) and len(tests) > 1:
+            sides = [_given(one, values) for one in sides]
+        return [
+            _folded(mixing.compared("=", sides[0], side, self._refuser(test)))
+            for side, test in zip(sides[1:], tests, strict=True)
+        ]
 
     def coalesce(self, node: Coalesce) -> Node:
         truth = any(isinstance(p, Literal) and p.type == BOOLEAN for p in node.members)
@@ -200,6 +207,27 @@ class _Binder:
 
     def call(self, node: Call) -> Node:
         return mixing.called(node, self.bind(node.part), self._refuser(node))
+
+
+def _folded(bound: Node) -> Node:
+    """What does not depend on the row, as a literal."""
+    if bound.parts and all(isinstance(part, Literal) for part in bound.parts):
+        return Literal(value=evaluate(bound, {}), type=bound.type, place=bound.place)
+    return bound
+
+
+def _given(node: Node, values: list[Node]) -> Node:
+    """A value of a Let around, to which it is added; literals stay what they are."""
+    if isinstance(node, Literal):
+        return node
+    values.append(node)
+    return Given(place_of=len(values) - 1, type=node.type, place=node.place)
+
+
+def _let(values: Sequence[Node], body: Node) -> Node:
+    if not values:
+        return body
+    return Let(values=tuple(values), body=body, type=body.type, place=body.place)
 
 
 def _a(kind: Type) -> str:

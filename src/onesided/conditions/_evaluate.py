@@ -23,9 +23,11 @@ from onesided.conditions._tree import (
     Column,
     Compare,
     Convert,
+    Given,
     IsNull,
     Known,
     Later,
+    Let,
     Like,
     Literal,
     Node,
@@ -64,6 +66,10 @@ def evaluate(tree: Node, row: Row) -> bool | int | float | str | None:
 
 def _column(node: Column, row: Row) -> object:
     return row[node.name]
+
+
+def _let(node: Let, row: Row) -> object:
+    return evaluate(node.body, {str(at): evaluate(one, row) for at, one in enumerate(node.values)})
 
 
 def _compare(node: Compare, row: Row) -> bool | None:
@@ -225,4 +231,6 @@ _EVALUATORS: Final[Mapping[type[Node], Callable[..., object]]] = {
     Known: _known,
     Convert: _convert,
     Later: _later,
+    Let: _let,
+    Given: lambda node, row: row[str(node.place_of)],
 }

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from onesided.conditions import _literals as literals
-from onesided.conditions._source import DEEPEST, PARTS, WORKS, Source
+from onesided.conditions._source import DEEPEST, MOST_WORDS, PARTS, WORKS, Source
 from onesided.conditions._tree import (
     Arithmetic,
     Between,
@@ -44,7 +44,14 @@ def parse(text: str) -> Node:
     source.check()
     reader = _Reader(source)
     try:
-        return reader.read(reader.parsed(), 0)
+        tree = reader.read(reader.parsed(), 0)
+        if _written_size(tree, {}) <= MOST_WORDS:
+            return tree
+        raise ConditionError(
+            f"Written in full, the condition has more than {MOST_WORDS:,} words: CASE x WHEN y "
+            "repeats x for each y.",
+            hint="Compute a column first, and write the condition on that.",
+        )
     except RecursionError:
         raise ConditionError(
             "The condition nests too deep to be read.",
@@ -53,6 +60,13 @@ def parse(text: str) -> Node:
 
 
 _CONNECTIVES: Final = ("AND", "OR", "NOT")
+
+
+def _written_size(node: Node, known: dict[int, int]) -> int:
+    """How many nodes the canonical text has, in which shared parts are written each time."""
+    if id(node) not in known:
+        known[id(node)] = 1 + sum(_written_size(part, known) for part in node.parts)
+    return known[id(node)]
 
 
 class _Reader:

@@ -17,6 +17,11 @@ class Terms(Protocol[E]):
     Whole numbers come in three widths: a column's own, 64 bits, and *wide*: at least 38 digits.
     Moments in nanoseconds are whole numbers of 64 bits.
 
+    repeats: the operations that write a part more than once, such as ``"whole"``: they are given
+    parts that are small, or have names by ``named``, so that all that is written grows with the
+    tree. ``named`` gives ``use`` names for parts, each written once; it makes no more of them
+    inside, and uses none of the row.
+
     >>> import polars as pl
     >>> from onesided.engine.polars._condition import PolarsTerms
     >>> terms: Terms[pl.Expr] = PolarsTerms({"age": pl.Int64})
@@ -24,6 +29,9 @@ class Terms(Protocol[E]):
     ['age']
     """
 
+    repeats: frozenset[str]
+
+    def named(self, parts: Sequence[E], use: Callable[..., E]) -> E: ...
     def column(self, name: str, kind: Type) -> E: ...
     def literal(self, value: Scalar, kind: Type) -> E: ...
     def compare(self, op: str, left: E, right: E) -> E: ...

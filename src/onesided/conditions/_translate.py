@@ -2,7 +2,8 @@
 
 An engine says how it writes each operation (:class:`Terms`); which operations, in which order, and
 what is checked as it runs is decided here, once. Where types prove that nothing can overflow,
-nothing is checked, and a plain comparison stays one.
+nothing is checked, and a plain comparison stays one. What an operation uses more than once gets a
+name, so that an engine is handed no more than a few words for each node.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ from onesided.conditions._tree import (
     Column,
     Compare,
     Convert,
+    Given,
     IsNull,
     Known,
     Later,
+    Let,
     Like,
     Literal,
     Node,
     Not,
     OneOf,
+    is_small,
 )
-from onesided.schema import DAY, FIRST_DAY, INTEGER, LARGEST, LAST_DAY, Type, whole
+from onesided.schema import DAY, FIRST_DAY, INTEGER, LARGEST, LAST_DAY, NUMBER, Type, whole
 
 E = TypeVar("E")
 WIDE: Final = whole(-LARGEST, LARGEST)
@@ -53,8 +57,8 @@ class Translator(Generic[E]):
     [(True, True), (False, False), (False, True)]
     """
 
-    def __init__(self, terms: Terms[E]) -> None:
-        self._terms = terms
+    def __init__(self, terms: Terms[E], given: Sequence[E] = ()) -> None:
+        self._terms, self._given = terms, given
 
     def three_valued(self, tree: Node) -> E:
         """True, false or null."""
@@ -103,7 +107,7 @@ class Translator(Generic[E]):
         if isinstance(node, Compare):
             return self._compared(node, node.op)
         if isinstance(node, OneOf):
-            return self._plain_one_of(node)
+            return self._among(node, self._value(node.part))
         if isinstance(node, Known):
             return self._known_as(node, wanted=True)
         return self._value(node)
@@ -127,34 +131,44 @@ class Translator(Generic[E]):
         return self._terms.negate(self._terms.is_null(self._clean(node.part)))
 
     def _compared(self, node: Compare, op: str) -> E:
-        left, right = self._sides(node)
         if isinstance(node.right, Literal) and not _is_clean(node.left) and op != "<>":
-            return self._near(op, left, right)
-        tests = self._all_finite(node.left, left) + self._all_finite(node.right, right)
-        return self._terms.both("AND", [self._terms.compare(op, left, right), *tests])
+            return self._near(op, node.left, self._value(node.right))
+        return self._terms.compare(op, *self._sides(node))
 
-    def _near(self, op: str, part: E, literal: E) -> E:
+    def _near(self, op: str, node: Node, literal: E) -> E:
         """A comparison with a number, which neither NaN nor an infinity passes.
 
         NaN is above every number in all engines, and is bounded away with the infinities.
         """
-        least, most = (
-            self._terms.literal(end, Type("number")) for end in (-_LARGEST_NUMBER, _LARGEST_NUMBER)
-        )
+        part = self._value(node)
         if op == "=":
             return self._terms.compare(op, part, literal)
-        if op in (">", ">="):
-            return self._terms.between(part, literal, most, "both" if op == ">=" else "right")
-        return self._terms.between(part, least, literal, "both" if op == "<=" else "left")
+        above = op in (">", ">=")
+        end = self._terms.literal(_LARGEST_NUMBER if above else -_LARGEST_NUMBER, NUMBER)
+        low, high = (literal, end) if above else (end, literal)
+        closed = "both" if op in (">=", "<=") else "right" if above else "left"
+        return self._once(
+            "between", [node], [part], lambda x: self._terms.between(x, low, high, closed)
+        )
 
-    def _all_finite(self, node: Node, part: E) -> list[E]:
-        """What must hold so that a number is one."""
-        if _is_clean(node):
-            return []
-        ends = [
-            self._terms.literal(end, Type("number")) for end in (-_LARGEST_NUMBER, _LARGEST_NUMBER)
-        ]
-        return [self._terms.between(part, ends[0], ends[1], "both")]
+    def _once(
+        self, word: str, nodes: Sequence[Node], parts: Sequence[E], use: Callable[..., E]
+    ) -> E:
+        """``use`` of the values of nodes, which it may write more than once if the word does."""
+        if word not in self._terms.repeats or all(map(is_small, nodes)):
+            return use(*parts)
+        return self._terms.named(parts, use)
+
+    def _within(self, node: Node, part: E, kind: Type, low: float, high: float) -> E:
+        """A value of such a node, and null where it is not between these ends."""
+        if low > high:
+            return self._terms.literal(None, kind)
+        first, last = (self._terms.literal(end, kind) for end in (low, high))
+
+        def cut(x: E) -> E:
+            return self._terms.case([(self._terms.between(x, first, last, "both"), x)], None, kind)
+
+        return cut(part) if is_small(node) else self._terms.named([part], cut)
 
     def _value(self, node: Node) -> E:
         made: E = _VALUES[type(node)](self, node)
@@ -163,17 +177,15 @@ class Translator(Generic[E]):
     def _clean(self, node: Node) -> E:
         """The value, and null instead of NaN and infinities."""
         value = self._value(node)
-        tests = self._all_finite(node, value)
-        return self._only(tests, value, node.type) if tests else value
-
-    def _only(self, tests: Sequence[E], value: E, kind: Type) -> E:
-        return self._terms.case([(self._terms.both("AND", tests), value)], None, kind)
+        if _is_clean(node):
+            return value
+        return self._within(node, value, NUMBER, -_LARGEST_NUMBER, _LARGEST_NUMBER)
 
     def _sides(self, node: Compare) -> tuple[E, E]:
-        """Both sides in one width."""
+        """Both sides in one width, and null instead of NaN and infinities."""
         left, right = node.left, node.right
         if left.type.kind != "integer":
-            return self._value(left), self._value(right)
+            return self._clean(left), self._clean(right)
         if isinstance(right, Literal):
             kind = left.type if _is_narrow(left) else WIDE if _is_wide(left) else INTEGER
             return self._value(left), self._terms.literal(right.value, kind)
@@ -196,10 +208,7 @@ class Translator(Generic[E]):
         return self._terms.literal(node.value, node.type)
 
     def compare(self, node: Compare) -> E:
-        left, right = self._sides(node)
-        test = self._terms.compare(node.op, left, right)
-        tests = self._all_finite(node.left, left) + self._all_finite(node.right, right)
-        return self._only(tests, test, node.type) if tests else test
+        return self._terms.compare(node.op, *self._sides(node))
 
     def both(self, node: Both) -> E:
         return self._terms.both(node.op, [self._value(part) for part in node.members])
@@ -210,16 +219,19 @@ class Translator(Generic[E]):
     def is_null(self, node: IsNull) -> E:
         return self._terms.is_null(self._clean(node.part))
 
-    def _plain_one_of(self, node: OneOf) -> E:
-        kind, part = node.part.type, self._value(node.part)
+    def one_of(self, node: OneOf) -> E:
+        return self._among(node, self._clean(node.part))
+
+    def _among(self, node: OneOf, part: E) -> E:
+        kind, values = node.part.type, [value.value for value in node.values]
         if kind.kind == "integer" and not _is_narrow(node.part):
             kind = WIDE if _is_wide(node.part) else INTEGER
-        return self._terms.one_of(part, [value.value for value in node.values], kind)
-
-    def one_of(self, node: OneOf) -> E:
-        tests = self._all_finite(node.part, self._value(node.part))
-        test = self._plain_one_of(node)
-        return self._only(tests, test, node.type) if tests else test
+        return self._once(
+            f"one_of {kind.kind}",
+            [node.part],
+            [part],
+            lambda x: self._terms.one_of(x, values, kind),
+        )
 
     def like(self, node: Like) -> E:
         return self._terms.like(self._value(node.part), node.pattern)
@@ -244,74 +256,103 @@ class Translator(Generic[E]):
     def arithmetic(self, node: Arithmetic) -> E:
         if node.type.kind == "number":
             return self._terms.numbers(node.op, self._value(node.left), self._value(node.right))
-        wide = _is_wide(node)
-        left, right = self._width(node.left, wide=wide), self._width(node.right, wide=wide)
+        wide, sides = _is_wide(node), [node.left, node.right]
+        left, right = (self._width(side, wide=wide) for side in sides)
         if node.op in "/%":
             positive = node.left.type.low >= 0 and node.right.type.low >= 0
             if node.right.type.low <= 0 <= node.right.type.high:
-                right = self._terms.non_zero(right, wide=wide)
-            return self._terms.divided(node.op, left, right, wide=wide, positive=positive)
+                right = self._once(
+                    "non_zero", sides[1:], [right], lambda x: self._terms.non_zero(x, wide=wide)
+                )
+            return self._once(
+                "divided",
+                sides,
+                [left, right],
+                lambda x, y: self._terms.divided(node.op, x, y, wide=wide, positive=positive),
+            )
         low, high = exact_range(node.op, node.left.type, node.right.type)
         checked = not whole(low, high).is_bounded
-        return self._terms.whole(node.op, left, right, wide=wide, checked=checked)
+        return self._once(
+            "whole",
+            sides,
+            [left, right],
+            lambda x, y: self._terms.whole(node.op, x, y, wide=wide, checked=checked),
+        )
 
     def call(self, node: Call) -> E:
         if node.function == "ABS":
             if node.type.kind == "number":
                 return self._terms.absolute(self._value(node.part))
             return self._terms.absolute(self._width(node.part, wide=_is_wide(node)))
-        part = self._value(node.part)
-        if node.part.type.kind == "text":
-            return self._terms.text(node.function, part, node.arguments)
-        found = self._terms.extract(node.function, part, node.part.type)
-        tests = self._calendar(part, node.part.type)
-        return self._only(tests, found, node.type) if tests else found
+        kind = node.part.type
+        if kind.kind == "text":
+            return self._once(
+                node.function,
+                [node.part],
+                [self._value(node.part)],
+                lambda x: self._terms.text(node.function, x, node.arguments),
+            )
+        return self._once(
+            "extract",
+            [node.part],
+            [self._calendar(node.part)],
+            lambda x: self._terms.extract(node.function, x, kind),
+        )
 
-    def _calendar(self, part: E, kind: Type, amount: int = 0) -> list[E]:
-        """What must hold so that a moment, and it some time later, is of a year from 1 to 9999."""
+    def _calendar(self, node: Node, amount: int = 0) -> E:
+        """A moment, and null if it, or it some time later, is of no year from 1 to 9999."""
+        kind = node.type
         if kind.kind == "time" or kind.fine:
-            return []
+            return self._value(node)
         unit = 1 if kind.kind == "date" else DAY
         low = max(FIRST_DAY * unit, FIRST_DAY * unit - amount)
         high = min((LAST_DAY + 1) * unit - 1, (LAST_DAY + 1) * unit - 1 - amount)
-        if low > high:
-            return [self._terms.literal(False, _NO)]  # noqa: FBT003 - it is the value
-        ends = [self._terms.literal(end, kind) for end in (low, high)]
-        return [self._terms.between(part, ends[0], ends[1], "both")]
+        return self._within(node, self._value(node), kind, low, high)
 
     def known(self, node: Known) -> E:
         known = self._terms.negate(self._terms.is_null(self._clean(node.part)))
-        return self._only([known], self._terms.literal(node.value, node.type), node.type)
+        value = self._terms.literal(node.value, node.type)
+        return self._terms.case([(known, value)], None, node.type)
 
     def convert(self, node: Convert) -> E:
-        part, kind = self._value(node.part), node.part.type
+        kind = node.part.type
         if node.type.kind == "number":
-            return self._terms.number(part, wide=_is_wide(node.part))
+            return self._terms.number(self._value(node.part), wide=_is_wide(node.part))
         if node.type.kind == "integer":
-            limits = [self._terms.literal(limit, kind) for limit in (-LARGEST, LARGEST)]
-            tests = [
-                self._terms.compare(op, part, limit)
-                for op, limit in zip((">=", "<="), limits, strict=True)
-                if kind.low < -LARGEST or op == "<="
-            ]
-            return self._terms.wide(self._only(tests, part, kind))
-        day = self._only(self._calendar(part, kind), part, kind)
+            part = self._value(node.part)
+            return self._terms.wide(self._within(node.part, part, kind, -LARGEST, LARGEST))
+        day = self._calendar(node.part)
         moment = Type("datetime", zoned=node.type.zoned)
         made = self._terms.midnight(day, moment) if kind.kind == "date" else day
-        return self._terms.finer(made, moment) if node.type.fine else made
+        if not node.type.fine:
+            return made
+        return self._once("finer", [node.part], [made], lambda x: self._terms.finer(x, moment))
 
     def later(self, node: Later) -> E:
-        part = self._value(node.part)
-        moved = self._terms.later(part, node.amount, node.type)
-        tests = self._calendar(part, node.type, node.amount)
-        return self._only(tests, moved, node.type) if tests else moved
+        return self._terms.later(self._calendar(node.part, node.amount), node.amount, node.type)
+
+    def let(self, node: Let) -> E:
+        return self._terms.named(
+            [self._given_as(value) for value in node.values],
+            lambda *given: Translator(self._terms, given).three_valued(node.body),
+        )
+
+    def _given_as(self, node: Node) -> E:
+        """A value that is to have a name, in the width of its type."""
+        if node.type.kind != "integer":
+            return self._clean(node)
+        value = self._width(node, wide=not node.type.is_long)
+        return self._terms.long(value) if node.type.is_long and _is_wide(node) else value
+
+    def given(self, node: Given) -> E:
+        return self._given[node.place_of]
 
 
 def _is_clean(node: Node) -> bool:
     """Whether a node is null where it is no number: neither NaN nor infinite."""
     if node.type.kind != "number":
         return True
-    return isinstance(node, Literal | Convert | Case | Coalesce)
+    return isinstance(node, Literal | Convert | Case | Coalesce | Given)
 
 
 def _is_wide(node: Node) -> bool:
@@ -358,4 +399,6 @@ _VALUES: Final[Mapping[type[Node], Callable[..., Any]]] = {
     Known: Translator.known,
     Convert: Translator.convert,
     Later: Translator.later,
+    Let: Translator.let,
+    Given: Translator.given,
 }

@@ -278,6 +278,25 @@ class Later(Node):
         return (self.part,)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given(Node):
+    """One of the values of the :class:`Let` around it; a number is neither NaN nor infinite."""
+
+    place_of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Let(Node):
+    """``body`` of values that it uses more than once: it is made of them and of literals alone."""
+
+    values: tuple[Node, ...]
+    body: Node
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (*self.values, self.body)
+
+
 UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "ISODOW")
 _WHOLE: Final = (Column, Call, Coalesce, Case)
 
@@ -289,6 +308,13 @@ def _inner(node: Node) -> str:
     if isinstance(node, Literal) and not str(node).startswith("-"):
         return str(node)
     return f"({node})"
+
+
+def is_small(node: Node) -> bool:
+    """Whether a node may be written several times: it is a column, or one step from columns."""
+    if isinstance(node, Arithmetic | Call | Convert | Later):
+        return not any(part.parts for part in node.parts)
+    return isinstance(node, Column | Literal | Given)
 
 
 def nodes(tree: Node) -> Iterator[Node]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import narwhals as nw
 
 from onesided.conditions import Both, Condition, Node, Translator
-from onesided.engine._words import Words
+from onesided.engine._protocol import Words
 from onesided.errors import DataError
 from onesided.policy import Predicate, Rule
 from onesided.schema import Type

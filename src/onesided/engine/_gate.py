@@ -13,9 +13,8 @@ from typing import Any
 import narwhals as nw
 
 from onesided._english import a
-from onesided.engine._protocol import Engine
+from onesided.engine._protocol import Engine, Room
 from onesided.engine._reading import reading
-from onesided.engine._room import Room
 from onesided.errors import DataError
 
 
@@ -32,8 +31,11 @@ def enter(data: object) -> Engine:
             with reading():
                 _refuse_names(room.names(native))
                 return room.open(native)
+    kind = type(native)
+    origin = kind.__module__.split(".")[0]
+    called = kind.__name__ if origin == "builtins" else f"{kind.__name__} of {origin}"
     raise DataError(
-        f"Cannot read {a(_called(native))} as a table.",
+        f"Cannot read {a(called)} as a table.",
         hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, a table of Ibis, or one "
         "of Spark itself (not Spark Connect); read files with the library of your choice.",
     )
@@ -41,16 +43,10 @@ def enter(data: object) -> Engine:
 
 @cache
 def _rooms() -> tuple[Room, ...]:
-    """Every room is a folder beside this file, with what it takes in its ``_room.py``."""
+    """Every room is a folder beside this file, which says what it takes."""
     folders = [found.name for found in iter_modules([str(Path(__file__).parent)]) if found.ispkg]
-    rooms = (import_module(f"onesided.engine.{name}._room").ROOMS for name in folders)
+    rooms = (import_module(f"onesided.engine.{name}").ROOMS for name in folders)
     return tuple(room for several in rooms for room in several)
-
-
-def _called(native: object) -> str:
-    kind = type(native)
-    library = kind.__module__.split(".")[0]
-    return kind.__name__ if library == "builtins" else f"{kind.__name__} of {library}"
 
 
 def _refuse_names(names: Sequence[object]) -> None:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from onesided.engine._key_columns import MOST_KEYS
+from onesided.engine._keys import MOST_KEYS
 from onesided.engine._reading import reading
 from onesided.errors import KeysError, MissingDependencyError, UnknownColumnError
 from onesided.schema import heading_of, read, value_in

@@ -1,41 +1,312 @@
 """Public keys: the groups that a release speaks about, given by the curator, never looked up.
 
-They are columns, see ``_key_columns``.
+Each column of keys is as compact as it came: no value becomes a Python object unasked. Whole
+numbers and booleans are arrays of NumPy. Text stays in the series in which Polars or Arrow hold
+it. All else is an array of objects.
+
+What travels with keys stands beside them: names, positions and whatever else a table of keys says.
+It is told with each answer as it is. It is never compared with rows, and is no part of what tells a
+question from others: neither noise nor guarantee can depend on it. Left out are columns that the
+data have too, which may say what rows say, and those that answers have themselves.
 """
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import hashlib
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._english import many
-from onesided.engine._beside import Beside, beside
-from onesided.engine._key_columns import (
-    MOST_KEYS,
-    KeyColumn,
-    array_of,
-    canonical,
-    column_of,
-    has_repeats,
-    is_odd,
-    listed,
-    numbered,
-    of_series,
-    plain,
-    refuse_long_range,
-    with_null,
-)
+from onesided._english import a, many
 from onesided.errors import KeysError, MissingDependencyError, UnknownColumnError
 from onesided.noise import IntArray
+
+KeyColumn: TypeAlias = "NDArray[Any] | nw.Series[Any]"
+MOST_KEYS: Final = 10**7  # in a file, of a range, of columns that are crossed
+_PLAIN: Final = frozenset([bool, int, str, dt.date, dt.datetime])
+
+
+def listed(column: KeyColumn) -> list[Any]:
+    """The values as Python's own."""
+    return column.to_list() if isinstance(column, nw.Series) else column.tolist()
+
+
+def refuse_long_range(given: object) -> None:
+    """Refuse a range that memory cannot hold, before any of it is made. Errors: KeysError."""
+    if not isinstance(given, range):
+        return
+    size = -((given.start - given.stop) // given.step)  # len() ends at 2^63
+    if size > MOST_KEYS:
+        raise KeysError(
+            f"{given!r} has {size:,} keys, more than {MOST_KEYS:,}.",
+            hint="Give a shorter range, or group by something coarser; an array may be longer.",
+            most=MOST_KEYS,
+        )
+
+
+def with_null(column: KeyColumn) -> NDArray[Any]:
+    """The values, as objects, and a null after them."""
+    return np.fromiter([*listed(column), None], dtype=object, count=len(column) + 1)
+
+
+def column_of(given: Any) -> KeyColumn:
+    """One column, from whatever holds it."""
+    if isinstance(given, range):
+        with contextlib.suppress(OverflowError):
+            return np.arange(given.start, given.stop, given.step, dtype=np.int64)
+    if isinstance(given, np.ndarray):
+        if given.dtype.kind in "iub" and given.ndim == 1:
+            narrow = given.dtype.kind == "b" or given.dtype == np.uint64
+            return given if narrow else given.astype(np.int64)
+        return array_of(list(given) if given.dtype.kind == "M" else given.tolist())
+    series = nw.from_native(given, pass_through=True, series_only=True)
+    return of_series(series) if isinstance(series, nw.Series) else array_of(list(given))
+
+
+def of_series(series: nw.Series[Any]) -> KeyColumn:
+    """A column of a table, or of its own. Errors: KeysError for moments that no key can hold."""
+    dtype = series.dtype
+    if (dtype.is_integer() or dtype == nw.Boolean) and not series.null_count():
+        values = series.to_numpy()
+        if values.dtype.kind in "iub":
+            return column_of(values)
+    if isinstance(dtype, nw.String) and _is_readable(series) and not series.null_count():
+        return series
+    if isinstance(dtype, nw.Datetime) and dtype.time_unit == "ns":
+        ticks = series.dt.timestamp("ns").drop_nulls().to_numpy()
+        if np.any(ticks % 1000):
+            raise KeysError(
+                f"The keys of {series.name!r} are moments finer than a microsecond.",
+                hint="Group by a column cast to microseconds, and give keys of it.",
+            )
+    return array_of(series.to_list())
+
+
+def _is_readable(series: nw.Series[Any]) -> bool:
+    """Whether a series is known to hold text, and that all of it is UTF-8."""
+    if series.implementation.is_pyarrow():
+        try:
+            series.to_native().validate(full=True)
+        except ValueError:
+            return False
+        return True
+    return bool(series.implementation.is_polars())
+
+
+def array_of(values: list[Any]) -> NDArray[Any]:
+    """Python values as a column: whole numbers and booleans as such, all else as objects."""
+    kinds = set(map(type, values))
+    if not kinds <= {int, str, bool}:
+        values = [plain(value) for value in values]
+        kinds = set(map(type, values))
+    if kinds == {bool}:
+        return np.array(values, dtype=np.bool_)
+    if kinds == {int}:
+        with contextlib.suppress(OverflowError):
+            return np.fromiter(values, dtype=np.int64, count=len(values))
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def plain(value: object) -> object:
+    """NumPy scalars as Python values, moments with a zone as instants: equal keys are alike."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.UTC)
+    return value
+
+
+def is_compact(column: KeyColumn) -> bool:
+    """Whether a column's own type says that it holds keys and nothing else."""
+    return isinstance(column, nw.Series) or column.dtype.kind in "iub"
+
+
+def is_odd(column: KeyColumn) -> bool:
+    """Whether a column holds something that is no plain key, such as a null."""
+    return not is_compact(column) and bool(set(map(type, listed(column))) - _PLAIN)
+
+
+def is_text(column: KeyColumn) -> bool:
+    """Whether a column holds text alone, all of which can be written as UTF-8."""
+    if isinstance(column, nw.Series):
+        return True
+    values = column.tolist()
+    return set(map(type, values)) == {str} and can_be_written("".join(values))
+
+
+def can_be_written(value: str) -> bool:
+    """Whether it can be written as UTF-8; Spark would make one key of all that cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def has_repeats(column: KeyColumn) -> bool:
+    """Whether some value is there twice."""
+    if isinstance(column, nw.Series):
+        return column.n_unique() < len(column)
+    if column.dtype.kind not in "iub":
+        return len(set(column.tolist())) < len(column)
+    if np.all(column[1:] > column[:-1]):
+        return False
+    ordered = np.sort(column)
+    return bool(np.any(ordered[1:] == ordered[:-1]))
+
+
+def numbered(column: KeyColumn) -> tuple[IntArray, int]:
+    """A number for each value, the same for equal ones, and how many there are."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iub":
+        values, numbers = np.unique(column, return_inverse=True)
+        return numbers, len(values)
+    told = listed(column)
+    known = {value: number for number, value in enumerate(dict.fromkeys(told))}
+    return np.fromiter(map(known.__getitem__, told), np.int64, len(told)), len(known)
+
+
+def canonical(column: KeyColumn) -> bytes:
+    """A column as bytes: its type, and its values so that no two columns are alike."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iub":
+        return column.dtype.str.encode() + column.tobytes()
+    values = listed(column)
+    if set(map(type, values)) == {str}:
+        whole = "".join(values).encode("utf-8", "surrogatepass")
+        lengths = np.fromiter(map(len, values), np.int64, len(values))
+        if int(lengths.sum()) < len(whole):
+            parts = (value.encode("utf-8", "surrogatepass") for value in values)
+            lengths = np.fromiter(map(len, parts), np.int64, len(values))
+        return b"text" + lengths.astype("<i8").tobytes() + whole
+    return b"values" + repr([(type(v).__name__, v) for v in values]).encode()
+
+
+_TOLD: Final = frozenset([bool, int, float, str, dt.date, dt.datetime, type(None)])
+_SIDES: Final = (
+    ("latitude", ("latitude", "lat"), 90),
+    ("longitude", ("longitude", "lon", "lng", "long"), 180),
+)
+# What answers call their own columns.
+_DEVIATION: Final = "standard_deviation"
+_BOUNDS: Final = ("lower", "upper", "lower_certain", "upper_certain")
+_ANSWERS: Final = frozenset(["estimate", *_BOUNDS, "certified", "coarse", "q", _DEVIATION])
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Public columns beside keys, a value for each key; None where there is none.
+
+    >>> Beside({"name": ["Gym", "Bar"]}).part([1]).columns
+    {'name': ['Bar']}
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+
+    def part(self, places: IntArray | Sequence[int]) -> Beside:
+        """Those of some of the keys."""
+        rows = [int(place) for place in places]
+        picked = {name: [values[row] for row in rows] for name, values in self.columns.items()}
+        return Beside(picked)
+
+    def apart_from(self, names: Collection[str]) -> Beside:
+        """Without the columns of these names, in whichever capitals."""
+        known = {name.casefold() for name in names}
+        kept = {n: told for n, told in self.columns.items() if n.casefold() not in known}
+        return Beside(kept)
+
+    def with_null(self) -> Beside:
+        """With a last row that says nothing."""
+        return Beside({name: [*values, None] for name, values in self.columns.items()})
+
+
+def beside(keys: Any, by: Sequence[str]) -> Beside:
+    """The columns of a table of keys that are not grouped by; of anything else there are none.
+
+    keys: a mapping, or a table in memory.
+
+    Errors: KeysError for a column that is no plain public fact: of another type, or with a position
+    that is nowhere on Earth.
+
+    >>> places = {"place": ["gym"], "name": ["Gym at the river"], "lat": [52.5], "lon": [13.4]}
+    >>> dict(beside(places, ("place",)).columns)
+    {'name': ['Gym at the river'], 'lat': [52.5], 'lon': [13.4]}
+    """
+    if isinstance(keys, Mapping):
+        further = {str(name): values for name, values in keys.items() if name not in by}
+        for values in further.values():
+            refuse_long_range(values)
+        given = {name: list(values) for name, values in further.items()}
+    else:
+        frame = nw.from_native(keys, pass_through=True, eager_only=True)
+        known = frame.columns if isinstance(frame, nw.DataFrame) else []
+        given = {name: frame[name].to_list() for name in known if name not in by}
+    found = {
+        name: _told_column(name, values)
+        for name, values in given.items()
+        if name not in _ANSWERS and not name.startswith("at_most")
+    }
+    sides = position_columns(tuple(found))
+    for (side, _, most), name in zip(_SIDES, sides or (), strict=False):
+        _refuse_nowhere(found[name], side, most, name)
+    return Beside(found)
+
+
+def position_columns(names: Collection[str]) -> tuple[str, str] | None:
+    """The columns of latitude and longitude, if there are both.
+
+    >>> position_columns(["place", "Lat", "lng"]), position_columns(["lat"])
+    (('Lat', 'lng'), None)
+    """
+    lower = {name.lower(): name for name in names}
+    found = [next((lower[name] for name in known if name in lower), None) for _, known, _ in _SIDES]
+    return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+def _told_column(name: str, values: list[Any]) -> list[Any]:
+    told = [_told_value(value) for value in values]
+    for value in told:
+        odd = type(value) not in _TOLD or (isinstance(value, str) and not can_be_written(value))
+        if odd or (isinstance(value, float) and math.isinf(value)):
+            raise KeysError(
+                f"The keys' column {name!r} has {value!r:.60}, which cannot stand beside a key.",
+                hint="Columns beside the keys are published with them: give text, numbers, "
+                "booleans or dates, or leave the column out.",
+                column=name,
+            )
+    return told
+
+
+def _told_value(value: Any) -> Any:
+    """As a plain Python value; what is missing as None."""
+    plain = value.item() if hasattr(value, "item") and not isinstance(value, str) else value
+    if isinstance(plain, Decimal):
+        plain = float(plain)
+    if isinstance(plain, dt.datetime) and type(plain) is not dt.datetime:
+        plain = None if plain != plain else plain.to_pydatetime()  # type: ignore[attr-defined] # noqa: PLR0124
+    return None if isinstance(plain, float) and math.isnan(plain) else plain
+
+
+def _refuse_nowhere(values: Sequence[Any], side: str, most: int, name: str) -> None:
+    for value in values:
+        if value is None:
+            continue
+        if type(value) not in (int, float) or not abs(value) <= most:
+            raise KeysError(
+                f"The keys' column {name!r} has {value!r:.60}, which is no {side}.",
+                hint=f"Give degrees between -{most} and {most} as numbers, and nothing where a "
+                "position is not known; check that latitude and longitude are not swapped.",
+                column=name,
+            )
+
 
 Key = tuple[object, ...]
 _NOTHING: Final = Beside({})
@@ -117,7 +388,7 @@ class PublicKeys:
 def public_keys(keys: object, by: Sequence[str]) -> PublicKeys:
     """Read keys from a list (one column), a list of tuples, a mapping, a series or a frame.
 
-    What else a mapping or a frame has is told with each answer, see :mod:`onesided.engine._beside`.
+    What else a mapping or a frame has is told with each answer, see :mod:`onesided.engine._keys`.
     Errors: KeysError for none, nulls or duplicates, and for a range of more than 10 million;
     UnknownColumnError if a column is missing.
 
@@ -240,7 +511,8 @@ def _arrays(keys: object, by: Sequence[str]) -> Iterable[KeyColumn]:
             f"keys must be a list, series or table, got {keys!r}.",
             hint="For one column a plain list of values will do.",
         )
-    if isinstance(keys, range) or _is_flat(keys):
+    flat = isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype.kind in "iubU"
+    if flat or isinstance(keys, range):
         return _single(keys, by)
     values = list(keys)
     several = any(issubclass(kind, tuple | list | np.ndarray) for kind in set(map(type, values)))
@@ -261,10 +533,6 @@ def _fetched(keys: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
     native: Any = nw.to_native(keys)
     rows = native.fetchall()
     return {name: [row[place] for row in rows] for place, name in enumerate(native.columns)}
-
-
-def _is_flat(keys: object) -> bool:
-    return isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype.kind in "iubU"
 
 
 def _single(given: Any, by: Sequence[str]) -> list[KeyColumn]:
@@ -338,3 +606,84 @@ def _repeated(columns: Sequence[KeyColumn]) -> bool:
 
 def _show(row: Key) -> str:
     return repr(row[0]) if len(row) == 1 else repr(row)
+
+
+def check_types(keys: PublicKeys, schema: Mapping[str, nw.dtypes.DType]) -> None:
+    """Refuse keys that could never match their column: each count would be a wrong zero.
+
+    Errors: KeysError naming the column, its type and the first key that does not fit.
+
+    >>> import polars as pl
+    >>> from onesided.engine import Table, public_keys
+    >>> schema = Table(pl.DataFrame({"age": [7]})).schema
+    >>> check_types(public_keys(["seven"], ("age",)), schema)
+    Traceback (most recent call last):
+        ...
+    onesided.errors.KeysError: The key 'seven' is a str, but column 'age' holds Int64: it could
+    never match. Hint: Give keys of the column's own type, or cast the column 'age'.
+    """
+    for name, array in keys.by_name().items():
+        dtype = schema[name]
+        if _all_fit(array, dtype):
+            continue
+        for value in listed(array):
+            if not _fits(value, dtype, name):
+                raise KeysError(
+                    f"The key {value!r} is {a(type(value).__name__)}, but column "
+                    f"{name!r} holds {dtype}: it could never match.",
+                    hint=f"Give keys of the column's own type, or cast the column {name!r}.",
+                    column=name,
+                )
+
+
+def _all_fit(column: KeyColumn, dtype: nw.dtypes.DType) -> bool:
+    """Whether it is clear at a glance that every key can equal a value of the column."""
+    if isinstance(column, nw.Series) or column.dtype.kind not in "iub":
+        return isinstance(dtype, nw.String) and is_text(column)
+    if column.dtype.kind == "b":
+        return isinstance(dtype, nw.Boolean)
+    if not dtype.is_integer():
+        return False
+    held = _whole_numbers(dtype)
+    return int(column.min()) in held and int(column.max()) in held
+
+
+def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
+    """Whether ``value`` can equal a value of a column of type ``dtype``."""
+    if dtype.is_integer():
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return whole and value in _whole_numbers(dtype)
+    if isinstance(dtype, nw.Datetime):
+        return isinstance(value, dt.datetime) and _is_moment(value, dtype)
+    if isinstance(dtype, nw.Date):
+        return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+    if isinstance(dtype, nw.Boolean):
+        return isinstance(value, bool)
+    if isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
+        return isinstance(value, str) and can_be_written(value)
+    if isinstance(dtype, nw.Object):
+        return True  # the values are looked at when they are counted
+    raise KeysError(
+        f"Column {name!r} holds {dtype}, which cannot be grouped by.",
+        hint="Group by whole numbers, text, categories, booleans or dates.",
+        column=name,
+    )
+
+
+def _whole_numbers(dtype: nw.dtypes.DType) -> range:
+    """What is compared with a column of whole numbers; beyond, engines would wrap around."""
+    if isinstance(dtype, nw.UInt64 | nw.UInt128):
+        return range(2**128 if isinstance(dtype, nw.UInt128) else 2**64)
+    most = 2**127 if isinstance(dtype, nw.Int128) else 2**63
+    return range(-most, most)
+
+
+def _is_moment(value: dt.datetime, dtype: nw.Datetime) -> bool:
+    """Whether a column of this unit can hold the moment; rounded, two keys could become one.
+
+    The unit is a microsecond at the least: that is all that some engines take from Python.
+    """
+    aware = value.tzinfo is not None
+    tick = {"s": 10**6, "ms": 10**3}.get(dtype.time_unit, 1)
+    fine = value.microsecond % tick or getattr(value, "nanosecond", 0)
+    return aware == (dtype.time_zone is not None) and not fine

@@ -74,7 +74,7 @@ def _units(rows: Snapshot, unit: str, told: Mapping[str, _Made]) -> Snapshot:
         for name, one in told.items()
     }
     frame = rows.frame.select(nw.col(own), *(row.alias(n) for n, row in given.items()))
-    added = (_added(one.how, places[name]) for name, one in told.items())
+    added = (getattr(nw.col(places[name]), one.how)() for name, one in told.items())
     frame = frame.group_by(own).agg(*added)
     sums = [nw.col(places[n]).cast(nw.Int64()) for n, one in told.items() if one.how == "sum"]
     frame = frame.with_columns(*sums) if sums else frame
@@ -127,8 +127,3 @@ def _clipped(value: nw.Expr, low: int, high: int) -> nw.Expr:
     inside = nw.when(given > high).then(nw.lit(high)).otherwise(given)
     inside = nw.when(given < low).then(nw.lit(low)).otherwise(inside)
     return nw.when(given.is_null()).then(nw.lit(0)).otherwise(inside).cast(nw.Int64())
-
-
-def _added(how: str, name: str) -> nw.Expr:
-    column = nw.col(name)
-    return {"sum": column.sum, "max": column.max, "min": column.min}[how]()

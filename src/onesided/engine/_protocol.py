@@ -8,23 +8,23 @@ All else is relational algebra on snapshots, which narwhals spells alike for eve
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import narwhals as nw
 from numpy.typing import NDArray
 
+from onesided.conditions import Terms
 from onesided.engine._reading import reading
+from onesided.schema import Reading, Type
 
 if TYPE_CHECKING:
-    from onesided.engine._sampling import Draw, Samples
-    from onesided.engine._subject import Subject
-    from onesided.engine._words import Words
+    from onesided.engine._sampling import Draw, Samples, Subject
     from onesided.noise import IntArray
-    from onesided.schema import Reading
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 Column: TypeAlias = NDArray[Any] | nw.Series[Any] | Sequence[Any]
@@ -52,6 +52,35 @@ class Objects:
     some: tuple[tuple[int, str], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What one engine says of a snapshot, and how it takes what a translator wrote.
+
+    held, types: by column, its own type and what conditions see in it. terms: how it writes.
+    """
+
+    held: Mapping[str, str]
+    types: Mapping[str, Type | None]
+    terms: Terms[Any]
+    add: Callable[[Any, str], Any]
+    keep: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """How a snapshot is taken.
+
+    rows: False takes none, so that types can be asked of. records: columns that ride along in
+    samples may be among them, and NaN stays. texts: each column of text that is read as another
+    type has two beside it: in :func:`text_of` its place what it held, null for no value, and in
+    :func:`unread_of` its place whether that could not be read.
+    """
+
+    rows: bool = True
+    records: bool = False
+    texts: bool = False
+
+
 class Engine(ABC):
     """One table in its engine.
 
@@ -64,6 +93,7 @@ class Engine(ABC):
 
     packs: ClassVar[bool] = True
     fixed: bool = False
+    reader: ClassVar[Any]  # the module of a room that writes how text is read
 
     types: Mapping[str, nw.dtypes.DType]
     refused: Mapping[str, str]
@@ -71,28 +101,47 @@ class Engine(ABC):
     odd: Mapping[str, Objects] = MappingProxyType({})
 
     @abstractmethod
-    def snapshot(
-        self,
-        columns: Sequence[str],
-        *,
-        rows: bool = True,
-        records: bool = False,
-        texts: bool = False,
-    ) -> AbstractContextManager[Lazy]:
+    def snapshot(self, columns: Sequence[str], how: Taking) -> AbstractContextManager[Lazy]:
         """These columns as they are now, called ``c0``, ``c1`` ...; nothing changes them any more.
 
         Within, every reading finds the same rows; afterwards there are none. Values are of types
         of the gate's list: enums and categories are text, NaN is null, text is read as declared.
         Without columns there is one, ``c0``, that holds nothing of the rows but their number.
-        rows: False takes none, so that types can be asked of. records: columns that ride along in
-        samples may be among them, and NaN stays. texts: each column of text that is read as another
-        type has two beside it: in :func:`text_of` its place what it held, null for no value, and in
-        :func:`unread_of` its place whether that could not be read.
         """
 
-    @abstractmethod
+    def steps(self, columns: Sequence[str], how: Taking) -> list[dict[str, Any]]:
+        """What is read of columns called c0, c1 ...: step by step, expressions by their names."""
+        held = dict(zip(places_of(len(columns)), columns, strict=True))
+        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
+        plain = {at: self.reader.plain(self, name, at, how) for at, name in held.items()}
+        if not read:
+            return [plain]
+        reader, texts = self.reader, {at: text_of(at) for at in read}
+        others = {at: reader.column(at) for at in held if at not in read}
+        known = {texts[at]: reader.known(at, one) for at, one in read.items()}
+        beside = [at for at, one in read.items() if how.texts and one.kind != "text"]
+        told = {texts[at]: reader.column(texts[at]) for at in beside}
+        values = {at: reader.value(at, one) for at, one in read.items()}
+        shaped = {at: reader.canonical(texts[at], one) for at, one in read.items()}
+        lost = {unread_of(at): reader.lost(texts[at], values[at]) for at in beside}
+        return [
+            plain,
+            {**others, **known},
+            {**others, **told, **shaped},
+            {**{at: values[at] if at in read else others[at] for at in held}, **told, **lost},
+        ]
+
     def read_as(self, readings: Mapping[str, Reading]) -> None:
         """Read columns of text as declared; what is not of its form is null."""
+        self.readings = dict(readings)
+        self.retype(list(readings))
+        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
+
+    def retype(self, names: Sequence[str]) -> None:
+        """Ask for the types of these columns, as snapshots hold them."""
+        with self.snapshot(names, Taking(rows=False)) as empty:
+            found = empty.collect_schema().values() if names else ()
+            self.types = {**self.types, **dict(zip(names, found, strict=True))}
 
     def numbered(self, frame: Lazy) -> Lazy | None:
         """The rows with their places from 1 in :data:`ROW`; None where they have no order."""
@@ -206,13 +255,29 @@ class Engine(ABC):
         return self.told(held, kinds, list(columns))
 
     @abstractmethod
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         """As :meth:`answer`, of columns called c0, c1 ...; they are to be called ``names``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Tables of one library, and the engine that they enter.
+
+    library: its module; what is not loaded has no table here. tables: their classes' names in it.
+    opens: the module and the name of what makes an engine of a table; it may import the library.
+    names: reads the columns' names.
+    """
+
+    library: str
+    tables: tuple[str, ...]
+    opens: str
+    names: Callable[[Any], Sequence[object]]
+
+    def open(self, native: Any) -> Engine:
+        """The engine of a table of this library."""
+        module, name = self.opens.split(":")
+        made: Engine = getattr(import_module(f"onesided.engine.{module}"), name)(native)
+        return made
 
 
 def text_of(place: str) -> str:

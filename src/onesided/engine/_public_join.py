@@ -19,8 +19,7 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from onesided.engine._key_types import check_types
-from onesided.engine._keys import PublicKeys, public_keys
+from onesided.engine._keys import PublicKeys, check_types, public_keys
 from onesided.engine._protocol import Column
 from onesided.engine._snapshot import Snapshot, comparable_keys
 from onesided.engine._table import Step, Table
@@ -50,7 +49,8 @@ def joined_with(table: Table, frame: object, on: str) -> Table:
     _refuse_names(table, added)
     types = {name: _type_of(values) for name, values in added.items()}
     step = Step(table, types, (on,), lambda rows: _joined(rows, given, added, on))
-    digest = _digest(table, on, given.digest, added)
+    told = json.dumps([table.joined, on, given.digest, added], default=str, sort_keys=True)
+    digest = hashlib.sha256(told.encode()).hexdigest()
     return table.made_by(step, schema={**table.schema, **types}, joined=digest)
 
 
@@ -102,8 +102,3 @@ def _refuse_names(table: Table, added: Mapping[str, object]) -> None:
             "The public table has no column but the one that it is joined on.",
             hint="Give a table with what is known of each value.",
         )
-
-
-def _digest(table: Table, on: str, keys: str, added: Mapping[str, Sequence[Any]]) -> str:
-    told = json.dumps([table.joined, on, keys, added], default=str, sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()

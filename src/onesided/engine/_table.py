@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import narwhals as nw
@@ -18,7 +17,7 @@ from onesided._frozen import settle
 from onesided._process import this_process
 from onesided.engine._declared import declare
 from onesided.engine._gate import enter
-from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy, places_of
+from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy, Taking, places_of
 from onesided.engine._reading import reading
 from onesided.engine._snapshot import Snapshot, is_wide, joinable
 from onesided.errors import DataError, UnknownColumnError
@@ -90,18 +89,9 @@ class Table:
         self, step: Step, *, schema: Mapping[str, nw.dtypes.DType], joined: str | None = None
     ) -> Table:
         """The table that a step makes, with these columns."""
-        made = object.__new__(Table)
-        settle(
-            made,
-            engine=self.engine,
-            schema=dict(schema),
-            read_as=self.read_as,
-            joined=self.joined if joined is None else joined,
-            step=step,
-            owner=self.owner,
-            home=self.home,
+        return self._with(
+            schema=dict(schema), joined=self.joined if joined is None else joined, step=step
         )
-        return made
 
     def of_somebody(self, owner: str) -> Table:
         """The same table, of which rows that are nobody's are never looked at.
@@ -112,8 +102,13 @@ class Table:
         ...     rows.height()
         1
         """
-        made = copy(self)
-        settle(made, owner=owner)
+        return self._with(owner=owner)
+
+    def _with(self, **changed: object) -> Table:
+        """The same engine's table, of which something else is so."""
+        made = object.__new__(Table)
+        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        settle(made, **{**held, **changed})
         return made
 
     @property
@@ -197,18 +192,11 @@ class Table:
         Errors: DataError if they cannot be read.
         """
         wanted = columns if self.owner is None else list(dict.fromkeys([*columns, self.owner]))
-        with self._held(wanted, rows=rows, records=records, texts=texts) as held:
+        with self._held(wanted, Taking(rows=rows, records=records, texts=texts)) as held:
             yield held if self.owner is None else held.of_somebody(held.at(self.owner))
 
     @contextmanager
-    def _held(
-        self,
-        columns: Sequence[str],
-        *,
-        rows: bool = True,
-        records: bool = False,
-        texts: bool = False,
-    ) -> Iterator[Snapshot]:
+    def _held(self, columns: Sequence[str], how: Taking) -> Iterator[Snapshot]:
         if this_process() != self.home:  # the threads that read it stayed behind, with their locks
             raise DataError(
                 "The table was opened before this process was forked, and would never answer.",
@@ -217,7 +205,7 @@ class Table:
             )
         names = dict(zip(columns, places_of(len(columns)), strict=True))
         with reading():
-            taking = self.engine.snapshot(columns, rows=rows, records=records, texts=texts)
+            taking = self.engine.snapshot(columns, how)
             frame = taking.__enter__()
         try:
             yield Snapshot(self.engine, frame, names, self._refused)
@@ -258,7 +246,7 @@ class Table:
 
         Errors: as :meth:`source`.
         """
-        return self._held(columns, records=records, texts=True)
+        return self._held(columns, Taking(records=records, texts=True))
 
     def unreadable(self) -> dict[str, int]:
         """How many texts of a column cannot be read as declared, where some cannot. Secret."""

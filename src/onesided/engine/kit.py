@@ -1,7 +1,6 @@
 """What questions need of engines beside the public names."""
 
-from onesided.engine._beside import Beside, beside, position_columns
-from onesided.engine._first_groups import first_groups
+from onesided.engine._first_groups import LOWER, KeyCodes, first_groups
 from onesided.engine._fit import (
     MOST_ROWS,
     examples,
@@ -10,11 +9,8 @@ from onesided.engine._fit import (
     require_fit,
     require_held,
 )
-from onesided.engine._key_codes import LOWER, KeyCodes
 from onesided.engine._key_files import key_file
-from onesided.engine._key_types import check_types
-from onesided.engine._keys import Key
-from onesided.engine._literal_frame import literal_frame, with_column
+from onesided.engine._keys import Beside, Key, beside, check_types, position_columns
 from onesided.engine._per_unit import units_of
 from onesided.engine._protocol import LENGTH, Column, Lazy, text_of
 from onesided.engine._public_join import joined_with
@@ -55,7 +51,6 @@ __all__ = [
     "first_groups",
     "joined_with",
     "key_file",
-    "literal_frame",
     "look",
     "misfits",
     "of_kinds",
@@ -72,5 +67,4 @@ __all__ = [
     "text_of",
     "units_of",
     "whole_of",
-    "with_column",
 ]

@@ -10,7 +10,6 @@ import narwhals as nw
 import numpy as np
 
 from onesided.engine import Table
-from onesided.engine.kit import literal_frame
 from onesided.errors import DataError, UnknownColumnError
 from onesided.monitor._columns import (
     NOTHING,
@@ -147,7 +146,7 @@ def frames_like(data: object) -> Callable[[Mapping[str, Any]], Any] | None:
     frame: Any = nw.from_native(data, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return None
-    return lambda columns: nw.to_native(literal_frame(data, columns))
+    return lambda columns: Table(data).result(columns, like=())
 
 
 def _wanted(names: Sequence[str], columns: Columns) -> list[str]:

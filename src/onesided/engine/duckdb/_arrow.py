@@ -5,19 +5,45 @@ What no mapping keeps exactly is refused by name: rounded or merged, two values 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from onesided.engine.duckdb._callers import Caller, read
+from onesided.engine.duckdb._engine import DuckDBEngine
+from onesided.engine.duckdb._own import connected
+from onesided.engine.duckdb._sources import ArrowSource
 
 _WIDEST: Final = 38
 
 
+def arrow_engine(native: Any) -> DuckDBEngine:
+    """A PyArrow table, copied as a pandas one is."""
+    source = ArrowSource(*mapped(native))
+    return DuckDBEngine(source, ArrowCaller(native), connected())
+
+
+class ArrowCaller(Caller):
+    """A PyArrow table. The sample has no metadata: pandas' notes in it would count the rows."""
+
+    def __init__(self, native: pa.Table) -> None:
+        self._types = {field.name: field.type for field in native.schema}
+
+    def read_as(self, names: Iterable[str]) -> None:
+        for name in names:
+            del self._types[name]
+
+    def answer(self, relation: Any, names: Sequence[str]) -> Any:
+        return read(relation, names)
+
+    def sample(self, table: pa.Table) -> Any:
+        return restored(table, self._types)
+
+
 def mapped(table: pa.Table) -> tuple[pa.Table, dict[str, str]]:
     """The table with every column of a type that DuckDB keeps, and what was left out, by name."""
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-
     kept, refused = {}, {}
     for field, column in zip(table.schema, table.columns, strict=True):
         try:
@@ -46,9 +72,6 @@ def owned(table: pa.Table) -> pa.Table:
 
 def _mapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """One column. Errors: TypeError for a type of no list; ArrowInvalid if values would be lost."""
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     types, kind = pa.types, column.type
     if types.is_dictionary(kind):
         # To values, and byte by byte: a dictionary may hold one word in two places.
@@ -64,8 +87,6 @@ def _mapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _as(kind: pa.DataType) -> pa.DataType | None:
     """The type that a type is read as; None for one of no list."""
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-
     types = pa.types
     if any(known(kind) for known in _plain()) or _rides_along(kind):
         return kind
@@ -87,8 +108,6 @@ def _as(kind: pa.DataType) -> pa.DataType | None:
 
 def _plain() -> list[Any]:
     """The types that stay as they are."""
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-
     types = pa.types
     return [
         types.is_boolean,
@@ -106,8 +125,6 @@ def _plain() -> list[Any]:
 
 def _rides_along(kind: pa.DataType) -> bool:
     """Whether a nested type holds nothing that had to be mapped."""
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-
     types = pa.types
     lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     if types.is_map(kind):
@@ -121,8 +138,6 @@ def _rides_along(kind: pa.DataType) -> bool:
 
 def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Text, in which bytes that are no UTF-8 are unknown."""
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
@@ -133,8 +148,6 @@ def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _decoded(chunk: pa.Array, kind: pa.DataType) -> pa.Array:
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-
     def text(value: bytes | None) -> str | None:
         try:
             return None if value is None else value.decode()
@@ -146,8 +159,6 @@ def _decoded(chunk: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def restored(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
     """What DuckDB gave back, each column of its type in ``types``; the others as they are."""
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-
     columns = {
         name: _restored(column, types[name]) if name in types else column
         for name, column in zip(table.column_names, table.columns, strict=True)
@@ -156,9 +167,6 @@ def restored(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
 
 
 def _restored(column: Any, kind: pa.DataType) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     if pa.types.is_dictionary(kind):
         # A new list of words, in the order in which these rows have them.
         words = column.cast(kind.value_type).combine_chunks().dictionary_encode()

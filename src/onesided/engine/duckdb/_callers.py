@@ -8,9 +8,7 @@ from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from onesided.engine.duckdb._arrow import restored
 from onesided.engine.duckdb._own import connected
-from onesided.engine.duckdb._pandas import as_pandas
 from onesided.engine.duckdb._text import quoted
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ class RelationCaller(Caller):
         if find_spec("pyarrow") is None:
             pairs = zip(relation.columns, names, strict=True)
             return relation.project(", ".join(f"{c} AS {quoted(name)}" for c, name in pairs))
-        return _handed_over(self._native, _read(relation, names))
+        return _handed_over(self._native, read(relation, names))
 
     def sample(self, table: pa.Table) -> Any:
         kinds = ("VARCHAR" if kind.id == "enum" else kind for kind in self._native.types)
@@ -58,46 +56,7 @@ class RelationCaller(Caller):
         return _handed_over(self._native, table).project(wanted)
 
 
-class ArrowCaller(Caller):
-    """A PyArrow table. The sample has no metadata: pandas' notes in it would count the rows."""
-
-    def __init__(self, native: pa.Table) -> None:
-        self._types = {field.name: field.type for field in native.schema}
-
-    def read_as(self, names: Iterable[str]) -> None:
-        for name in names:
-            del self._types[name]
-
-    def answer(self, relation: Any, names: Sequence[str]) -> Any:
-        return _read(relation, names)
-
-    def sample(self, table: pa.Table) -> Any:
-        return restored(table, self._types)
-
-
-class PandasCaller(Caller):
-    """A pandas frame. Samples have a fresh index: the old one would number the gaps."""
-
-    def __init__(self, native: Any) -> None:
-        self._types: dict[str, Any] = dict(native.dtypes)
-        self._backed = any(type(kind).__name__ == "ArrowDtype" for kind in native.dtypes)
-
-    def read_as(self, names: Iterable[str]) -> None:
-        for name in names:
-            del self._types[name]
-
-    def answer(self, relation: Any, names: Sequence[str]) -> Any:
-        if self._backed:
-            import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
-
-            return _read(relation, names).to_pandas(types_mapper=pd.ArrowDtype)
-        return _read(relation, names).to_pandas()
-
-    def sample(self, table: pa.Table) -> Any:
-        return as_pandas(table, self._types)
-
-
-def _read(relation: Any, names: Sequence[str]) -> pa.Table:
+def read(relation: Any, names: Sequence[str]) -> pa.Table:
     table: pa.Table = relation.to_arrow_table()
     return table.rename_columns(list(names))
 

@@ -6,14 +6,15 @@ No word of a user's text gets here: names are quoted, texts are quoted, all else
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from onesided.conditions import Scalar
+from onesided.engine.duckdb._text import literal, quoted
 from onesided.schema import (
     BOOLEAN,
     DATE,
-    LARGEST,
+    KINDS,
     NUMBER,
     TEXT,
     TIME,
@@ -26,6 +27,7 @@ from onesided.schema import (
 )
 
 _CAPITALS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_NAMED: Final = "onesided_named"
 _SIZES: Final = {
     "TINYINT": bits(8),
     "SMALLINT": bits(16),
@@ -52,15 +54,6 @@ _TYPES: Final[Mapping[str, Type]] = {
     "TIMESTAMP WITH TIME ZONE": moment_type(zoned=True),
 }
 _NAMES: Final = {kind: name for name, kind in _SIZES.items()}
-_UNITS: Final = {
-    "YEAR": "year",
-    "MONTH": "month",
-    "DAY": "day",
-    "HOUR": "hour",
-    "MINUTE": "minute",
-    "SECOND": "second",
-    "ISODOW": "isodow",
-}
 
 
 def column_type(name: str) -> Type | None:
@@ -73,25 +66,35 @@ def column_type(name: str) -> Type | None:
 class DuckDBTerms:
     """How DuckDB writes each operation. types: the columns' own types, by name."""
 
+    # DuckDB itself makes a chain of = of a short IN.
+    repeats = frozenset(
+        ["between", "LOWER", "UPPER", "non_zero", "extract", *(f"one_of {kind}" for kind in KINDS)]
+    )
+
     def __init__(self, types: Mapping[str, str]) -> None:
         self._types = types
 
+    def named(self, parts: Sequence[str], use: Callable[..., str]) -> str:
+        # A subquery's columns would be written again where DuckDB pushes a filter below it.
+        given = ", ".join(f"'v{at}': {part}" for at, part in enumerate(parts))
+        body = use(*(f"{_NAMED}.v{at}" for at in range(len(parts))))
+        return f"list_transform([{{{given}}}], lambda {_NAMED}: {body})[1]"
+
     def column(self, name: str, kind: Type) -> str:
-        quoted = '"' + name.replace('"', '""') + '"'
-        native = self._types[name]
+        found, native = quoted(name), self._types[name]
         if kind.fine:
-            return f"TRY(epoch_ns({quoted}))"
+            return f"TRY(epoch_ns({found}))"
         if native in ("TIMESTAMP_S", "TIMESTAMP_MS"):
-            return f"TRY_CAST({quoted} AS TIMESTAMP)"
+            return f"TRY_CAST({found} AS TIMESTAMP)"
         if native.startswith("DECIMAL"):
-            return f"CAST(CAST({quoted} AS VARCHAR) AS DOUBLE)"
-        return quoted
+            return f"CAST(CAST({found} AS VARCHAR) AS DOUBLE)"
+        return found
 
     def literal(self, value: Scalar, kind: Type) -> str:
         if value is None:
             return f"CAST(NULL AS {_native(kind)})"
         if kind.kind == "text":
-            return "'" + str(value).replace("'", "''") + "'"
+            return literal(str(value))
         if kind.kind == "boolean":
             return "TRUE" if value else "FALSE"
         return f"CAST('{_digits(value, kind)}' AS {_native(kind)})"
@@ -143,9 +146,7 @@ class DuckDBTerms:
         made = f"({left} {op} {right})"
         if not checked:
             return made
-        limit = f"CAST('{LARGEST}' AS HUGEINT)"
-        tried = f"TRY{made}"
-        return f"(CASE WHEN {tried} BETWEEN -{limit} AND {limit} THEN {tried} END)"
+        return f"CAST(TRY_CAST(TRY{made} AS DECIMAL(38, 0)) AS HUGEINT)"
 
     def divided(self, op: str, left: str, right: str, *, wide: bool, positive: bool) -> str:  # noqa: ARG002
         return f"({left} {'//' if op == '/' else '%'} {right})"
@@ -173,10 +174,10 @@ class DuckDBTerms:
     def extract(self, unit: str, part: str, kind: Type) -> str:
         if kind.fine:
             micros = f"({part} // 1000 - CASE WHEN {part} % 1000 < 0 THEN 1 ELSE 0 END)"
-            return f"{_UNITS[unit]}(make_timestamp({micros}))"
+            return f"{unit.lower()}(make_timestamp({micros}))"
         if kind.zoned:
-            return f"{_UNITS[unit]}(make_timestamp(epoch_us({part})))"
-        return f"{_UNITS[unit]}({part})"
+            return f"{unit.lower()}(make_timestamp(epoch_us({part})))"
+        return f"{unit.lower()}({part})"
 
     def midnight(self, part: str, kind: Type) -> str:
         if not kind.zoned:

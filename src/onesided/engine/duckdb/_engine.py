@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import narwhals as nw
 import numpy as np
@@ -21,25 +21,19 @@ from onesided.engine._protocol import (
     Engine,
     KeyTypes,
     Lazy,
-    places_of,
-    text_of,
-    unread_of,
+    Taking,
+    Words,
 )
-from onesided.engine._rows import unclean
-from onesided.engine._sampling import Draw, Samples, sampler
-from onesided.engine._words import Words
-from onesided.engine.duckdb._arrow import mapped
-from onesided.engine.duckdb._callers import ArrowCaller, Caller, PandasCaller, RelationCaller
+from onesided.engine._sampling import Draw, Samples, sampler, unclean
+from onesided.engine.duckdb import _strict
+from onesided.engine.duckdb._callers import Caller, RelationCaller
+from onesided.engine.duckdb._condition import DuckDBTerms, column_type
 from onesided.engine.duckdb._own import connected
-from onesided.engine.duckdb._pandas import as_arrow
-from onesided.engine.duckdb._rows import DuckDBRows
-from onesided.engine.duckdb._sources import ArrowSource, RelationSource, Source
-from onesided.engine.duckdb._strict import canonical, known, value
+from onesided.engine.duckdb._sources import RelationSource, Source
 from onesided.engine.duckdb._text import quoted
-from onesided.engine.duckdb._words import words
 
 if TYPE_CHECKING:
-    from onesided.engine._subject import Subject
+    from onesided.engine._sampling import Subject
     from onesided.noise import IntArray
     from onesided.schema import Reading
 
@@ -52,23 +46,10 @@ def relation_engine(native: Any) -> DuckDBEngine:
     return DuckDBEngine(RelationSource(native, connection), RelationCaller(native), connection)
 
 
-def arrow_engine(native: Any) -> DuckDBEngine:
-    """A PyArrow table, copied as a pandas one is."""
-    source = ArrowSource(*mapped(native))
-    return DuckDBEngine(source, ArrowCaller(native), connected())
-
-
-def pandas_engine(native: Any) -> DuckDBEngine:
-    """A pandas table, copied: whatever becomes of the frame changes nothing here."""
-    table, refused, odd = as_arrow(native)
-    source = ArrowSource(table, refused | {name: found.kind for name, found in odd.items()})
-    engine = DuckDBEngine(source, PandasCaller(native), connected())
-    engine.odd = odd
-    return engine
-
-
 class DuckDBEngine(Engine):
     """A source of columns, and the connection on which they are asked. caller: whose they are."""
+
+    reader: ClassVar[Any] = _strict
 
     def __init__(self, source: Source, caller: Caller, connection: Any) -> None:
         self.caller, self._source, self._connection = caller, source, connection
@@ -78,54 +59,15 @@ class DuckDBEngine(Engine):
         self.types = source.dtypes(connection)
 
     @contextmanager
-    def snapshot(
-        self,
-        columns: Sequence[str],
-        *,
-        rows: bool = True,
-        records: bool = False,
-        texts: bool = False,
-    ) -> Iterator[Lazy]:
-        steps = self._steps(columns, records=records, texts=texts)
-        with self._source.lay(self._connection, columns, steps, rows=rows) as laid:
+    def snapshot(self, columns: Sequence[str], how: Taking) -> Iterator[Lazy]:
+        steps = [
+            [f"{made} AS {at}" for at, made in step.items()] for step in self.steps(columns, how)
+        ]
+        with self._source.lay(self._connection, columns, steps, rows=how.rows) as laid:
             yield nw.from_native(laid)
 
-    def _steps(self, columns: Sequence[str], *, records: bool, texts: bool) -> list[list[str]]:
-        """What is read of the columns, as SQL of the names that they have in the snapshot."""
-        held = dict(zip(places_of(len(columns)), columns, strict=True))
-        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
-        plain = [at for at in held if at not in read]
-        first = [f"{self._plain(held[at], at, records=records)} AS {at}" for at in plain]
-        if not read:
-            return [first]
-        values = {at: value(at, one) for at, one in read.items()}
-        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
-        lost = (
-            f"({text_of(at)} IS NOT NULL AND {values[at]} IS NULL) AS {unread_of(at)}"
-            for at in read
-            if text_of(at) in beside
-        )
-        return [
-            [*first, *(f"{known(at, one)} AS {text_of(at)}" for at, one in read.items())],
-            [
-                *plain,
-                *beside,
-                *(f"{canonical(text_of(at), one)} AS {at}" for at, one in read.items()),
-            ],
-            [*(f"{values.get(at, at)} AS {at}" for at in held), *beside, *lost],
-        ]
-
-    def _plain(self, name: str, place: str, *, records: bool) -> str:
-        if self.types[name].is_float() and not records:
-            return f"CASE WHEN isnan({place}) THEN NULL ELSE {place} END"
-        return place
-
     def read_as(self, readings: Mapping[str, Reading]) -> None:
-        self.readings = dict(readings)
-        with self.snapshot(list(readings), rows=False) as empty:
-            found = empty.collect_schema().values()
-            self.types = {**self.types, **dict(zip(readings, found, strict=True))}
-        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
+        super().read_as(readings)
         self.caller.read_as([name for name, one in readings.items() if one.kind != "text"])
 
     def numbered(self, frame: Lazy) -> Lazy:
@@ -193,12 +135,7 @@ class DuckDBEngine(Engine):
         rows = native.fetchall()
         return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
 
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         return self.caller.answer(nw.to_native(self.cast(columns, types)), names)
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
@@ -220,7 +157,18 @@ class DuckDBEngine(Engine):
         return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
 
     def words(self, native: Any) -> Words:
-        return words(native)
+        import duckdb  # noqa: PLC0415 - optional
+
+        held = dict(zip(native.columns, map(str, native.types), strict=True))
+        return Words(
+            held=held,
+            types={column: column_type(kind) for column, kind in held.items()},
+            terms=DuckDBTerms(held),
+            add=lambda made, name: native.select(
+                duckdb.StarExpression(), duckdb.SQLExpression(made).alias(name)
+            ),
+            keep=lambda made: native.filter(duckdb.SQLExpression(made)),
+        )
 
     def refuse_uncut(self) -> None:
         for name, kind in self.refused.items():
@@ -234,6 +182,8 @@ class DuckDBEngine(Engine):
                 raise unclean(name, "ENUM in a nested type", "VARCHAR")
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
+        from onesided.engine.duckdb._rows import DuckDBRows  # noqa: PLC0415 - PyArrow is optional
+
         rows = DuckDBRows(subject, caller=self.caller, beside=self.relation)
         return sampler(rows, samples)
 

@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from onesided.engine._protocol import Objects
 from onesided.engine.duckdb._arrow import mapped, restored
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
+from onesided.engine.duckdb._callers import Caller, read
+from onesided.engine.duckdb._engine import DuckDBEngine
+from onesided.engine.duckdb._own import connected
+from onesided.engine.duckdb._sources import ArrowSource
 
 _SHOWN: Final = 3
 _DECIMALS: Final = (38, 9)  # digits, and those behind the point
 
 
+def pandas_engine(native: Any) -> DuckDBEngine:
+    """A pandas table, copied: whatever becomes of the frame changes nothing here."""
+    table, refused, odd = as_arrow(native)
+    source = ArrowSource(table, refused | {name: found.kind for name, found in odd.items()})
+    engine = DuckDBEngine(source, PandasCaller(native), connected())
+    engine.odd = odd
+    return engine
+
+
+class PandasCaller(Caller):
+    """A pandas frame. Samples have a fresh index: the old one would number the gaps."""
+
+    def __init__(self, native: Any) -> None:
+        self._types: dict[str, Any] = dict(native.dtypes)
+        self._backed = any(type(kind).__name__ == "ArrowDtype" for kind in native.dtypes)
+
+    def read_as(self, names: Iterable[str]) -> None:
+        for name in names:
+            del self._types[name]
+
+    def answer(self, relation: Any, names: Sequence[str]) -> Any:
+        if self._backed:
+            return read(relation, names).to_pandas(types_mapper=pd.ArrowDtype)
+        return read(relation, names).to_pandas()
+
+    def sample(self, table: pa.Table) -> Any:
+        return as_pandas(table, self._types)
+
+
 def as_arrow(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, str], dict[str, Objects]]:
     """The table as DuckDB reads it; what was left out, and objects that are no text, by name."""
-    import pyarrow as pa  # noqa: PLC0415 - the extra 'pandas' brings it
-
     columns, refused = {}, {}
     odd: dict[str, Objects] = {}
     for name in frame.columns:
@@ -40,9 +69,6 @@ def as_arrow(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, str], dict[str, O
 
 def _arrow_of(series: pd.Series[Any]) -> Any:
     """One column. Errors: TypeError saying what it holds, for types of no list."""
-    import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
-    import pyarrow as pa  # noqa: PLC0415 - the extra 'pandas' brings it
-
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         categories, codes = pd.Series(dtype.categories), series.cat.codes.to_numpy()
@@ -67,9 +93,6 @@ def _of_objects(series: pd.Series[Any]) -> tuple[Any, Objects | None]:
     No row decides how another is read: what is neither is told beside, and null in the column. A
     column of ``Decimal`` alone, as drivers of databases give it, holds decimals of one fixed type.
     """
-    import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
-    import pyarrow as pa  # noqa: PLC0415 - the extra 'pandas' brings it
-
     values = series.to_numpy()
     other = np.fromiter((not isinstance(one, str) for one in values), np.bool_, len(values))
     known = ~pd.isna(values)
@@ -88,20 +111,13 @@ def _of_objects(series: pd.Series[Any]) -> tuple[Any, Objects | None]:
     try:
         return pa.array(texts, pa.string(), from_pandas=True), found
     except UnicodeEncodeError:  # what cannot be written as UTF-8 is unknown
-        plain = [_written(value) for value in texts]
+        same = (one is None or one.encode(errors="replace").decode() == one for one in texts)
+        plain = [one if kept else None for one, kept in zip(texts, same, strict=True)]
         return pa.array(plain, pa.string(), from_pandas=True), found
-
-
-def _written(value: str | None) -> str | None:
-    if value is None or value.encode(errors="replace").decode() == value:
-        return value
-    return None
 
 
 def as_pandas(table: pa.Table, types: Mapping[str, Any]) -> pd.DataFrame:
     """An Arrow table as pandas', each column of its type in ``types``."""
-    import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
-
     made = {
         name: _series(column, types[name]) if name in types else column.to_pandas()
         for name, column in zip(table.column_names, table.columns, strict=True)
@@ -111,9 +127,6 @@ def as_pandas(table: pa.Table, types: Mapping[str, Any]) -> pd.DataFrame:
 
 def _series(column: Any, dtype: Any) -> Any:
     """A column of this pandas type, from its values alone."""
-    import pandas as pd  # noqa: PLC0415 - the caller's frame has loaded it already
-    import pyarrow as pa  # noqa: PLC0415 - the extra 'pandas' brings it
-
     if isinstance(dtype, pd.CategoricalDtype):
         values = column.to_pylist()
         words = sorted({value for value in values if value is not None})

@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import parquet
 
 from onesided.engine._protocol import KIND
-from onesided.engine._rows import BATCH, Kinds, Rows
-from onesided.engine._subject import Subject
+from onesided.engine._sampling import BATCH, Kinds, Rows, Subject
 from onesided.engine.duckdb._callers import Caller
 from onesided.noise import BoolArray
 
@@ -38,8 +40,6 @@ class DuckDBRows(Rows):
         self._caller, self._beside = caller, beside
 
     def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
-        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
-
         for batch in _reader(nw.to_native(self.of_kinds(kinds))):
             part = pa.Table.from_batches([batch])
             if KIND in part.column_names:
@@ -49,8 +49,6 @@ class DuckDBRows(Rows):
                 yield part, part.num_rows, None
 
     def keep(self, batch: Any, mask: BoolArray) -> Any:
-        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
-
         return batch.filter(pa.array(mask))
 
     def of_units(self, unit: str, chosen: nw.Series[Any]) -> Any:
@@ -59,9 +57,6 @@ class DuckDBRows(Rows):
 
     def _looked_up(self, unit: str, chosen: Any) -> Any:
         """Rows as they pass by in the table's order, looked up in a table of a byte a number."""
-        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         wanted, parts = _wrapped(chosen), []
         # Differences wrap at 2^64, so whatever is below the least is far above it.
         least = wanted[np.argmin(chosen.to_numpy())]
@@ -82,8 +77,6 @@ class DuckDBRows(Rows):
         A join gives rows as its threads come by them, each a stretch of the table: where one ends
         would tell how many rows were left out before it.
         """
-        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
-
         numbered = self.native.project(f"*, row_number() OVER () AS {_PLACE}").set_alias(
             "onesided_all"
         )
@@ -92,8 +85,6 @@ class DuckDBRows(Rows):
         return _reader(rows.project(", ".join(self.native.columns))).read_all()
 
     def finish(self, parts: Sequence[Any]) -> Any:
-        import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
-
         empty = _reader(self.native.limit(0)).read_all()
         kept = _anew(pa.concat_tables([empty, *parts]))
         return self._caller.sample(kept.rename_columns(list(self.names.values())))
@@ -104,9 +95,6 @@ def _anew(table: Any) -> Any:
 
     A filtered column may still hold bits beyond its end, and values under its nulls.
     """
-    import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
-    from pyarrow import parquet  # noqa: PLC0415
-
     # Parquet has no such type: those few columns are made of Python's own values.
     aside = [
         name for name in table.column_names if "interval" in str(table.schema.field(name).type)
@@ -132,9 +120,6 @@ def _wrapped(column: Any) -> NDArray[np.uint64]:
 
 def _dense(units: Any) -> bool:
     """Whether these are whole numbers close enough for a table with a byte for each."""
-    import pyarrow as pa  # noqa: PLC0415 - what DuckDB hands out
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     if not pa.types.is_integer(units.type) or not len(units):
         return False
     ends = pc.min_max(units).as_py()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from onesided.engine._protocol import Engine, Taking
 from onesided.engine.duckdb._text import literal, quoted
 from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS, Reading, local_offsets
 
@@ -21,6 +22,19 @@ _CASTS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "time": ("TIME", ""),
 }
+column = str  # SQL of a column of a snapshot: its name
+
+
+def plain(engine: Engine, name: str, place: str, how: Taking) -> str:
+    """A column before it is read, in which NaN is null."""
+    if engine.types[name].is_float() and name not in engine.readings and not how.records:
+        return f"CASE WHEN isnan({place}) THEN NULL ELSE {place} END"
+    return place
+
+
+def lost(text: str, made: str) -> str:
+    """Whether a text has no value."""
+    return f"({text} IS NOT NULL AND {made} IS NULL)"
 
 
 def known(name: str, reading: Reading) -> str:
@@ -91,14 +105,11 @@ def strict(name: str, kind: str) -> str:
     column, pattern = quoted(name), PATTERNS[kind].replace("'", "''")
     form = f"regexp_full_match({column}, '{pattern}')"
     if kind == "duration":
-        return f"CASE WHEN {form} AND NOT ({_empty(column)}) THEN {_micros(column)} END"
+        empty = f"ends_with({column}, 'T') OR {column} = 'P'"
+        return f"CASE WHEN {form} AND NOT ({empty}) THEN {_micros(column)} END"
     to, more = _CASTS[kind]
     value = f"TRY_CAST({column} AS {to})"
     return f"CASE WHEN {form}{f' AND {more.format(value)}' if more else ''} THEN {value} END"
-
-
-def _empty(column: str) -> str:
-    return f"ends_with({column}, 'T') OR {column} = 'P'"
 
 
 def _micros(column: str) -> str:

@@ -1,1 +1,12 @@
-"""Tables of Ibis: of DuckDB, and of PostgreSQL."""
+"""Tables that enter through Ibis."""
+
+from onesided.engine._protocol import Room
+
+ROOMS = (
+    Room(
+        library="ibis.expr.types.relations",
+        tables=("Table",),
+        opens="ibis._open:open_table",
+        names=lambda table: table.columns,
+    ),
+)

@@ -7,15 +7,18 @@ written exactly there.
 from __future__ import annotations
 
 import datetime as dt
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 import ibis
+import ibis.expr.datashape as ds
 import ibis.expr.datatypes as idt
+import ibis.expr.operations as ops
+import ibis.expr.rules as rlz
 
-from onesided.conditions import Scalar, balanced
+from onesided.conditions import Scalar
+from onesided.engine._operators import Operators
 from onesided.errors import ConditionError
 from onesided.schema import (
     BOOLEAN,
@@ -34,14 +37,6 @@ from onesided.schema import (
 Part = Any  # a value of Ibis, whose own types are of no help here
 
 WIDE: Final = idt.Decimal()
-_OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def column_type(kind: Any) -> Type | None:
@@ -61,13 +56,65 @@ def column_type(kind: Any) -> Type | None:
     return next((held for holds, held in plain if holds()), None)
 
 
-class IbisTerms:
+def gap(what: str) -> Any:
+    """An operation that is refused by name, unless a warehouse says how it is written there.
+
+    what: may hold the first argument.
+    """
+
+    def refused(terms: IbisTerms, *given: object, **_: object) -> NoReturn:
+        raise ConditionError(
+            f"{what.format(*given)} cannot be computed in {terms.warehouse} as exactly as in every "
+            "other engine.",
+            hint="Compute a column of the table first, and write the condition on that.",
+        )
+
+    return refused
+
+
+class Named(ops.Value):  # type: ignore[misc] # of which mypy knows nothing
+    """A value that has a name in the :class:`Let` around it."""
+
+    word: str
+    dtype: idt.DataType
+    shape = ds.columnar
+
+
+class Let(ops.Value):  # type: ignore[misc]
+    """``body`` of values that have names, each computed once."""
+
+    parts: tuple[ops.Value, ...]
+    words: tuple[str, ...]
+    body: ops.Value
+    shape = ds.columnar
+    dtype = rlz.dtype_like("body")
+
+
+class IbisTerms(Operators):
     """How Ibis writes each operation on the columns of one table. warehouse: its name."""
 
     warehouse = "this warehouse"
+    long_type, wide_type, float_type = "int64", WIDE, "float64"
+    repeats: frozenset[str] = frozenset(["between"])
+
+    like = gap("LIKE")
+    numbers = gap("{} of numbers that are not whole")
+    wide_number = gap("numbers beside whole numbers of more than 64 bits")
+    whole = divided = text = gap("{}")
+    extract = gap("EXTRACT({} FROM ...)")
+    midnight = gap("dates beside moments")
+    later = gap("INTERVAL")
 
     def __init__(self, table: Any) -> None:
         self.table = table
+
+    def named(self, parts: Sequence[Part], use: Callable[..., Part]) -> Part:
+        names = tuple(f"v{at}" for at in range(len(parts)))
+        given = (
+            Named(word=name, dtype=part.type()) for part, name in zip(parts, names, strict=True)
+        )
+        body = use(*(one.to_expr() for one in given))
+        return Let(parts=[part.op() for part in parts], words=names, body=body.op()).to_expr()
 
     def column(self, name: str, kind: Type) -> Part:
         found = self.table[name]
@@ -76,28 +123,11 @@ class IbisTerms:
     def literal(self, value: Scalar, kind: Type) -> Part:
         return ibis.literal(_value(value, kind), _native(kind, value))
 
-    def compare(self, op: str, left: Part, right: Part) -> Part:
-        return _OPERATORS[op](left, right)
-
-    def between(self, part: Part, low: Part, high: Part, closed: str) -> Part:
-        first = part >= low if closed in ("both", "left") else part > low
-        last = part <= high if closed in ("both", "right") else part < high
-        return first & last
-
-    def both(self, op: str, parts: Sequence[Part]) -> Part:
-        return balanced(parts, operator.and_ if op == "AND" else operator.or_)
-
-    def negate(self, part: Part) -> Part:
-        return ~part
-
     def is_null(self, part: Part) -> Part:
         return part.isnull()
 
     def one_of(self, part: Part, values: Sequence[Scalar], kind: Type) -> Part:
         return part.isin([self.literal(value, kind) for value in values])
-
-    def like(self, part: Part, pattern: str) -> Part:
-        return self._refused("LIKE", part, pattern)
 
     def case(
         self, branches: Sequence[tuple[Part, Part]], otherwise: Part | None, kind: Type
@@ -108,25 +138,8 @@ class IbisTerms:
     def coalesce(self, parts: Sequence[Part]) -> Part:
         return ibis.coalesce(*parts)
 
-    def long(self, part: Part) -> Part:
-        return part.cast("int64")
-
-    def wide(self, part: Part) -> Part:
-        return part.cast(WIDE)
-
     def number(self, part: Part, *, wide: bool) -> Part:
-        if wide:
-            self._refused("numbers beside whole numbers of more than 64 bits")
-        return part.cast("float64")
-
-    def numbers(self, op: str, left: Part, right: Part) -> Part:
-        return self._refused(f"{op} of numbers that are not whole", left, right)
-
-    def whole(self, op: str, left: Part, right: Part, *, wide: bool, checked: bool) -> Part:
-        return self._refused(op, left, right, wide, checked)
-
-    def divided(self, op: str, left: Part, right: Part, *, wide: bool, positive: bool) -> Part:
-        return self._refused(op, left, right, wide, positive)
+        return self.wide_number(part) if wide else part.cast("float64")
 
     def non_zero(self, part: Part, *, wide: bool) -> Part:  # noqa: ARG002
         return part.nullif(0)
@@ -134,26 +147,8 @@ class IbisTerms:
     def absolute(self, part: Part) -> Part:
         return part.abs()
 
-    def text(self, function: str, part: Part, arguments: Sequence[int]) -> Part:
-        return self._refused(function, part, arguments)
-
-    def extract(self, unit: str, part: Part, kind: Type) -> Part:
-        return self._refused(f"EXTRACT({unit} FROM ...)", part, kind)
-
-    def midnight(self, part: Part, kind: Type) -> Part:
-        return self._refused("dates beside moments", part, kind)
-
     def finer(self, part: Part, kind: Type) -> Part:  # noqa: ARG002
         return part  # no moments are finer than a microsecond
-
-    def later(self, part: Part, amount: int, kind: Type) -> Part:
-        return self._refused("INTERVAL", part, amount, kind)
-
-    def _refused(self, what: str, *_: object) -> NoReturn:
-        raise ConditionError(
-            f"{what} cannot be computed in {self.warehouse} as exactly as in every other engine.",
-            hint="Compute a column of the table first, and write the condition on that.",
-        )
 
 
 def _value(value: Scalar, kind: Type) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import ibis
+
 from onesided.engine.duckdb._callers import Caller
 from onesided.engine.duckdb._engine import DuckDBEngine, relation_engine
 
@@ -36,14 +38,7 @@ class IbisCaller(Caller):
         """Samples have the types that they were read as."""
 
     def answer(self, relation: Any, names: Sequence[str]) -> Any:
-        return in_memory(relation.to_arrow_table().rename_columns(list(names)))
+        return ibis.memtable(relation.to_arrow_table().rename_columns(list(names)))
 
     def sample(self, table: pa.Table) -> Any:
-        return in_memory(table)
-
-
-def in_memory(table: pa.Table) -> Any:
-    """A table of PyArrow as one of Ibis, which any of its backends takes."""
-    import ibis  # noqa: PLC0415 - the caller's table came by it
-
-    return ibis.memtable(table)
+        return ibis.memtable(table)

@@ -11,17 +11,15 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, places_of
+from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, Taking, Words, places_of
 from onesided.engine._sampling import Draw, Samples
-from onesided.engine._words import Words
 from onesided.engine.ibis._condition import column_type
-from onesided.engine.ibis._duckdb import in_memory
 from onesided.engine.ibis._public import as_arrow, ibis_type, spelt
 from onesided.engine.ibis._warehouse import Warehouse
 from onesided.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
-    from onesided.engine._subject import Subject
+    from onesided.engine._sampling import Subject
     from onesided.schema import Reading
 
 _RANK = "onesided_rank"
@@ -39,21 +37,16 @@ class WarehouseEngine(Engine):
         self.refused = warehouse.refused
 
     @contextmanager
-    def snapshot(
-        self,
-        columns: Sequence[str],
-        *,
-        rows: bool = True,
-        records: bool = False,
-        texts: bool = False,
-    ) -> Iterator[Lazy]:
-        """Rows stay where they are: all that is asked within is asked in one transaction."""
-        del records, texts  # samples are refused, and so are other types than text
+    def snapshot(self, columns: Sequence[str], how: Taking) -> Iterator[Lazy]:
+        """Rows stay where they are: all that is asked within is asked in one transaction.
+
+        Samples are refused, and so is text that is read as another type.
+        """
         places = places_of(len(columns))
         made = {place: self._known(name) for name, place in zip(columns, places, strict=True)}
         taken = self._native.select(**(made or {"c0": ibis.literal(1)}))
-        with self.warehouse.reading() if rows else nullcontext():
-            yield nw.from_native(taken if rows else taken.limit(0))
+        with self.warehouse.reading() if how.rows else nullcontext():
+            yield nw.from_native(taken if how.rows else taken.limit(0))
 
     def _known(self, name: str) -> Any:
         """A column, in which words for no value are null."""
@@ -84,18 +77,13 @@ class WarehouseEngine(Engine):
         return nw.from_native(spelt(columns, types, text=self.warehouse.text))  # type: ignore[no-any-return]
 
     def listed(self, rows: Lazy, keys: Mapping[str, Column], types: KeyTypes) -> Lazy:
-        native, small = nw.to_native(rows), nw.to_native(self.cast(keys, types))
-        same = nw.to_native(nw.from_native(native).with_columns(_casts(types)))
-        joined = same.join(small, list(types))
-        return nw.from_native(joined)  # type: ignore[no-any-return]
+        casts = [nw.col(name).cast(dtype) for name, dtype in types.items()]
+        same, small = nw.to_native(rows.with_columns(casts)), nw.to_native(self.cast(keys, types))
+        return nw.from_native(same.join(small, list(types)))  # type: ignore[no-any-return]
 
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
-        names = frame.collect_schema().names()
-        rows = self.warehouse.rows(nw.to_native(frame))
-        return {
-            name: np.array([int(row[place] or 0) for row in rows], dtype=np.int64)
-            for place, name in enumerate(names)
-        }
+        found = self.lists(frame).items()
+        return {n: np.array([int(one or 0) for one in held], dtype=np.int64) for n, held in found}
 
     def lists(self, frame: Lazy) -> dict[str, list[Any]]:
         names = frame.collect_schema().names()
@@ -106,13 +94,8 @@ class WarehouseEngine(Engine):
         kinds = dict(frame.collect_schema())
         return nw.from_native(as_arrow(self.lists(frame), kinds), eager_only=True)
 
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
-        return in_memory(as_arrow(columns, types).rename_columns(list(names)))
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
+        return ibis.memtable(as_arrow(columns, types).rename_columns(list(names)))
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
         native: Any = nw.to_native(frame)
@@ -142,7 +125,3 @@ class WarehouseEngine(Engine):
             hint="Ask for counts, or write the table to files and sample those with another "
             "engine. Nothing was drawn and nothing was recorded.",
         )
-
-
-def _casts(types: KeyTypes) -> list[nw.Expr]:
-    return [nw.col(name).cast(dtype) for name, dtype in types.items()]

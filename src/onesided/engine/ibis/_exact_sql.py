@@ -3,18 +3,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import ibis.expr.datatypes as idt
 import sqlglot as sg
 import sqlglot.expressions as sge
 from ibis.backends.sql.compilers import PostgresCompiler
 
+_NAMED: Final = "onesided_named"
+
 
 class Exact(PostgresCompiler):  # type: ignore[misc] # of which mypy knows nothing
     """Ibis's own SQL for PostgreSQL, exact where Ibis leaves it to the server's types."""
 
     __slots__ = ()
+
+    def visit_Named(self, op: Any, *, word: str, dtype: Any) -> Any:  # noqa: ARG002
+        return sg.column(word, table=_NAMED, quoted=True)
+
+    def visit_Let(self, op: Any, *, parts: Any, words: Any, body: Any) -> Any:  # noqa: ARG002
+        """A subquery that the server may not merge with what is around it: OFFSET says so.
+
+        It is a text already: the deeper trees nest, the deeper sqlglot calls itself.
+        """
+        given = [
+            sge.Alias(this=part.copy(), alias=sg.to_identifier(word, quoted=True))
+            for part, word in zip(parts, words, strict=True)
+        ]
+        held = sg.select(*given).offset(0).subquery(sg.to_identifier(_NAMED, quoted=True))
+        made = sg.select(body.copy()).from_(held).subquery()
+        return sge.Var(this=made.sql(dialect="postgres"))
 
     def visit_Sum(self, op: Any, *, arg: Any, where: Any) -> Any:
         """A sum of whole numbers is one: the server makes a decimal of it."""

@@ -24,24 +24,10 @@ _MOMENT: Final = idt.Timestamp(scale=6)
 _INSTANT: Final = idt.Timestamp(timezone="UTC", scale=6)
 
 
-def _taking_one() -> Any:
-    return lambda a: a
-
-
-def _taking_two() -> Any:
-    return lambda a, b: (a, b)
-
-
-def _taking_three() -> Any:
-    return lambda a, b, c: (a, b, c)
-
-
-_STUBS: Final = {1: _taking_one, 2: _taking_two, 3: _taking_three}  # Ibis counts what they take
-
-
 def server(name: str, taken: Sequence[Any], given: Any) -> Any:
     """A function of the server's own, by name and types."""
-    stub = _STUBS[len(taken)]()
+    # Ibis counts what it takes.
+    stub = (lambda a: a, lambda a, b: (a, b), lambda a, b, c: (a, b, c))[len(taken) - 1]
     stub.__name__ = name
     return ibis.udf.scalar.builtin(stub, name=name, signature=(tuple(taken), given))
 
@@ -62,14 +48,17 @@ class PostgresTerms(IbisTerms):
     """How PostgreSQL writes each operation."""
 
     warehouse = "PostgreSQL"
+    repeats = IbisTerms.repeats | {"whole"}
 
     def column(self, name: str, kind: Type) -> Part:
         found = self.table[name]
         if kind.kind != "number":
             return found
         held = found.type()
-        if held.is_decimal() and _is_long(held):
-            return _as_float(found)
+        if held.is_decimal():
+            places = (held.precision or _PLACES + 1, abs(held.scale or 0))
+            if max(places) > _PLACES:
+                return _as_float(found)
         return found.cast("float64")
 
     def like(self, part: Part, pattern: str) -> Part:
@@ -119,10 +108,6 @@ class PostgresTerms(IbisTerms):
             return _days_later(part, amount)
         hours, micros = divmod(amount, _HOUR)
         return part + ibis.interval(hours=hours) + ibis.interval(microseconds=micros)
-
-
-def _is_long(kind: Any) -> bool:
-    return kind.precision is None or kind.precision > _PLACES or abs(kind.scale or 0) > _PLACES
 
 
 def _as_float(part: Part) -> Part:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import ibis
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from onesided.engine._protocol import Column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROW: Final = "onesided_spelt"
 # Between rows, and between the values of one: in no number, no date and no hexadecimal text.
@@ -79,8 +77,6 @@ def ibis_type(dtype: nw.dtypes.DType) -> Any:
 
 def as_arrow(columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> pa.Table:
     """Values as a table of PyArrow, which Ibis needs itself; ``types`` of those that have one."""
-    import pyarrow as pa  # noqa: PLC0415 - optional
-
     made = {}
     for name, column in columns.items():
         values = list(map(_plain, column))
@@ -89,8 +85,6 @@ def as_arrow(columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]
 
 
 def _arrow_type(kind: nw.dtypes.DType | None) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - optional
-
     if isinstance(kind, nw.Datetime):
         return pa.timestamp("us", tz=kind.time_zone)
     kinds = {

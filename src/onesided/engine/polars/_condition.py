@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import polars as pl
 
-from onesided.conditions import Scalar, balanced
+from onesided.conditions import Scalar
+from onesided.engine._operators import OPERATORS, Operators
 from onesided.schema import (
     BOOLEAN,
     DATE,
@@ -62,11 +63,20 @@ def column_type(dtype: pl.DataType) -> Type | None:
     return _TYPES.get(dtype.base_type())
 
 
-class PolarsTerms:
+class PolarsTerms(Operators):
     """How Polars writes each operation. types: the columns' own types, by name."""
+
+    long_type, wide_type, float_type = pl.Int64, pl.Int128, pl.Float64
+    repeats = frozenset(["one_of number", "whole", "divided", "non_zero", "finer"])
 
     def __init__(self, types: Mapping[str, pl.DataType]) -> None:
         self._types = types
+
+    def named(self, parts: Sequence[pl.Expr], use: Callable[..., pl.Expr]) -> pl.Expr:
+        names = [f"v{at}" for at in range(len(parts))]
+        held = pl.struct(part.alias(name) for part, name in zip(parts, names, strict=True))
+        made = use(*map(pl.field, names)).alias("made")
+        return held.struct.with_fields(made).struct.field("made")
 
     def column(self, name: str, kind: Type) -> pl.Expr:
         found, native = pl.col(name), self._types[name]
@@ -86,32 +96,16 @@ class PolarsTerms:
     def literal(self, value: Scalar, kind: Type) -> pl.Expr:
         return pl.lit(_python(value, kind), dtype=_dtype(kind))
 
-    def compare(self, op: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-        return {
-            "=": left.eq,
-            "<>": left.ne,
-            "<": left.lt,
-            "<=": left.le,
-            ">": left.gt,
-            ">=": left.ge,
-        }[op](right)
-
     def between(self, part: pl.Expr, low: pl.Expr, high: pl.Expr, closed: Any) -> pl.Expr:
         return part.is_between(low, high, closed=closed)
-
-    def both(self, op: str, parts: Sequence[pl.Expr]) -> pl.Expr:
-        return balanced(parts, (lambda a, b: a & b) if op == "AND" else (lambda a, b: a | b))
-
-    def negate(self, part: pl.Expr) -> pl.Expr:
-        return ~part
 
     def is_null(self, part: pl.Expr) -> pl.Expr:
         return part.is_null()
 
     def one_of(self, part: pl.Expr, values: Sequence[Scalar], kind: Type) -> pl.Expr:
         if kind.kind == "number":
-            # A set of floats tells 0.0 from -0.0; a comparison does not.
-            return self.both("OR", [part.eq(self.literal(value, kind)) for value in values])
+            made: pl.Expr = self.equals_one(part, values, kind)
+            return made
         plain = [_python(value, kind) for value in values]
         return part.is_in(pl.Series(plain, dtype=_dtype(kind)).implode())
 
@@ -120,7 +114,8 @@ class PolarsTerms:
         if not any(sign in inner for sign in "%_"):
             ends = (pattern.startswith("%"), pattern.endswith("%"))
             if not inner:
-                return _known(part) if pattern else part.eq(self.literal("", TEXT))
+                known = pl.when(part.is_not_null()).then(pl.lit(True))  # noqa: FBT003 - it is the value
+                return known if pattern else part.eq(self.literal("", TEXT))
             if ends == (True, True):
                 return part.str.contains(inner, literal=True)
             if ends == (False, True):
@@ -142,17 +137,9 @@ class PolarsTerms:
     def coalesce(self, parts: Sequence[pl.Expr]) -> pl.Expr:
         return pl.coalesce(*parts)
 
-    def long(self, part: pl.Expr) -> pl.Expr:
-        return part.cast(pl.Int64)
-
-    def wide(self, part: pl.Expr) -> pl.Expr:
-        return part.cast(pl.Int128)
-
-    def number(self, part: pl.Expr, *, wide: bool) -> pl.Expr:  # noqa: ARG002
-        return part.cast(pl.Float64)
-
     def numbers(self, op: str, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-        return {"+": left.add, "-": left.sub, "*": left.mul}[op](right)
+        made: pl.Expr = OPERATORS[op](left, right)
+        return made
 
     def whole(
         self, op: str, left: pl.Expr, right: pl.Expr, *, wide: bool, checked: bool
@@ -226,11 +213,6 @@ class PolarsTerms:
             return days.cast(pl.Date)
         micros = part.to_physical() + pl.lit(amount, dtype=pl.Int64)
         return micros.cast(pl.Datetime("us", "UTC" if kind.zoned else None))
-
-
-def _known(part: pl.Expr) -> pl.Expr:
-    """True, and null where the part is null."""
-    return pl.when(part.is_not_null()).then(pl.lit(True))  # noqa: FBT003 - it is the value
 
 
 def _moment(found: pl.Expr, native: pl.Datetime, kind: Type) -> pl.Expr:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Final
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from onesided.engine._protocol import (
@@ -17,21 +18,22 @@ from onesided.engine._protocol import (
     Engine,
     KeyTypes,
     Lazy,
+    Taking,
+    Words,
     places_of,
-    text_of,
-    unread_of,
 )
-from onesided.engine._rows import unclean
-from onesided.engine._sampling import Draw, Samples, sampler
-from onesided.engine._words import Words
-from onesided.engine.polars._packed import packed_counts
+from onesided.engine._sampling import Draw, Samples, Subject, sampler, unclean
+from onesided.engine.polars import _strict
+from onesided.engine.polars._condition import PolarsTerms, column_type
 from onesided.engine.polars._rows import PolarsRows
-from onesided.engine.polars._words import words
+from onesided.noise import IntArray
 
-if TYPE_CHECKING:
-    from onesided.engine._subject import Subject
-    from onesided.noise import IntArray
-    from onesided.schema import Reading
+_PLACE: Final = "onesided_place"
+_COUNT: Final = "onesided_count"
+# Bits of a unit's own order, at least, beside those that tell its groups apart.
+_HASH_BITS: Final = 16
+_LEAST_BITS: Final = 34
+_WORD: Final = 64
 
 
 class PolarsEngine(Engine):
@@ -40,40 +42,31 @@ class PolarsEngine(Engine):
     callers: the types of the caller's own columns.
     """
 
-    def __init__(self, native: Any) -> None:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
+    reader: ClassVar[Any] = _strict
 
+    def __init__(self, native: Any) -> None:
         self.lazy = isinstance(native, pl.LazyFrame)
         self.fixed = not self.lazy
         self._native = native if self.lazy else _owned(native)
         self.callers = native.collect_schema()
         self._places = {name: place for place, name in enumerate(self.callers)}
-        self.types: dict[str, nw.dtypes.DType] = {}
-        self._retype(list(self.callers))
-        self.refused = {n: str(self.callers[n]) for n, t in self.types.items() if _is_unknown(t)}
-
-    def _retype(self, names: Sequence[str]) -> None:
-        with self.snapshot(names, rows=False) as empty:
-            found = empty.collect_schema().values() if names else ()
-            self.types |= dict(zip(names, found, strict=True))
+        self.types = {}
+        self.retype(list(self.callers))
+        self.refused = {
+            name: str(self.callers[name])
+            for name, kind in self.types.items()
+            if isinstance(kind, nw.Object | nw.Unknown)
+        }
 
     @contextmanager
-    def snapshot(
-        self,
-        columns: Sequence[str],
-        *,
-        rows: bool = True,
-        records: bool = False,
-        texts: bool = False,
-    ) -> Iterator[Lazy]:
-        taken = self._taken(columns, rows=rows).lazy()
-        held = dict(zip(places_of(len(columns)), columns, strict=True))
-        yield nw.from_native(self._read(taken, held, records=records, texts=texts))
+    def snapshot(self, columns: Sequence[str], how: Taking) -> Iterator[Lazy]:
+        taken = self._taken(columns, rows=how.rows).lazy()
+        for step in self.steps(columns, how) if columns else ():
+            taken = taken.select(**step)
+        yield nw.from_native(taken)
 
     def _taken(self, columns: Sequence[str], *, rows: bool) -> Any:
         """The columns as they are, by where they stand: names may be patterns to Polars."""
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         whole = self._native if rows else self.callers.to_frame()
         if not columns:
             return whole.lazy().select(pl.int_range(pl.len()).alias("c0")).collect()
@@ -83,51 +76,11 @@ class PolarsEngine(Engine):
         picked = whole.select(pl.nth(at).alias(place) for at, place in places)
         return picked.collect(engine="streaming")
 
-    def _read(self, taken: Any, held: Mapping[str, str], *, records: bool, texts: bool) -> Any:
-        """What is read of the columns, in a snapshot of them. held: what is called c0, c1 ..."""
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        from onesided.engine.polars._strict import canonical, known, value  # noqa: PLC0415 - as above
-
-        if not held:
-            return taken
-        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
-        plain = (self._plain(held[at], at, records=records) for at in held if at not in read)
-        told = taken.with_columns(
-            *plain, *(known(at, one).alias(text_of(at)) for at, one in read.items())
-        )
-        told = told.with_columns(canonical(text_of(at), one).alias(at) for at, one in read.items())
-        values = {at: value(at, one) for at, one in read.items()}
-        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
-        lost = (
-            (pl.col(text_of(at)).is_not_null() & made.is_null()).alias(unread_of(at))
-            for at, made in values.items()
-            if text_of(at) in beside
-        )
-        return told.select(*(values.get(at, pl.col(at)).alias(at) for at in held), *beside, *lost)
-
-    def _plain(self, name: str, place: str, *, records: bool) -> Any:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
-        kind, column = self.callers[name], pl.col(place)
-        if kind in (pl.Categorical, pl.Enum):
-            return column.cast(pl.String)
-        if kind == pl.Duration:  # as from Arrow: whole numbers of its unit
-            return column.to_physical()
-        return column.fill_nan(None) if kind.is_float() and not records else column
-
-    def read_as(self, readings: Mapping[str, Reading]) -> None:
-        self.readings = dict(readings)
-        self._retype(list(readings))
-        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
-
     def numbered(self, frame: Lazy) -> Lazy:
         return nw.from_native(nw.to_native(frame).with_row_index(ROW, offset=1))  # type: ignore[no-any-return]
 
     def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         del like  # the join casts both sides
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         small = pl.LazyFrame({name: _held(column) for name, column in columns.items()})
         return nw.from_native(small)
 
@@ -135,25 +88,16 @@ class PolarsEngine(Engine):
         found = nw.to_native(frame).collect(engine="streaming")
         return {series.name: _filled(series).to_numpy() for series in found}
 
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         made = nw.to_native(self.cast(columns, types)).collect()
         made.columns = list(names)
         return made.lazy() if self.lazy else made
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         native = nw.to_native(frame).with_columns(pl.struct(*names).hash(0).alias(hashed))
         return nw.from_native(native)  # type: ignore[no-any-return]
 
     def leading(self, rows: Lazy, unit: str, order: Sequence[str], *, most: int) -> Lazy:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         native = nw.to_native(rows).sort(unit, *order)
         before = pl.col(unit).shift(most)
         return nw.from_native(native.filter(pl.col(unit).ne_missing(before)))  # type: ignore[no-any-return]
@@ -161,10 +105,17 @@ class PolarsEngine(Engine):
     def packed_counts(
         self, rows: Lazy, unit: str, code: str, *, bits: int, most: int
     ) -> tuple[IntArray, IntArray]:
-        return packed_counts(nw.to_native(rows), unit, code, bits=bits, most=most)
+        return _packed_counts(nw.to_native(rows), unit, code, bits=bits, most=most)
 
     def words(self, native: Any) -> Words:
-        return words(native)
+        schema = native.collect_schema()
+        return Words(
+            held={column: str(dtype) for column, dtype in schema.items()},
+            types={column: column_type(dtype) for column, dtype in schema.items()},
+            terms=PolarsTerms(schema),
+            add=lambda made, name: native.with_columns(made.alias(name)),
+            keep=native.filter,
+        )
 
     def refuse_uncut(self) -> None:
         for name, dtype in self.callers.items():
@@ -201,13 +152,7 @@ def _filled(series: Any) -> Any:
     """An empty flag is false, an empty number 0."""
     if not series.null_count():
         return series
-    import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
     return series.fill_null(False if series.dtype == pl.Boolean else 0)
-
-
-def _is_unknown(kind: nw.dtypes.DType) -> bool:
-    return isinstance(kind, nw.Object | nw.Unknown)
 
 
 def _held(column: Column) -> Any:
@@ -217,3 +162,46 @@ def _held(column: Column) -> Any:
         return column.to_native() if polars else column.to_list()
     objects = isinstance(column, np.ndarray) and column.dtype.kind == "O"
     return list(column) if objects else column
+
+
+def _packed_counts(
+    rows: Any, unit: str, code: str, *, bits: int, most: int
+) -> tuple[IntArray, IntArray]:
+    """``(numbers, counts)``: in how many units' first ``most`` groups each number is. Secret.
+
+    rows: a lazy table of the unit and the number of a group, below ``2 ** bits``. A group's place
+    in a unit's order is the top of a hash of both, and below it the group's number: a function of
+    unit and group alone, in which no two groups of a unit are alike. Where units are close enough
+    for it, unit and place are sorted as one number; the order, and so the outcome, is the same.
+    """
+    width = max(_LEAST_BITS, bits + _HASH_BITS)
+    numbers = rows.select(pl.col(unit).cast(pl.Int64), pl.col(code).cast(pl.Int64))
+    own = pl.struct(unit, code).hash(0) // _word(2 ** (_WORD - width + bits))
+    place = own * _word(2**bits) + pl.col(code).cast(pl.UInt64)
+    held = numbers.select(unit, place.alias(_PLACE)).collect(engine="streaming")
+    if held.is_empty():
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing
+    least, largest = held[unit].min(), held[unit].max()
+    if largest - least < 2 ** (_WORD - width):
+        first = _by_one_number(held.lazy(), unit, least, width=width, most=most)
+    else:
+        ordered = held.lazy().unique().sort(unit, _PLACE)
+        first = ordered.filter(pl.col(unit).ne_missing(pl.col(unit).shift(most)))
+    told = (pl.col(_PLACE) % _word(2**bits)).cast(pl.Int64).alias(code)
+    counts = first.group_by(told).agg(pl.len().cast(pl.Int64).alias(_COUNT)).collect()
+    return counts[code].to_numpy(), counts[_COUNT].to_numpy()
+
+
+def _by_one_number(held: Any, unit: str, least: int, *, width: int, most: int) -> Any:
+    """The first places of each unit, each of them once."""
+    above = (pl.col(unit) - pl.lit(least, pl.Int64)).cast(pl.UInt64) * _word(2**width)
+    ordered = held.select((above + pl.col(_PLACE)).sort().alias(_PLACE))
+    distinct = ordered.filter(pl.col(_PLACE).ne_missing(pl.col(_PLACE).shift(1)))
+    owner = pl.col(_PLACE) // _word(2**width)
+    first = distinct.filter(owner.ne_missing(owner.shift(most)))
+    return first.select(pl.col(_PLACE) % _word(2**width))
+
+
+def _word(value: int) -> Any:
+    return pl.lit(value, pl.UInt64)

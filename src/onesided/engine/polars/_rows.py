@@ -7,10 +7,10 @@ from io import BytesIO
 from typing import Any
 
 import narwhals as nw
+import polars as pl
 
 from onesided.engine._protocol import KIND
-from onesided.engine._rows import Kinds, Rows
-from onesided.engine._subject import Subject
+from onesided.engine._sampling import Kinds, Rows, Subject
 from onesided.noise import BoolArray
 
 
@@ -30,19 +30,13 @@ class PolarsRows(Rows):
             yield whole, whole.height, None
 
     def keep(self, batch: Any, mask: BoolArray) -> Any:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         return _anew(batch.filter(pl.Series(mask)))
 
     def of_units(self, unit: str, chosen: nw.Series[Any]) -> Any:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         wanted = nw.to_native(chosen)
         return _anew(self.native.filter(pl.col(unit).is_in(wanted.implode())).collect())
 
     def finish(self, parts: Sequence[Any]) -> Any:
-        import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
         empty = self.native.limit(0).collect()
         made = _anew(pl.concat([empty, *parts], rechunk=True))
         kinds = {place: self._callers[name] for place, name in self.names.items()}
@@ -61,8 +55,6 @@ def _anew(frame: Any) -> Any:
     A filtered column may still hold all text, bits beyond its end, values under its nulls, and a
     mark that says that the whole column was sorted.
     """
-    import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
     if not frame.width:
         return frame
     store = BytesIO()

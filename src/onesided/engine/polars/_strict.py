@@ -5,13 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import add
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from onesided.engine._protocol import Taking
 from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS, Reading, local_offsets
 
+if TYPE_CHECKING:
+    from onesided.engine.polars._engine import PolarsEngine
+
 _MINUTE: Final = 60_000_000
+column = pl.col
+
+
+def plain(engine: PolarsEngine, name: str, place: str, how: Taking) -> pl.Expr:
+    """A column before it is read, in which NaN is null."""
+    kind, held = engine.callers[name], pl.col(place)
+    if kind in (pl.Categorical, pl.Enum):
+        return held.cast(pl.String)
+    if kind == pl.Duration:  # as from Arrow: whole numbers of its unit
+        return held.to_physical()
+    return held.fill_nan(None) if kind.is_float() and not how.records else held
+
+
+def lost(text: str, made: pl.Expr) -> pl.Expr:
+    """Whether a text has no value."""
+    return pl.col(text).is_not_null() & made.is_null()
 
 
 def known(name: str, reading: Reading) -> pl.Expr:
@@ -65,10 +85,6 @@ def strict(name: str, kind: str) -> pl.Expr:
     return _READERS[kind](formed)
 
 
-def _boolean(text: pl.Expr) -> pl.Expr:
-    return text.str.to_lowercase().is_in(["true", "1"])
-
-
 def _number(text: pl.Expr) -> pl.Expr:
     found = text.cast(pl.Float64, strict=False)
     return pl.when(found.is_finite()).then(found)
@@ -107,10 +123,6 @@ def _instant(text: pl.Expr) -> pl.Expr:
     return pl.when(inside).then(found).cast(pl.Datetime("us", "UTC"))
 
 
-def _time(text: pl.Expr) -> pl.Expr:
-    return pl.when(text.is_not_null()).then(_clock(text) * 1000).cast(pl.Time)
-
-
 def _duration(text: pl.Expr) -> pl.Expr:
     """Whole microseconds: days have 24 hours."""
     parts = [_whole(text.str.extract(rf"([0-9]+){unit}")) * UNITS[unit] for unit in "DHM"]
@@ -120,12 +132,12 @@ def _duration(text: pl.Expr) -> pl.Expr:
 
 
 _READERS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
-    "boolean": _boolean,
+    "boolean": lambda text: text.str.to_lowercase().is_in(["true", "1"]),
     "integer": lambda text: text.cast(pl.Int64, strict=False),
     "number": _number,
     "date": _date,
     "datetime": lambda text: _micros(text).cast(pl.Datetime("us")),
     "datetime with zone": _instant,
-    "time": _time,
+    "time": lambda text: pl.when(text.is_not_null()).then(_clock(text) * 1000).cast(pl.Time),
     "duration": _duration,
 }

@@ -1,1 +1,12 @@
-"""Tables of PySpark."""
+"""Tables that run in Spark."""
+
+from onesided.engine._protocol import Room
+
+ROOMS = (
+    Room(
+        library="pyspark.sql.classic.dataframe",
+        tables=("DataFrame",),
+        opens="spark._engine:SparkEngine",
+        names=lambda table: table.columns,
+    ),
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
@@ -10,7 +9,8 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from onesided.conditions import Scalar, balanced
+from onesided.conditions import Scalar
+from onesided.engine._operators import OPERATORS, Operators
 from onesided.schema import (
     BOOLEAN,
     DATE,
@@ -38,17 +38,6 @@ _TYPES: Final[Mapping[str, Type]] = {
     "timestamp_ntz": moment_type(),
 }
 _NAMES: Final = {kind: name for name, kind in _TYPES.items() if kind.kind == "integer"}
-_OPERATORS: Final[Mapping[str, Callable[..., Column]]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-}
 _WIDE: Final = "decimal(38,0)"
 _CAPITALS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _HALF: Final = 10**19  # splits 38 digits
@@ -59,11 +48,20 @@ def column_type(name: str) -> Type | None:
     return NUMBER if name.startswith("decimal(") else _TYPES.get(name)
 
 
-class SparkTerms:
+class SparkTerms(Operators):
     """How Spark writes each operation. types: the columns' own types, by name."""
+
+    long_type, wide_type, float_type = "bigint", _WIDE, "double"
+    repeats = frozenset(["between", "one_of number", "divided", "non_zero", "extract"])
 
     def __init__(self, types: Mapping[str, str]) -> None:
         self._types = types
+
+    def named(self, parts: Sequence[Column], use: Callable[..., Column]) -> Column:
+        # A column of its own would be written again where Spark pushes a filter below it.
+        names = [f"v{at}" for at in range(len(parts))]
+        held = F.struct(*(part.alias(name) for part, name in zip(parts, names, strict=True)))
+        return F.transform(F.array(held), lambda one: use(*(one[name] for name in names)))[0]
 
     def column(self, name: str, kind: Type) -> Column:
         found = F.col("`" + name.replace("`", "``") + "`")
@@ -87,28 +85,12 @@ class SparkTerms:
         plain = {"integer": int, "number": float}.get(kind.kind, lambda given: given)
         return F.lit(plain(value)).cast(native)  # type: ignore[no-untyped-call]
 
-    def compare(self, op: str, left: Column, right: Column) -> Column:
-        made: Column = _OPERATORS[op](left, right)
-        return made
-
-    def between(self, part: Column, low: Column, high: Column, closed: str) -> Column:
-        first = part >= low if closed in ("both", "left") else part > low
-        last = part <= high if closed in ("both", "right") else part < high
-        return first & last
-
-    def both(self, op: str, parts: Sequence[Column]) -> Column:
-        return balanced(parts, (lambda a, b: a & b) if op == "AND" else (lambda a, b: a | b))
-
-    def negate(self, part: Column) -> Column:
-        return ~part
-
     def is_null(self, part: Column) -> Column:
         return part.isNull()
 
     def one_of(self, part: Column, values: Sequence[Scalar], kind: Type) -> Column:
         if kind.kind == "number":
-            # A set of floats tells 0.0 from -0.0; a comparison does not.
-            return self.both("OR", [part == self.literal(value, kind) for value in values])
+            return self.equals_one(part, values, kind)
         return part.isin(*(self.literal(value, kind) for value in values))
 
     def like(self, part: Column, pattern: str) -> Column:
@@ -126,17 +108,8 @@ class SparkTerms:
     def coalesce(self, parts: Sequence[Column]) -> Column:
         return F.coalesce(*parts)
 
-    def long(self, part: Column) -> Column:
-        return part.cast("bigint")
-
-    def wide(self, part: Column) -> Column:
-        return part.cast(_WIDE)
-
-    def number(self, part: Column, *, wide: bool) -> Column:  # noqa: ARG002
-        return part.cast("double")
-
     def numbers(self, op: str, left: Column, right: Column) -> Column:
-        made: Column = _OPERATORS[op](left.cast("double"), right.cast("double"))
+        made: Column = OPERATORS[op](left.cast("double"), right.cast("double"))
         return made
 
     def whole(self, op: str, left: Column, right: Column, *, wide: bool, checked: bool) -> Column:  # noqa: ARG002
@@ -179,15 +152,8 @@ class SparkTerms:
             return _of_micros(unit, F.unix_micros(part))
         if unit == "ISODOW":
             return (F.weekday(part) + F.lit(1)).cast("bigint")
-        functions = {
-            "YEAR": F.year,
-            "MONTH": F.month,
-            "DAY": F.dayofmonth,
-            "HOUR": F.hour,
-            "MINUTE": F.minute,
-            "SECOND": F.second,
-        }
-        return functions[unit](part).cast("bigint")
+        made: Column = getattr(F, "dayofmonth" if unit == "DAY" else unit.lower())(part)
+        return made.cast("bigint")
 
     def midnight(self, part: Column, kind: Type) -> Column:
         if kind.zoned:

@@ -5,32 +5,35 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from pyspark.sql import functions as sql
+from pyspark.sql import types
 
 from onesided.engine._protocol import (
     Column,
     Engine,
     KeyTypes,
     Lazy,
+    Taking,
+    Words,
     places_of,
-    text_of,
-    unread_of,
 )
 from onesided.engine._sampling import Draw, Samples
-from onesided.engine._words import Words
-from onesided.engine.spark._columns import refuse_unreadable
+from onesided.engine.spark import _strict
+from onesided.engine.spark._condition import SparkTerms, column_type
 from onesided.engine.spark._rows import sampler
-from onesided.engine.spark._words import words
+from onesided.errors import DataError
 
 if TYPE_CHECKING:
-    from onesided.engine._subject import Subject
-    from onesided.schema import Reading
+    from onesided.engine._sampling import Subject
 
 
+# How Spark prints the type of text that is not compared byte by byte.
+_COLLATED: Final = " collate "
 _LONGEST: Final = 2**31 - 1  # no array of Spark's has more
 
 
@@ -38,44 +41,27 @@ class SparkEngine(Engine):
     """A DataFrame of a classic session."""
 
     packs = False
+    reader: ClassVar[Any] = _strict
 
     def __init__(self, native: Any) -> None:
-        refuse_unreadable(native)
-        self._native = native
-        self._places = {field.name: place for place, field in enumerate(native.schema)}
-        self.types: dict[str, nw.dtypes.DType] = {}
-        self._retype(list(self._places))
+        _refuse_unreadable(native)
+        self.native = native
+        self.places = {field.name: place for place, field in enumerate(native.schema)}
+        self.types = {}
+        self.retype(list(self.places))
         self.refused = {
-            name: native.schema[self._places[name]].dataType.simpleString()
+            name: native.schema[self.places[name]].dataType.simpleString()
             for name, kind in self.types.items()
             if isinstance(kind, nw.Unknown)
         }
 
-    def _retype(self, names: Sequence[str]) -> None:
-        with self.snapshot(names, rows=False) as empty:
-            found = empty.collect_schema().values() if names else ()
-            self.types |= dict(zip(names, found, strict=True))
-
     @contextmanager
-    def snapshot(
-        self,
-        columns: Sequence[str],
-        *,
-        rows: bool = True,
-        records: bool = False,
-        texts: bool = False,
-    ) -> Iterator[Lazy]:
+    def snapshot(self, columns: Sequence[str], how: Taking) -> Iterator[Lazy]:
         """Held by the executors: a part that is lost with one of them ends the question."""
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
-        taken = self._taken(columns)
-        held = dict(zip(places_of(len(columns)), columns, strict=True))
-        told = (
-            self._read(taken, held, records=records, texts=texts)
-            if held
-            else taken.select(sql.lit(1).alias("c0"))
-        )
-        if not rows:
+        told = self._taken(columns)
+        for step in self.steps(columns, how) if columns else [{"c0": sql.lit(1)}]:
+            told = told.select(*(made.alias(at) for at, made in step.items()))
+        if not how.rows:
             yield nw.from_native(told.limit(0))
             return
         held = told.localCheckpoint(eager=True)
@@ -86,51 +72,9 @@ class SparkEngine(Engine):
 
     def _taken(self, columns: Sequence[str]) -> Any:
         """The columns as they are, by where they stand."""
-        whole = self._native.toDF(*places_of(len(self._places)))
-        chosen = whole.select(*(f"c{self._places[name]}" for name in columns))
+        whole = self.native.toDF(*places_of(len(self.places)))
+        chosen = whole.select(*(f"c{self.places[name]}" for name in columns))
         return chosen.toDF(*places_of(len(columns))) if columns else whole
-
-    def _read(self, taken: Any, held: Mapping[str, str], *, records: bool, texts: bool) -> Any:
-        """What is read of the columns. held: what is called c0, c1 ..."""
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
-        from onesided.engine.spark._strict import canonical, known, strict  # noqa: PLC0415 - as above
-
-        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
-        told = taken.select(
-            *(self._plain(name, at, records=records).alias(at) for at, name in held.items())
-        )
-        told = told.withColumns({text_of(at): known(at, one) for at, one in read.items()})
-        told = told.withColumns({at: canonical(text_of(at), one) for at, one in read.items()})
-        values = {at: strict(at, one.kind) for at, one in read.items()}
-        beside = [text_of(at) for at, one in read.items() if texts and one.kind != "text"]
-        lost = (
-            (sql.col(text_of(at)).isNotNull() & made.isNull()).alias(unread_of(at))
-            for at, made in values.items()
-            if text_of(at) in beside
-        )
-        wanted = (values.get(at, sql.col(at)).alias(at) for at in held)
-        return told.select(*wanted, *beside, *lost)
-
-    def _plain(self, name: str, place: str, *, records: bool) -> Any:
-        """A column before it is read. Bytes that are no UTF-8 are unknown: told, they look alike.
-
-        Such bytes stay where another type is read: there they are what could not be read.
-        """
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-        from pyspark.sql import types  # noqa: PLC0415 - as above
-
-        kind, column = self._native.schema[self._places[name]].dataType, sql.col(place)
-        typed = name in self.readings and self.readings[name].kind != "text"
-        if type(kind) is types.StringType and not typed:
-            return sql.try_validate_utf8(column)
-        floats = isinstance(kind, types.FloatType | types.DoubleType)
-        return sql.nanvl(column, sql.lit(None)) if floats and not records else column
-
-    def read_as(self, readings: Mapping[str, Reading]) -> None:
-        self.readings = dict(readings)
-        self._retype(list(readings))
-        self.refused = {n: kind for n, kind in self.refused.items() if n not in readings}
 
     def distinct(self, frame: Lazy) -> Lazy:
         """Narwhals would number the rows in a window, which cannot be added up early."""
@@ -138,13 +82,9 @@ class SparkEngine(Engine):
 
     def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         """A table that every executor gets whole: nobody's rows travel to meet it."""
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
         return nw.from_native(sql.broadcast(self._small(columns, like)))  # type: ignore[no-any-return]
 
     def _small(self, columns: Mapping[str, Column], like: KeyTypes) -> Any:
-        from pyspark.sql import types  # noqa: PLC0415 - loaded already
-
         fields = []
         for name, values in columns.items():
             kind = _type_of(values) if name not in like else _like(like[name], values)
@@ -155,7 +95,7 @@ class SparkEngine(Engine):
             for column in columns.values()
         )
         rows = list(zip(*plain, strict=True))
-        return self._native.sparkSession.createDataFrame(rows, types.StructType(fields))
+        return self.native.sparkSession.createDataFrame(rows, types.StructType(fields))
 
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
         native: Any = nw.to_native(frame)
@@ -165,17 +105,10 @@ class SparkEngine(Engine):
             for place, name in enumerate(native.columns)
         }
 
-    def told(
-        self,
-        columns: Mapping[str, Column],
-        types: Mapping[str, nw.dtypes.DType],
-        names: Sequence[str],
-    ) -> Any:
+    def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         return self._small(columns, types).toDF(*names)
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
         native = nw.to_native(frame).withColumn(hashed, sql.xxhash64(*names))
         return nw.from_native(native)  # type: ignore[no-any-return]
 
@@ -185,8 +118,6 @@ class SparkEngine(Engine):
         A set of numbers, not of hash and number: a set of structs may hold one of them twice,
         since Spark has two forms of rows that it does not take for equal.
         """
-        from pyspark.sql import functions as sql  # noqa: PLC0415 - loaded already
-
         named: Any = nw.to_native(rows.select(unit, code)).toDF("unit", "code")
         sets = named.groupBy("unit").agg(sql.collect_set("code").alias("codes"))
 
@@ -198,7 +129,14 @@ class SparkEngine(Engine):
         return nw.from_native(first.select(sql.col("first.code").alias(code)))  # type: ignore[no-any-return]
 
     def words(self, native: Any) -> Words:
-        return words(native)
+        held = {field.name: field.dataType.simpleString() for field in native.schema}
+        return Words(
+            held=held,
+            types={column: column_type(kind) for column, kind in held.items()},
+            terms=SparkTerms(held),
+            add=lambda made, name: native.select("*", made.alias(name)),
+            keep=native.filter,
+        )
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         return sampler(subject, samples)
@@ -210,8 +148,6 @@ def _plain(value: Any) -> Any:
 
 def _like(dtype: nw.dtypes.DType, values: Column) -> Any:
     """Spark's type for public values that meet a column."""
-    from pyspark.sql import types  # noqa: PLC0415 - loaded already
-
     if isinstance(dtype, nw.Datetime):
         return types.TimestampNTZType() if dtype.time_zone is None else types.TimestampType()
     kinds = {
@@ -227,8 +163,6 @@ def _like(dtype: nw.dtypes.DType, values: Column) -> Any:
 
 
 def _type_of(values: Column) -> Any:
-    from pyspark.sql import types  # noqa: PLC0415 - loaded already
-
     first = next((_plain(value) for value in values if value is not None), 0)
     kinds = {
         bool: types.BooleanType,
@@ -238,3 +172,24 @@ def _type_of(values: Column) -> Any:
         dt.datetime: types.TimestampNTZType,
     }
     return kinds.get(type(first), types.StringType)()
+
+
+def _refuse_unreadable(native: Any) -> None:
+    """Refuse tables without an end, and text that is not compared byte by byte.
+
+    Errors: DataError with the reason.
+    """
+    if native.isStreaming:
+        raise DataError(
+            "This table is a stream: it has no end, so nothing can be counted in it.",
+            hint="Read a finished part of it with spark.read, or use onesided.Monitor for batches.",
+        )
+    for column in native.schema:
+        kind = column.dataType.simpleString()
+        if _COLLATED in kind:
+            raise DataError(
+                f"The column {column.name!r} holds {kind}, in which texts that differ count as "
+                "equal.",
+                hint="Keys are told apart byte by byte: use collate(column, 'UTF8_BINARY').",
+                column=column.name,
+            )

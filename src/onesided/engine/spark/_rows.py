@@ -30,12 +30,14 @@ from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import functions as sql
+from pyspark.sql.functions import arrow_udf
 
 from onesided.engine._protocol import KIND
 from onesided.engine._reading import AFTER, reading
-from onesided.engine._sampling import Cut, Draw, Samples
-from onesided.engine._subject import Subject
+from onesided.engine._sampling import Cut, Draw, Samples, Subject
 from onesided.errors import DataError, NoiseError
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
@@ -82,8 +84,6 @@ def _try_rows(subject: Subject, samples: Samples) -> None:
 
     Errors: DataError, before anything is charged.
     """
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - the caller's frame has loaded it
-
     unit, native = subject.unit, nw.to_native(subject.table.frame)
     with reading():
         found = (
@@ -95,8 +95,6 @@ def _try_rows(subject: Subject, samples: Samples) -> None:
 
 def _probe(session: Any) -> None:
     """One empty draw, so that what is missing in the executors is missed before the charge."""
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - the caller's frame has loaded it
-
     parts = session.range(1).select(sql.lit(0).alias(_PART), sql.lit(-1).alias(_NUMBER))
     try:
         coin = _coins(bytes(40), 1, [])
@@ -144,8 +142,6 @@ def _open_rows(subject: Subject, samples: Samples) -> Any:
 
 
 def _numbered(native: Any, samples: Samples) -> Any:
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - the caller's frame has loaded it
-
     number = sql.lit(-1)
     for place, kind in enumerate(samples):
         number = sql.when(sql.col(KIND) == kind, place).otherwise(number)
@@ -172,8 +168,6 @@ def _dealt(native: Any, names: Sequence[str]) -> Any:
     The number of the part is a column of its own, and coins go by it: the number of a task may
     change when Spark joins parts.
     """
-    from pyspark.sql import functions as sql  # noqa: PLC0415 - the caller's frame has loaded it
-
     parts = _parts(native)
     part = sql.pmod(sql.xxhash64(*names), sql.lit(parts)).cast("int")
     dealt = native.withColumn(_PART, part).repartition(parts, _PART)
@@ -182,8 +176,6 @@ def _dealt(native: Any, names: Sequence[str]) -> Any:
 
 def _coins(secret: bytes, parts: int, samples: list[RecordSample]) -> Any:
     """The column of coins, for rows that are sorted by part."""
-    import pyarrow as pa  # noqa: PLC0415 - what Spark hands out
-    from pyspark.sql.functions import arrow_udf  # noqa: PLC0415 - the caller has loaded it
 
     def onesided_coin(batches: Any) -> Any:
         flips = Flips(secret, parts, samples)

@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import DoubleType, FloatType, StringType
 
+from onesided.engine._protocol import Taking
 from onesided.errors import SchemaError
 from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS, Reading
 
+if TYPE_CHECKING:
+    from onesided.engine.spark._engine import SparkEngine
+
 _MINUTE: Final = 60_000_000
+column = F.col
+
+
+def plain(engine: SparkEngine, name: str, place: str, how: Taking) -> Column:
+    """A column before it is read. Bytes that are no UTF-8 are unknown: told, they look alike.
+
+    Such bytes stay where another type is read: there they are what could not be read.
+    """
+    kind, held = engine.native.schema[engine.places[name]].dataType, F.col(place)
+    typed = name in engine.readings and engine.readings[name].kind != "text"
+    if type(kind) is StringType and not typed:
+        return F.try_validate_utf8(held)
+    floats = isinstance(kind, FloatType | DoubleType)
+    return F.nanvl(held, F.lit(None)) if floats and not how.records else held
+
+
+def lost(text: str, made: Column) -> Column:
+    """Whether a text has no value."""
+    return F.col(text).isNotNull() & made.isNull()
+
+
+def value(name: str, reading: Reading) -> Column:
+    """A column in canonical form as its type; null for what is not of its form."""
+    return strict(name, reading.kind)
 
 
 def known(name: str, reading: Reading) -> Column:
@@ -69,10 +98,6 @@ def strict(name: str, kind: str) -> Column:
     text = F.col(name)
     formed = F.when(text.rlike(rf"\A(?:{PATTERNS[kind]})\z"), text)
     return _READERS[kind](formed)
-
-
-def _boolean(text: Column) -> Column:
-    return F.lower(text).isin("true", "1")
 
 
 def _number(text: Column) -> Column:
@@ -133,7 +158,7 @@ def _duration(text: Column) -> Column:
 
 
 _READERS: Final[Mapping[str, Callable[[Column], Column]]] = {
-    "boolean": _boolean,
+    "boolean": lambda text: F.lower(text).isin("true", "1"),
     "integer": lambda text: text.try_cast("bigint"),
     "number": _number,
     "date": _date,

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine.kit import LOWER, Column, with_column
+from onesided.engine.kit import LOWER, Column
 from onesided.noise import IntArray
 
 Found = Mapping[str, Column]
@@ -28,7 +28,8 @@ def published(found: Any, names: Sequence[str], told: IntArray) -> Found:
     found: the key columns first, in the order of ``names``.
     """
     places = found.columns[: len(names)]
-    kept = with_column(found.select(*places), LOWER, told).filter(nw.col(LOWER) > 0)
+    lower = nw.new_series(LOWER, told, backend=found.implementation)
+    kept = found.select(*places).with_columns(lower).filter(nw.col(LOWER) > 0)
     made = ordered(kept, places)
     return {LOWER: made[LOWER], **{n: made[p] for n, p in zip(names, places, strict=True)}}
 
