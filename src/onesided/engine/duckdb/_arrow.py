@@ -21,7 +21,8 @@ _WIDEST: Final = 38
 
 def arrow_engine(native: Any) -> DuckDBEngine:
     """A PyArrow table, copied as a pandas one is."""
-    source = ArrowSource(*mapped(native))
+    table, refused = mapped(native)
+    source = ArrowSource(owned(table), refused)
     return DuckDBEngine(source, ArrowCaller(native), connected())
 
 
@@ -58,8 +59,6 @@ def owned(table: pa.Table) -> pa.Table:
 
     Arrow does not tell whose a column is. Written as a stream and read back, it is ours.
     """
-    import pyarrow as pa  # noqa: PLC0415 - the caller's table has loaded it already
-
     made = {}
     for name in table.column_names:
         store = pa.BufferOutputStream()

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from onesided.engine._protocol import Objects
-from onesided.engine.duckdb._arrow import mapped, restored
+from onesided.engine.duckdb._arrow import mapped, owned, restored
 from onesided.engine.duckdb._callers import Caller, read
 from onesided.engine.duckdb._engine import DuckDBEngine
 from onesided.engine.duckdb._own import connected
@@ -24,7 +24,7 @@ _DECIMALS: Final = (38, 9)  # digits, and those behind the point
 def pandas_engine(native: Any) -> DuckDBEngine:
     """A pandas table, copied: whatever becomes of the frame changes nothing here."""
     table, refused, odd = as_arrow(native)
-    source = ArrowSource(table, refused | {name: found.kind for name, found in odd.items()})
+    source = ArrowSource(owned(table), refused | {name: found.kind for name, found in odd.items()})
     engine = DuckDBEngine(source, PandasCaller(native), connected())
     engine.odd = odd
     return engine

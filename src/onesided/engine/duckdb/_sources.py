@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 import narwhals as nw
 
 from onesided.engine._protocol import places_of
-from onesided.engine.duckdb._arrow import owned
 from onesided.engine.duckdb._own import connected
 from onesided.engine.duckdb._text import literal, quoted
 from onesided.errors import DataError
@@ -97,13 +96,13 @@ class Source(ABC):
 
 
 class ArrowSource(Source):
-    """A copy of an Arrow table of mapped columns, which nobody can change; DuckDB reads that."""
+    """An Arrow table of mapped columns, which nobody can change; DuckDB reads that."""
 
     fixed = True
 
     def __init__(self, table: pa.Table, refused: Mapping[str, str]) -> None:
         self.refused, self._names = refused, table.column_names
-        self._table = owned(table.rename_columns(places_of(table.num_columns)))
+        self._table = table.rename_columns(places_of(table.num_columns))
 
     def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
         if not self._names:
