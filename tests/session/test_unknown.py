@@ -375,3 +375,38 @@ def test_bins_say_it_of_the_column_that_they_are_made_of():
     assert "Rows without a value of 'v' are in no group." in release.warnings[0]
     ranges = own.ranges("v", [(0, 10)], bins=[0, 5, 10], missing="drop", epsilon=99)
     assert "Rows without a value of 'v' are in no group." in ranges.warnings[0]
+
+
+BY = {"by": "place", "keys": KEYS, "where": "w", "epsilon": 9}
+ALONE = {"where": "w", "epsilon": 9}
+ASKED = {
+    "count": S.Count(**BY, max_groups=2, on_excess="error"),
+    "largest": S.TopK(1, **BY, max_groups=2, on_excess="error"),
+    "above": S.Above(1, max_answers=None, unknown="recorded", **BY, max_groups=2),
+    "sum": S.Sum("v", bounds=(0, 9), missing="drop", **ALONE),
+    "sum of both signs": S.Sum("v", bounds=(-9, 9), missing="drop", **ALONE),
+    "rows": S.RowCount(max_rows=3, **ALONE),
+    "mean": S.Mean("v", bounds=(0, 9), missing="drop", **ALONE),
+    "ranges": S.RangeQuery("v", [(0, 9)], bins=[0, 9], missing="drop", **ALONE),
+    "linear": S.LinearQuery([[1, 1]], strategy="identity", **BY),
+    "shares": S.Quantile(
+        "v", "1/2", candidates=[1, 7], missing="drop", method="cumulative", **ALONE
+    ),
+    "histogram": S.Histogram("v", bins=[0, 9], missing="drop", **ALONE),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("policy", [P.addition_only(), P.removal_only(), P.bounded()], ids=str)
+def test_no_upper_bound_is_certain_without_a_word_about_what_is_recorded(policy, name):
+    rows = [row for row in ROWS if row[:2] != (2, "b")]  # nobody is in two places
+    own = session(table(pl.DataFrame, rows), policy=policy)
+    try:
+        release = own.ask(ASKED[name])
+    except errors.OnesidedError:
+        return
+    assert "Recorded as w" in release.warnings[0]
+    bounds = release.above if name == "shares" else release.interval
+    if bounds.upper_certain:
+        assert "bound is about what is recorded." in release.warnings[0]
+        assert "what is recorded" in release.guarantee.scope or "bounded" in release.guarantee.scope
