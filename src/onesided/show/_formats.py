@@ -34,7 +34,7 @@ def write_tables(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_tables({"place": ["gym"], "estimate": [3]}, Path(folder) / "release", ["csv"])
     ...     print((Path(folder) / "release.csv").read_text().splitlines())
-    ['place,estimate', 'gym,3']
+    ['place,estimate', '"gym",3']
     """
     for name in formats:
         path = stem.with_suffix(f".{name}")
