@@ -8,6 +8,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.conditions import Condition
+from onesided.noise import NotPrivateSeededNoise
 from onesided.session import question_from_json, question_to_json
 
 P = od.policy
@@ -32,6 +33,7 @@ def table(make, rows):
 
 def session(data, *, policy=None, **more):
     policy = P.presence(max_groups=2) if policy is None else policy
+    more = {"noise": NotPrivateSeededNoise(7)} | more  # ε is beyond what production answers
     return S.Session(data, unit="person", policy=policy, budget=10**6, **more)
 
 
@@ -161,7 +163,7 @@ FULL = {"person": [1, 2], "place": ["a", "b"], "v": [1, 7], "w": [True, False], 
 def test_what_the_schema_requires_is_not_said_to_be_missing():
     def said(schema, **asked):
         own = session(pl.DataFrame(FULL), schema=schema)
-        return own.count(epsilon=99, **asked)
+        return own.count(epsilon=9, **asked)
 
     by = {"by": "place", "keys": KEYS}
     every = declared(FULL)
@@ -182,7 +184,7 @@ def test_what_the_schema_requires_is_not_said_to_be_missing():
 
 def test_the_sentence_stands_on_every_surface(tmp_path):
     own = session(table(pl.DataFrame, ROWS))
-    release = own.count(by="place", keys=KEYS, where="v < 5", epsilon=99)
+    release = own.count(by="place", keys=KEYS, where="v < 5", epsilon=9)
     said = release.warnings[0]
     assert said.startswith("Recorded as v < 5: rows for which that is unknown are not counted.")
     assert str(release).startswith(said)
@@ -241,7 +243,7 @@ def test_a_condition_that_decides_every_row_needs_no_sentence(where):
         own.count(where=where, epsilon=999, unknown=unknown).value
         for unknown in ("possible", "recorded")
     }
-    release = own.count(where=where, epsilon=999)
+    release = own.count(where=where, epsilon=9)
     assert (len(counts), release.warnings) == (1, ())
 
 
