@@ -85,8 +85,10 @@ def settle_grid(question: Any, *names: str) -> None:
     """Take the floats of these fields at their decimal value, in a question that is being made."""
     for name in names:
         given = getattr(question, name)
-        several = isinstance(given, list | tuple)
-        settle(question, **{name: tuple(map(on_grid, given)) if several else on_grid(given)})
+        if isinstance(given, list | tuple):
+            settle(question, **{name: type(given)(map(on_grid, given))})
+        else:
+            settle(question, **{name: on_grid(given)})
 
 
 def value_of(
