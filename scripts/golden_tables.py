@@ -48,8 +48,8 @@ ROWS: Final = (
     (12, "F", "b", 8, 5, 0, 0.0, True, None),
 )
 REGISTER: Final = {
-    "household": ["A", "B", "B", "E", None],
-    "flag": [False, True, False, None, True],
+    "household": ["A", "B", "B", "E"],
+    "flag": [False, True, False, None],
 }
 COLUMNS: Final = {name: [row[i] for row in ROWS] for i, name in enumerate(NAMES)}
 TYPES: Final = {

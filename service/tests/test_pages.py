@@ -149,7 +149,8 @@ def test_signing_out_ends_the_cookie_everywhere(browser):
 @pytest.mark.parametrize(
     ("fields", "status", "words"),
     [
-        ({"epsilon": "1000"}, 403, "Refused: this costs more than is left"),
+        ({"epsilon": "99"}, 403, "Refused: this costs more than is left"),
+        ({"epsilon": "1000"}, 422, "promises nothing"),
         ({"epsilon": "much"}, 422, "epsilon"),
         ({"kind": "sum"}, 422, "No column is chosen."),
         ({"kind": "top_k", "number": "x"}, 422, "The number is not filled in."),

@@ -17,7 +17,7 @@ import sqlglot
 
 import onesided as od
 from onesided.engine import _table
-from onesided.engine._protocol import ORDER
+from onesided.engine._protocol import LENGTH, ORDER
 from onesided.engine.ibis._condition import IbisTerms
 from onesided.engine.ibis._engine import WarehouseEngine
 from onesided.engine.ibis._postgres import Postgres, written
@@ -75,7 +75,8 @@ class OfIbis(Warehouse):
         assert not any(re.fullmatch(r"c\d+", name) for name in table.columns)
         assert table.op().find(ops.Aggregate)
         self.asked.append(self.written(table))
-        grouped = table.columns[0].startswith("onesided_") and len(table.columns) > 1
+        first = table.columns[0]
+        grouped = first.startswith("onesided_") and first != LENGTH and len(table.columns) > 1
         return [] if grouped or ORDER in table.columns else [(0,) * len(table.columns)]
 
     def terms(self, table):

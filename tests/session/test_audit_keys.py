@@ -103,7 +103,7 @@ MOMENT = dt.datetime(2008, 6, 30, 13)  # noqa: DTZ001 - the clock of the place
         [MOMENT, MOMENT.date()],
         [dt.time(1), dt.time(1, tzinfo=dt.UTC)],
         [pd.Timestamp(1), pd.Timestamp(2)],
-        [Decimal("1.5"), Decimal(2)],
+        [Decimal("1.5"), "2"],
         [True, None],
         ["1", 1],
     ],

@@ -63,7 +63,7 @@ def answers():
     yield "sample", session(SENSITIVE).sample(epsilon=60)
     own = {"statistic": "count", "unverified": True, **PLACE, "epsilon": 60}
     yield "own", session(PRESENCE).release(Plus(), **own)
-    two = [od.Count(**PLACE, epsilon=60), od.Count(epsilon=60)]
+    two = [od.Count(**PLACE, epsilon=50), od.Count(epsilon=50)]
     yield "several", session(PRESENCE).ask_all(two)
     told = od.session.release_to_json(session(PRESENCE).count(**PLACE, epsilon=60))
     yield "written", od.session.release_from_json(told)

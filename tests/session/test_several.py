@@ -133,7 +133,7 @@ def test_edges_are_added_one_by_one():
 
 def test_release_protocol(tmp_path):
     session = opened()
-    answers = session.ask_all([counts(90), Mean("age", bounds=(0, 100), epsilon=90)])
+    answers = session.ask_all([counts(50), Mean("age", bounds=(0, 100), epsilon=50)])
     assert len(answers) == 2
     assert answers.frame["title"].to_list() == ["Counts of 3 groups", "Mean of age"]
     assert "Counts of 3 groups" in str(answers)
@@ -143,7 +143,7 @@ def test_release_protocol(tmp_path):
     assert (place / "1" / "release.csv").exists()
     assert (place / "2" / "guarantee.json").exists()
     told = json.loads((place / "guarantee.json").read_text())
-    assert told["guarantee"]["edges"]["present -> not present"]["epsilon"] == "180"
+    assert told["guarantee"]["edges"]["present -> not present"]["epsilon"] == "100"
     with pytest.raises(errors.ParameterError, match="no single value"):
         _ = answers.value
 

@@ -72,7 +72,7 @@ def partitions(path: Path, base: Path) -> dict[str, str | None]:
     >>> partitions(Path("visits/day=2026-11-02/city=Z%C3%BCrich/0.parquet"), Path("visits"))
     {'day': '2026-11-02', 'city': 'Zürich'}
     """
-    below = path.parent.relative_to(base).parts if path.is_relative_to(base) else ()
+    below = path.parent.relative_to(base).parts if path.parent.is_relative_to(base) else ()
     found: dict[str, str | None] = {}
     for folder in below:
         name, mark, value = folder.partition("=")
@@ -87,7 +87,7 @@ def table_folder(path: Path, base: Path | None) -> Path:
     >>> table_folder(Path("visits/day=2026-11-02/0.parquet"), Path("visits")).name
     'visits'
     """
-    if base is None or not path.is_relative_to(base):
+    if base is None or not path.parent.is_relative_to(base):
         return path.resolve().parent
     parts = path.parent.relative_to(base).parts
     columns = (place for place, part in enumerate(parts) if "=" in part.lstrip("="))

@@ -85,7 +85,16 @@ def is_free(prepared: PreparedQuery[Any, Any]) -> bool:
 
 
 def refuse_asserting(prepared: PreparedQuery[Any, Any]) -> None:
-    """Refuse to charge what rows decide the answering of. Errors: ParameterError."""
+    """Refuse to charge what rows decide the answering of. Errors: ParameterError.
+
+    >>> import polars as pl, onesided as od
+    >>> session = od.Session(pl.DataFrame({"age": [7]}), policy=od.policy.bounded(), budget=1)
+    >>> asked = od.session.Sum("age", bounds=(0, 9), epsilon=1, id="a")
+    >>> session.charge(asked)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    onesided.errors.ParameterError: This question asserts something of the rows, and would fail ...
+    """
     if prepared.fails_by_rows:
         raise ParameterError(
             "This question asserts something of the rows, and would fail after its charge where "

@@ -2,13 +2,12 @@ SELECT
   *
 FROM (
   SELECT
-    COUNT(*) AS "onesided_length"
+    COUNT(*) AS "onesided_length",
+    COALESCE(SUM(CASE WHEN isNull("t1"."c0") THEN 1 ELSE 0 END), 0) AS "onesided_lost"
   FROM (
     SELECT
       "t0"."person" AS "c0"
     FROM "visits" AS "t0"
-    WHERE
-      isNull("t0"."person")
   ) AS "t1"
 ) AS "t2";
 
@@ -16,14 +15,13 @@ SELECT
   *
 FROM (
   SELECT
-    COUNT(*) AS "onesided_length"
+    COUNT(*) AS "onesided_length",
+    COALESCE(SUM(CASE WHEN isNull("t1"."c0") THEN 1 ELSE 0 END), 0) AS "onesided_lost"
   FROM (
     SELECT
       "t0"."person" AS "c0",
       "t0"."place" AS "c1"
     FROM "visits" AS "t0"
-    WHERE
-      isNull("t0"."person")
   ) AS "t1"
 ) AS "t2";
 

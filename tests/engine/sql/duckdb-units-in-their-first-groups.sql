@@ -2,13 +2,12 @@ SELECT
   *
 FROM (
   SELECT
-    COUNT(*) AS "onesided_length"
+    COUNT(*) AS "onesided_length",
+    COALESCE(SUM(CASE WHEN "t1"."c0" IS NULL THEN 1 ELSE 0 END), 0) AS "onesided_lost"
   FROM (
     SELECT
       "t0"."person" AS "c0"
     FROM "visits" AS "t0"
-    WHERE
-      "t0"."person" IS NULL
   ) AS "t1"
 ) AS "t2";
 
@@ -16,14 +15,13 @@ SELECT
   *
 FROM (
   SELECT
-    COUNT(*) AS "onesided_length"
+    COUNT(*) AS "onesided_length",
+    COALESCE(SUM(CASE WHEN "t1"."c0" IS NULL THEN 1 ELSE 0 END), 0) AS "onesided_lost"
   FROM (
     SELECT
       "t0"."person" AS "c0",
       "t0"."place" AS "c1"
     FROM "visits" AS "t0"
-    WHERE
-      "t0"."person" IS NULL
   ) AS "t1"
 ) AS "t2";
 

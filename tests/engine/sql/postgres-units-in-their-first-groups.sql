@@ -2,17 +2,19 @@ SELECT
   *
 FROM (
   SELECT
-    COUNT(*) AS "onesided_length"
+    COUNT(*) AS "onesided_length",
+    COALESCE(
+      CAST(SUM(CASE WHEN (
+        (
+          "t1"."c0"
+        ) IS NULL
+      ) THEN 1 ELSE 0 END) AS BIGINT),
+      0
+    ) AS "onesided_lost"
   FROM (
     SELECT
       "t0"."person" AS "c0"
     FROM "visits" AS "t0"
-    WHERE
-      (
-        (
-          "t0"."person"
-        ) IS NULL
-      )
   ) AS "t1"
 ) AS "t2";
 
@@ -20,18 +22,20 @@ SELECT
   *
 FROM (
   SELECT
-    COUNT(*) AS "onesided_length"
+    COUNT(*) AS "onesided_length",
+    COALESCE(
+      CAST(SUM(CASE WHEN (
+        (
+          "t1"."c0"
+        ) IS NULL
+      ) THEN 1 ELSE 0 END) AS BIGINT),
+      0
+    ) AS "onesided_lost"
   FROM (
     SELECT
       "t0"."person" AS "c0",
       "t0"."place" AS "c1"
     FROM "visits" AS "t0"
-    WHERE
-      (
-        (
-          "t0"."person"
-        ) IS NULL
-      )
   ) AS "t1"
 ) AS "t2";
 

@@ -2,13 +2,12 @@ SELECT
   *
 FROM (
   SELECT
-    COUNT(*) AS "onesided_length"
+    COUNT(*) AS "onesided_length",
+    COALESCE(SUM(CASE WHEN "t1"."c0" IS NULL THEN 1 ELSE 0 END), 0) AS "onesided_lost"
   FROM (
     SELECT
       "t0"."person" AS "c0"
     FROM "visits" AS "t0"
-    WHERE
-      "t0"."person" IS NULL
   ) AS "t1"
 ) AS "t2";
 
@@ -16,29 +15,14 @@ SELECT
   *
 FROM (
   SELECT
-    COUNT(*) AS "onesided_length"
+    COUNT(*) AS "onesided_length",
+    COALESCE(SUM(CASE WHEN "t1"."c0" IS NULL THEN 1 ELSE 0 END), 0) AS "onesided_lost"
   FROM (
     SELECT
       "t0"."person" AS "c0",
       "t0"."place" AS "c1",
       "t0"."age" AS "c2"
     FROM "visits" AS "t0"
-  ) AS "t1"
-) AS "t2";
-
-SELECT
-  *
-FROM (
-  SELECT
-    COUNT(*) AS "onesided_length"
-  FROM (
-    SELECT
-      "t0"."person" AS "c0",
-      "t0"."place" AS "c1",
-      "t0"."age" AS "c2"
-    FROM "visits" AS "t0"
-    WHERE
-      "t0"."person" IS NULL
   ) AS "t1"
 ) AS "t2";
 
@@ -62,113 +46,102 @@ SELECT
   *
 FROM (
   SELECT
-    "t16"."onesided_order",
-    COALESCE(SUM("t16"."onesided_length"), 0) AS "onesided_length",
-    COALESCE(SUM("t16"."onesided_value"), 0) AS "onesided_value",
-    COALESCE(SUM("t16"."onesided_square"), 0) AS "onesided_square"
+    "t15"."onesided_order",
+    COALESCE(SUM("t15"."onesided_length"), 0) AS "onesided_length",
+    COALESCE(SUM("t15"."onesided_value"), 0) AS "onesided_value"
   FROM (
     SELECT
-      "t15"."c0",
-      "t15"."c1",
-      "t15"."onesided_value",
-      "t15"."onesided_square",
-      "t15"."onesided_length",
-      "t15"."onesided_order"
+      "t14"."c0",
+      "t14"."c1",
+      "t14"."onesided_value",
+      "t14"."onesided_length",
+      "t14"."onesided_order"
     FROM (
       SELECT
-        "t14".*
+        "t13".*
         EXCLUDE ("onesided_rank")
       FROM (
         SELECT
           *
         FROM (
           SELECT
-            "t12"."c0",
-            "t12"."c1",
-            "t12"."onesided_value",
-            "t12"."onesided_square",
-            "t12"."onesided_length",
-            "t12"."onesided_order",
-            "t12"."onesided_hash",
+            "t11"."c0",
+            "t11"."c1",
+            "t11"."onesided_value",
+            "t11"."onesided_length",
+            "t11"."onesided_order",
+            "t11"."onesided_hash",
             ROW_NUMBER() OVER (
-              PARTITION BY "t12"."c0"
-              ORDER BY "t12"."onesided_hash" ASC, "t12"."onesided_order" ASC
+              PARTITION BY "t11"."c0"
+              ORDER BY "t11"."onesided_hash" ASC, "t11"."onesided_order" ASC
             ) - 1 AS "onesided_rank"
           FROM (
             SELECT
-              "t11"."c0",
-              "t11"."c1",
-              "t11"."onesided_value",
-              "t11"."onesided_square",
-              "t11"."onesided_length",
-              "t11"."onesided_order",
+              "t10"."c0",
+              "t10"."c1",
+              "t10"."onesided_value",
+              "t10"."onesided_length",
+              "t10"."onesided_order",
               HASH(
                 CONCAT(
                   CONCAT(
-                    CONCAT(CAST(LENGTH(CAST("t11"."c0" AS VARCHAR)) AS VARCHAR), ':'),
-                    CAST("t11"."c0" AS VARCHAR)
+                    CONCAT(CAST(LENGTH(CAST("t10"."c0" AS VARCHAR)) AS VARCHAR), ':'),
+                    CAST("t10"."c0" AS VARCHAR)
                   ),
-                  CAST("t11"."onesided_order" AS VARCHAR)
+                  CAST("t10"."onesided_order" AS VARCHAR)
                 )
               ) AS "onesided_hash"
             FROM (
               SELECT
-                "t10"."c0",
-                "t10"."c1",
-                "t10"."onesided_value",
-                "t10"."onesided_square",
-                "t10"."onesided_length",
+                "t9"."c0",
+                "t9"."c1",
+                "t9"."onesided_value",
+                "t9"."onesided_length",
                 "t6"."onesided_order"
               FROM (
                 SELECT
-                  "t8"."c0",
-                  "t8"."c1",
-                  "t8"."onesided_value" - 0 AS "onesided_value",
-                  "t8"."onesided_value" - 0 AS "onesided_square",
+                  "t7"."c0",
+                  "t7"."c1",
+                  CASE
+                    WHEN "t7"."onesided_value" < 0
+                    THEN 0
+                    ELSE CASE WHEN "t7"."onesided_value" > 99 THEN 99 ELSE "t7"."onesided_value" END
+                  END - 0 AS "onesided_value",
                   1 AS "onesided_length"
                 FROM (
                   SELECT
-                    "t7"."c0",
-                    "t7"."c1",
-                    CASE
-                      WHEN "t7"."onesided_value" < 0
-                      THEN 0
-                      ELSE CASE WHEN "t7"."onesided_value" > 99 THEN 99 ELSE "t7"."onesided_value" END
-                    END AS "onesided_value"
+                    "t4"."c0",
+                    "t4"."c1",
+                    COALESCE(SUM("t4"."onesided_value"), 0) AS "onesided_value",
+                    COUNT(*) AS "onesided_length"
                   FROM (
                     SELECT
-                      "t4"."c0",
-                      "t4"."c1",
-                      COALESCE(SUM("t4"."onesided_value"), 0) AS "onesided_value"
+                      "t2"."c0",
+                      "t2"."c1",
+                      "t2"."c2",
+                      CASE
+                        WHEN "t2"."onesided_value" < 0
+                        THEN 0
+                        ELSE CASE WHEN "t2"."onesided_value" > 99 THEN 99 ELSE "t2"."onesided_value" END
+                      END AS "onesided_value"
                     FROM (
                       SELECT
-                        "t2"."c0",
-                        "t2"."c1",
-                        "t2"."c2",
-                        CASE
-                          WHEN "t2"."onesided_value" < 0
+                        "t0"."person" AS "c0",
+                        "t0"."place" AS "c1",
+                        "t0"."age" AS "c2",
+                        CAST(CASE
+                          WHEN "t0"."age" < 0
                           THEN 0
-                          ELSE CASE WHEN "t2"."onesided_value" > 99 THEN 99 ELSE "t2"."onesided_value" END
-                        END AS "onesided_value"
-                      FROM (
-                        SELECT
-                          "t0"."person" AS "c0",
-                          "t0"."place" AS "c1",
-                          "t0"."age" AS "c2",
-                          CAST(CASE
-                            WHEN "t0"."age" < 0
-                            THEN 0
-                            ELSE CASE WHEN "t0"."age" > 99 THEN 99 ELSE "t0"."age" END
-                          END AS BIGINT) AS "onesided_value"
-                        FROM "visits" AS "t0"
-                      ) AS "t2"
-                    ) AS "t4"
-                    GROUP BY
-                      1,
-                      2
-                  ) AS "t7"
-                ) AS "t8"
-              ) AS "t10"
+                          ELSE CASE WHEN "t0"."age" > 99 THEN 99 ELSE "t0"."age" END
+                        END AS BIGINT) AS "onesided_value"
+                      FROM "visits" AS "t0"
+                    ) AS "t2"
+                  ) AS "t4"
+                  GROUP BY
+                    1,
+                    2
+                ) AS "t7"
+              ) AS "t9"
               INNER JOIN (
                 SELECT
                   *
@@ -230,15 +203,15 @@ FROM (
                   ) AS "t1"
                 ) AS "t3"
               ) AS "t6"
-                ON "t10"."c1" = "t6"."c1"
-            ) AS "t11"
-          ) AS "t12"
-        ) AS "t13"
+                ON "t9"."c1" = "t6"."c1"
+            ) AS "t10"
+          ) AS "t11"
+        ) AS "t12"
         WHERE
-          "t13"."onesided_rank" < 1
-      ) AS "t14"
-    ) AS "t15"
-  ) AS "t16"
+          "t12"."onesided_rank" < 1
+      ) AS "t13"
+    ) AS "t14"
+  ) AS "t15"
   GROUP BY
     1
-) AS "t17";
+) AS "t16";
