@@ -6,6 +6,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from onesided.cli._files import partitions, table_folder
 from onesided.cli._tables import expanded, fixed_part, reading
 from onesided.errors import DataError
 
@@ -297,3 +298,56 @@ def test_a_quote_that_does_not_end_is_found_in_a_large_file(csv):
     filler = f'1,"{"a" * 1000}"\n' * 9_000
     with pytest.raises(DataError, match=r"does not end, or goes on after its quote \(line 9,002\)"):
         rows(csv(f'person,place\n{filler}2,"b\n3,c\n'))
+
+
+def test_rows_are_never_left_out_or_shifted_without_a_word(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("person,place,\nDoe, Jane,gym\n")
+    with pytest.raises(DataError, match="last column has no name, and has values"):
+        reading([path]).__enter__()
+    path.write_text("person,place\n1,a\n")
+    (tmp_path / "older").mkdir()
+    with pytest.raises(DataError, match="is a folder in"):
+        expanded(str(tmp_path))
+    (tmp_path / "older").rmdir()
+    (tmp_path / "w.tsv").write_text("person\tplace\n")
+    with pytest.raises(DataError, match=r"w\.tsv"):
+        expanded(str(tmp_path))
+    twice = tmp_path / "day=1" / "day=2" / "v.csv"
+    with pytest.raises(DataError, match="two folders called day="):
+        partitions(twice, tmp_path)
+
+
+def test_all_ways_to_name_a_part_of_a_table_share_its_folder(tmp_path):
+    part = tmp_path / "visits" / "day=1" / "city=a" / "0.csv"
+    assert table_folder(part) == (tmp_path / "visits").resolve()
+    assert table_folder(tmp_path / "=" / "0.csv") == (tmp_path / "=").resolve()
+
+
+def test_a_mark_decides_and_utf8_is_read_as_nothing_else(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + "ort\nZürich\n".encode())
+    with reading([path], encoding="cp1252") as (table,):
+        assert (table.columns, table.fetchall()) == (["ort"], [("Zürich",)])
+    path.write_bytes("ort\nZürich\n".encode())
+    with pytest.raises(DataError, match="is UTF-8, and read as cp1252"):
+        reading([path], encoding="cp1252").__enter__()
+    path.write_bytes(b"ort\nBern\n")
+    with reading([path], encoding="cp1252") as (table,):
+        assert table.fetchall() == [("Bern",)]
+    with pytest.raises(DataError, match="not UTF-16"):
+        reading([path], encoding="utf-16").__enter__()
+
+
+def test_what_is_no_text_in_a_line_is_missing(tmp_path):
+    path = tmp_path / "v.jsonl"
+    path.write_bytes(b'{"place": "\\ud83d"}\n{"place": "a"}\n')
+    with reading([path]) as (table,):
+        assert table.fetchall() == [(None,), ("a",)]
+
+
+def test_a_name_says_how_it_is_read_by_its_end_alone(tmp_path):
+    path = tmp_path / "v.jsonl.csv"
+    path.write_text("sep=;\rperson;place\r1;a\r")
+    with reading([path]) as (table,):
+        assert table.fetchall() == [("1", "a")]

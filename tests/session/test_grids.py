@@ -9,7 +9,14 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
-from onesided.session import Quantile, Sum, question_from_json, question_to_json
+from onesided.session import (
+    Histogram,
+    Quantile,
+    Sum,
+    question_from_json,
+    question_to_json,
+)
+from onesided.session._identity import identity_of
 
 pl = pytest.importorskip("polars")
 pd = pytest.importorskip("pandas")
@@ -89,3 +96,16 @@ def test_decimals_beside_anything_else_are_refused_by_name(other):
     with pytest.raises(errors.DataError, match="'v' holds") as caught:
         made.sum("v", bounds=(0, 10), epsilon=1)
     assert "decimals as text" in caught.value.hint or "Decimal" in str(caught.value)
+
+
+def test_an_answer_of_before_is_no_answer_of_closed_bins():
+    """The last of equal bins once left out its end; the same words mean something else now."""
+    frame = pl.DataFrame({"id": range(3), "rating": [1, 4, 5]})
+    made = session(frame)
+    context = made._context()
+
+    def closed(question):
+        return "closed" in str(identity_of(question, made._prepared(question, context), context))
+
+    assert closed(Histogram("rating", bins=2, bounds=(1, 5), epsilon=1))
+    assert not closed(Histogram("rating", bins=[1, 3, 5], epsilon=1))

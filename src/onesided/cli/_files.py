@@ -18,6 +18,7 @@ SUFFIXES: Final = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 # What is unpacked may fill no disk: text of people shrinks to a hundredth at best.
 _MOST_BYTES, _MOST_BYTES_PER_BYTE = 2**31, 200
 _PIECE: Final = 2**20
+_ONE_BYTE: Final = ("cp1252", "latin-1")
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MISSING_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 _WAYS_OUT: Final = {
@@ -69,6 +70,8 @@ def require_table(path: Path) -> None:
 def partitions(path: Path, base: Path) -> dict[str, str | None]:
     """The columns that folders called ``name=value`` below ``base`` give to the tables in them.
 
+    Errors: DataError for a name that stands twice.
+
     >>> partitions(Path("visits/day=2026-11-02/city=Z%C3%BCrich/0.parquet"), Path("visits"))
     {'day': '2026-11-02', 'city': 'Zürich'}
     """
@@ -76,22 +79,32 @@ def partitions(path: Path, base: Path) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for folder in below:
         name, mark, value = folder.partition("=")
+        if name and mark and unquote(name) in found:
+            raise DataError(
+                f"{str(path)!r} stands in two folders called {unquote(name)}=.",
+                hint="Rename one: each is a column of the table.",
+            )
         if name and mark:
             found[unquote(name)] = None if value == _MISSING_PARTITION else unquote(value)
     return found
 
 
-def table_folder(path: Path, base: Path | None) -> Path:
-    """The folder that a table lies in, above those below ``base`` that are columns of it.
+def is_partition(folder: Path) -> bool:
+    """Whether a folder's name is a column's and a value."""
+    return folder.name.find("=") > 0
 
-    >>> table_folder(Path("visits/day=2026-11-02/0.parquet"), Path("visits")).name
+
+def table_folder(path: Path) -> Path:
+    """The folder that a table lies in, above those that are columns of it.
+
+    One for all ways to name a part of the table, so that all parts share a ledger.
+
+    >>> table_folder(Path("visits/day=2026-11-02/0.parquet")).name
     'visits'
     """
-    if base is None or not path.parent.is_relative_to(base):
-        return path.resolve().parent
-    parts = path.parent.relative_to(base).parts
-    columns = (place for place, part in enumerate(parts) if "=" in part.lstrip("="))
-    return base.joinpath(*parts[: next(columns, len(parts))]).resolve()
+    parents = list(path.resolve().parents)
+    last = max((place for place, one in enumerate(parents) if is_partition(one)), default=-1)
+    return parents[last + 1]
 
 
 def plain_csv(path: Path, made: Path, *, encoding: str | None) -> None:
@@ -100,11 +113,12 @@ def plain_csv(path: Path, made: Path, *, encoding: str | None) -> None:
     encoding: as the schema declares it; None is UTF-8, or UTF-16 where the file begins with its
     mark. Errors: DataError for what is damaged, in another encoding, or would fill this machine.
     """
-    lines = ".jsonl" in path.suffixes or path.name.lower().endswith((".jsonl", ".jsonl.gz"))
+    lines = path.name.lower().endswith((".jsonl", ".jsonl.gz"))
     packed = path.name.lower().endswith(".gz")
     with path.open("rb") as file:
-        marked = not packed and file.read(2) in _UTF16
-    if not (lines or packed or marked or encoding not in (None, "utf-8")):
+        start = file.read(3)
+    plain = _chosen(start, encoding) in ("utf-8", "utf-8-sig")
+    if plain and not (lines or packed):
         made.symlink_to(path.resolve())
         return
     try:
@@ -129,17 +143,25 @@ def _decoded(path: Path, encoding: str | None, *, packed: bool) -> Iterator[str]
         while True:
             piece = file.read(_PIECE)
             if decoder is None:
-                chosen = encoding or ("utf-16" if piece[:2] in _UTF16 else "utf-8-sig")
+                chosen = _chosen(piece, encoding)
                 decoder = codecs.getincrementaldecoder(chosen)()
+                other = _Perhaps() if chosen in _ONE_BYTE else None
             try:
                 text = decoder.decode(piece, final=not piece)
-            except UnicodeDecodeError as error:
+            except UnicodeError as error:
+                place = read + (error.start if isinstance(error, UnicodeDecodeError) else 0)
                 raise DataError(
                     f"Cannot read {str(path)!r}: it is not {chosen.removesuffix('-sig').upper()} "
-                    f"near byte {read + error.start:,}.",
+                    f"near byte {place:,}.",
                     hint='Declare what it is in the schema, such as encoding = "cp1252", or save '
                     "it as UTF-8.",
                 ) from None
+            if other is not None and other.is_utf8(piece) and not piece:
+                raise DataError(
+                    f"{str(path)!r} is UTF-8, and read as {chosen} its letters would be others.",
+                    hint="Save it in the encoding that the schema declares for all files of text, "
+                    "or save all as UTF-8 and declare none.",
+                )
             yield text
             read += len(piece)
             if not piece:
@@ -150,6 +172,30 @@ def _decoded(path: Path, encoding: str | None, *, packed: bool) -> Iterator[str]
                     "machine.",
                     hint="If it is no mistake, write it as several files, or as Parquet.",
                 )
+
+
+def _chosen(start: bytes, encoding: str | None) -> str:
+    """How a file is read: by its mark, else as declared, else as UTF-8."""
+    if start.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    return "utf-16" if start[:2] in _UTF16 else encoding or "utf-8"
+
+
+class _Perhaps:
+    """Whether bytes seen piece by piece are UTF-8 with letters beyond ASCII."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._fits, self._beyond = True, False
+
+    def is_utf8(self, piece: bytes) -> bool:
+        self._beyond |= not piece.isascii()
+        if self._fits:
+            try:
+                self._decoder.decode(piece, final=not piece)
+            except UnicodeDecodeError:
+                self._fits = False
+        return self._fits and self._beyond
 
 
 def _opened(path: Path, *, packed: bool) -> IO[bytes]:
@@ -206,7 +252,9 @@ def _text(path: Path, number: int, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None or isinstance(value, str):
-        return value or ""
+        told = value or ""
+        # What is no text, such as half of a pair, is unknown here as in every engine.
+        return told if told.encode(errors="replace").decode() == told else ""
     raise _no_row(path, number, "a value is a list or an object")
 
 

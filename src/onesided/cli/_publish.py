@@ -144,7 +144,7 @@ class Publish:
             return self.ledger
         if self.config is not None:
             return str(self.config.resolve().parent / _LEDGER)
-        folders = {table_folder(path, self.base) for path in files}
+        folders = {table_folder(path) for path in files}
         if len(folders) != 1:
             raise ParameterError(
                 "The data are in several folders, so no ledger stands beside them.",

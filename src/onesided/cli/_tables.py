@@ -15,6 +15,7 @@ import duckdb
 
 from onesided.cli._files import (
     SUFFIXES,
+    is_partition,
     is_table,
     partitions,
     plain_csv,
@@ -94,10 +95,23 @@ def expanded(pattern: str) -> tuple[Path, ...]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """What is in a folder, and in those in it that are called ``name=value``."""
+    """What is in a folder, and in those in it that are called ``name=value``.
+
+    Errors: DataError for tables that would not be read, in other folders or of other kinds.
+    """
     for path in sorted(folder.iterdir()):
-        if path.is_dir() and "=" in path.name.lstrip("="):
+        if path.name.startswith((".", "_")):
+            continue
+        if path.is_dir() and not is_partition(path):
+            raise DataError(
+                f"{str(path)!r} is a folder in {str(folder)!r}, and no column's name and value.",
+                hint="Move it away, or name the files by a pattern in quotes, such as --input "
+                f"'{folder}/*.csv'.",
+            )
+        if path.is_dir():
             yield from _below(path)
+        elif path.suffix.lower() in (".tsv", ".xlsx", ".xls", ".ods"):
+            require_table(path)
         else:
             yield path
 
@@ -252,6 +266,14 @@ def _csv(
     found = connection.read_csv(str(alias), **options)
     if all(heading.names):
         return found
+    if (
+        not heading.names[-1]
+        and found.filter(f"{quoted(names[-1])} IS NOT NULL").limit(1).fetchall()
+    ):
+        raise DataError(
+            f"Cannot read {str(part.path)!r}: the last column has no name, and has values.",
+            hint="Name it in the first line; or a comma stands in a value without quotes.",
+        )
     return found.project(", ".join(quoted(name) for name in heading.names if name))
 
 

@@ -16,7 +16,7 @@ from onesided.errors import DataError
 _DELIMITERS: Final = {",": "comma", ";": "semicolon", "|": "bar", "\t": "tab"}
 _LONGEST: Final = 10**6
 _CHUNK: Final = 2**20
-_SAID: Final = re.compile(r"sep=([,;|\t])\r?\n", re.IGNORECASE)
+_SAID: Final = re.compile(r"sep=([,;|\t])(?:\r\n|\n|\r)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def _asked(question: Any, context: QueryContext) -> dict[str, object]:
         value = _told(one, question, getattr(question, one.name), context)
         if value != _told(one, question, one.default, context):
             asked[one.name] = _short(value)
-    return asked
+    return {**asked, **getattr(question, "meaning", {})}
 
 
 def _told(  # noqa: PLR0911 - by kind

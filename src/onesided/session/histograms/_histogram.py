@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral
 from typing import Any
 
 from onesided._numbers import Number
@@ -111,6 +112,11 @@ class Histogram(Count):
                 hint="A histogram's bins can reach outwards: give wider ends.",
             )
         return with_bins(context, self, self._bins(), missing=self.missing)
+
+    @property
+    def meaning(self) -> dict[str, object]:
+        """What tells it from the same words of before: the last of equal bins holds its end."""
+        return {"last bin": "closed"} if isinstance(self.bins, Integral) else {}
 
     def _bins(self) -> dict[str, BinEdges]:
         if isinstance(self.column, Mapping):
