@@ -12,7 +12,7 @@ import numpy as np
 
 from onesided import policy as policies
 from onesided import session as questions
-from onesided.errors import DataError
+from onesided.noise import NotPrivateSeededNoise
 from onesided.session.kit import prepared
 from onesided_proofs.cases import sessions
 from onesided_proofs.checks._samplers import Sampled
@@ -56,9 +56,9 @@ def _read(rows: _Rows, question: Any) -> Any:
     """What a session would draw noise for."""
     table = sessions.table_of_rows((unit, "record", place, value) for unit, place, value in rows)
     policy = policies.unbounded()
-    return prepared(
-        questions.Session(table, policy=policy, unit="person", budget=99), question
-    ).read()
+    noise = NotPrivateSeededNoise(1)  # none is drawn; an ε beyond 100 is asked
+    session = questions.Session(table, policy=policy, unit="person", budget=99, noise=noise)
+    return prepared(session, question).read()
 
 
 def _own(rows: _Rows, unit: int, place: str) -> list[int]:
@@ -152,13 +152,12 @@ def _steps_fault() -> str:
 
 
 def _room_fault() -> str:
-    """So many rows of up to 2^52 steps, on either side of 0, that their sum may be past 2^62."""
-    many = [(unit, "p", 0) for unit in range(1100)]
+    """Sums past 2^62 steps are cut there, on either side of 0."""
     for low, high in ((0, 2**52), (-(2**52), 0), (-(2**51), 2**51)):
-        asked = questions.Sum("v", bounds=(low, high), epsilon=10**6)
-        try:
-            _read(many, asked)
-        except DataError:
-            continue
-        return f"1,100 rows from {low} to {high} were added up"
+        for value, rows in product((low, high), (3, 1100)):
+            many = [(unit, "p", value) for unit in range(rows)]
+            asked = questions.Sum("v", bounds=(low, high), epsilon=10**6)
+            told, due = _read(many, asked).tolist(), _clip(value * rows, -(2**62), 2**62)
+            if told != [due]:
+                return f"{rows} rows of {value}: {told}, due {due}"
     return ""
