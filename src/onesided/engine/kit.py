@@ -16,7 +16,7 @@ from onesided.engine._protocol import LENGTH, Column, Lazy, text_of
 from onesided.engine._public_join import joined_with
 from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
-from onesided.engine._snapshot import Snapshot, whole_of
+from onesided.engine._snapshot import Snapshot, is_wide, whole_of
 from onesided.engine._table import KIND, ORDER, Step
 from onesided.engine._view import (
     of_kinds,
@@ -49,6 +49,7 @@ __all__ = [
     "check_types",
     "examples",
     "first_groups",
+    "is_wide",
     "joined_with",
     "key_file",
     "look",

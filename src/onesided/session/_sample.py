@@ -31,6 +31,9 @@ _EMPTY: Final = "Few units are open, or ε is small: noisy counts say more."
 _FEW: Final = 10  # rows that a notebook shows
 _VALUE: Final = "onesided_value"
 _SQUARE: Final = "onesided_square"
+# In days since 1970 or each other: from the first that Python has to before the first it has not.
+_MOMENTS: Final = (-719_162, 2_932_897)
+_FAR_APART: Final = (-999_999_999, 999_999_999)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +297,29 @@ def _read(rows: object, most: int | None = None) -> dict[str, list[Any]]:
     table = Table(rows)
     with table.source(list(table.engine.types), records=True) as held:
         found = (held.frame if most is None else held.frame.head(most)).collect()
-        return {name: found[place].to_list() for name, place in held.names.items()}
+        return {name: _listed(found[place]) for name, place in held.names.items()}
+
+
+def _listed(column: nw.Series[Any]) -> list[Any]:
+    """A column's values; as text what lies beyond Python's own moments and durations."""
+    dtype = column.dtype
+    if not isinstance(dtype, nw.Date | nw.Datetime | nw.Duration):
+        return column.to_list()
+    unit: Any = "D" if isinstance(dtype, nw.Date) else dtype.time_unit
+    least, most = _FAR_APART if isinstance(dtype, nw.Duration) else _MOMENTS
+    if isinstance(dtype, nw.Datetime) and dtype.time_zone:
+        least, most = least + 1, most - 1  # which day it is there
+    units = int(np.timedelta64(1, "D") / np.timedelta64(1, unit))
+    numbers = column.cast(nw.Int32() if unit == "D" else nw.Int64()).to_list()
+    near = [one is None or least * units <= one < most * units for one in numbers]
+    if all(near):
+        return column.to_list()
+    told = np.timedelta64 if isinstance(dtype, nw.Duration) else np.datetime64
+    values = iter(column.filter(near).to_list())
+    return [
+        next(values) if one else str(told(number, unit))
+        for one, number in zip(near, numbers, strict=True)
+    ]
 
 
 def _tellable(samples: Samples, policy: Policy) -> Samples:

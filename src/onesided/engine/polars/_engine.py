@@ -119,6 +119,8 @@ class PolarsEngine(Engine):
 
     def refuse_uncut(self) -> None:
         for name, dtype in self.callers.items():
+            if dtype == pl.Object:
+                raise unclean(name, "Python objects", "a plain type")
             if dtype.is_nested() and "Enum(" in str(dtype):
                 raise unclean(name, "Enum in a nested type", "Categorical")
 

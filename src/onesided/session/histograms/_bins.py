@@ -49,7 +49,7 @@ class BinEdges:
 
     def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
         """The bin of each row's value; -1 where there is no value or no bin."""
-        given, known = nw.col(column), ~nw.col(column).is_null()
+        given, known = compared(column, dtype), ~nw.col(column).is_null()
         if self.open_ends:
             points = [_at_most(edge, dtype) for edge in self.edges]
             found = _search(lambda edge: given <= edge, points, 0)
@@ -63,7 +63,7 @@ class BinEdges:
         """Whether each row's value lies outside all bins; null where there is none."""
         if self.open_ends:
             return nw.lit(value=False)
-        given, last = nw.col(column), self.edges[-1]
+        given, last = compared(column, dtype), self.edges[-1]
         above = given > _at_most(last, dtype) if self.closed else given >= _below(last, dtype)
         return (given < _below(self.edges[0], dtype)) | above
 
@@ -81,6 +81,11 @@ def _refuse_far(edges: Sequence[Fraction], dtype: nw.dtypes.DType) -> None:
             f"An edge is farther from 0 than any value that {dtype} holds.",
             hint="Take a nearer one.",
         )
+
+
+def compared(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+    """What edges are compared with: some engines round an edge to a short float's type."""
+    return nw.col(column).cast(nw.Float64()) if dtype.is_float() else nw.col(column)
 
 
 def _search(left_of: Callable[[float], nw.Expr], edges: list[float], first: int) -> nw.Expr:

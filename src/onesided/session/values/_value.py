@@ -11,7 +11,7 @@ import narwhals as nw
 
 from onesided._frozen import settle
 from onesided._numbers import Number, exact, on_grid, positive, text
-from onesided.engine.kit import Lazy
+from onesided.engine.kit import Lazy, is_wide
 from onesided.errors import DataError, ParameterError
 
 Missing = Literal["refuse", "drop"]
@@ -70,15 +70,14 @@ class Value:
         return rows.with_columns(self._steps(given, dtype).alias(VALUE))
 
     def _steps(self, given: nw.Expr, dtype: nw.dtypes.DType) -> nw.Expr:
-        low, high = self.low * self.step, self.high * self.step
-        if dtype.is_integer() and self.step.denominator == 1:
-            inside = _clipped(given, int(low), int(high))
-            whole = inside.cast(nw.Int64())
-            return whole if self.step == 1 else _nearest(whole / int(self.step))
-        inside = _clipped(given.cast(nw.Float64()), float(low), float(high))
-        if self.step.numerator == 1:
-            return _nearest(inside * float(self.step.denominator))
-        return _nearest(inside / float(self.step))
+        # Bounds may lie beyond the column's type: then they are no numbers to compare it with.
+        if dtype.is_integer() and not is_wide(dtype) and self.step.denominator == 1:
+            whole = given.cast(nw.Int64())
+            steps = whole if self.step == 1 else _nearest(_divided(whole, self.step))
+            return _clipped(steps, self.low, self.high)
+        low, high = float(self.low * self.step), float(self.high * self.step)
+        inside = _clipped(given.cast(nw.Float64()), low, high)
+        return _nearest(_divided(inside, self.step))
 
 
 def settle_grid(question: Any, *names: str) -> None:
@@ -164,6 +163,14 @@ def _clipped(given: nw.Expr, low: float, high: float) -> nw.Expr:
         .then(nw.lit(low))
         .otherwise(nw.when(given > high).then(nw.lit(high)).otherwise(given))
     )
+
+
+def _divided(given: nw.Expr, step: Fraction) -> nw.Expr:
+    """How many steps, as floats."""
+    numbers = given.cast(nw.Float64())
+    if step.numerator == 1:
+        return numbers * float(step.denominator)
+    return numbers / float(step)
 
 
 def _nearest(steps: nw.Expr) -> nw.Expr:

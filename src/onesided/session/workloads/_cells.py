@@ -13,10 +13,9 @@ those cells longer outwards and changes no distance between cells.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -26,9 +25,6 @@ from onesided.linear import Border, Grid, Moves, moves_of
 from onesided.linear.kit import Cells, Listed, Sweep, Window, listed_moves, placed_moves
 from onesided.policy import ABSENT, Edge, Graph, GroupCount, Neighbourhood, Policy, Record
 from onesided.session.histograms._bins import BinEdges
-
-# Some engines round an edge to such a column's type, some do not.
-_SHORT: Final[Mapping[str, Any]] = {"Float16": np.float16, "Float32": np.float32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +41,11 @@ class Axis:
 
     @classmethod
     def of(cls, column: str, bins: BinEdges, dtype: nw.dtypes.DType) -> Axis:
-        """Errors: ParameterError for short floats with edges that these cannot hold."""
+        """The cells of these bins."""
         if dtype.is_integer():
             up = (Fraction(-(-edge.numerator // edge.denominator)) for edge in bins.edges)
             return cls(column, tuple(up), whole=True)
         rounded = tuple(Fraction(float(edge)) for edge in bins.edges)
-        short = _SHORT.get(str(dtype))
-        with np.errstate(over="ignore"):
-            lost = short is not None and any(float(short(float(e))) != e for e in rounded)
-        if lost:
-            raise ParameterError(
-                f"Column {column!r} holds {dtype}, and the bins' edges are none.",
-                hint="Cast it to 64-bit floats, or use edges such as multiples of 1/8: how far "
-                "values can move between bins depends on where the edges are exactly.",
-                column=column,
-            )
         return cls(column, rounded, whole=False)
 
     @property

@@ -24,7 +24,7 @@ from onesided.session._groups import Grouped, Groups
 from onesided.session._missing import Unknown
 from onesided.session._question import PreparedQuery, all_of
 from onesided.session.histograms._binned import Binned, bin_name, with_bins
-from onesided.session.histograms._bins import _NOWHERE, BinEdges, _below, _search, bins_of
+from onesided.session.histograms._bins import _NOWHERE, BinEdges, _below, _search, bins_of, compared
 from onesided.session.values._value import Missing
 from onesided.session.workloads._cells import Axis, moves_between
 from onesided.session.workloads._linear import Columns, LinearRelease, Strategy, answered, asserted
@@ -40,7 +40,8 @@ class _Drawn(BinEdges):
     __slots__ = ()
 
     def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-        given, edges = nw.col(column), [_below(edge, dtype) for edge in self.edges[1:-1]]
+        given = compared(column, dtype)
+        edges = [_below(edge, dtype) for edge in self.edges[1:-1]]
         found = _search(lambda edge: given < edge, edges, 0)
         told = nw.when(~given.is_null()).then(found).otherwise(nw.lit(_NOWHERE))
         return told.cast(nw.Int64())

@@ -1,0 +1,147 @@
+"""Values and bounds at the ends of a column's type: each engine says the same, and none refuses."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import onesided as od
+from onesided.errors import DataError
+
+from .conftest import CONNECTION, _ibis
+
+TABLES = {
+    "polars": pl.from_arrow,
+    "polars-lazy": lambda table: pl.from_arrow(table).lazy(),
+    "pandas": lambda table: table.to_pandas(),
+    "pandas-arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "pyarrow": lambda table: table,
+    "duckdb": CONNECTION.from_arrow,
+    "ibis-duckdb": lambda table: _ibis(pl.from_arrow(table)),
+}
+ENDS = {
+    pa.int8(): (-(2**7), 2**7 - 1),
+    pa.int64(): (-(2**63), 2**63 - 1),
+    pa.uint8(): (0, 2**8 - 1),
+    pa.uint64(): (0, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1),
+}
+QUESTIONS = {
+    "sum": od.session.Sum,
+    "mean": od.session.Mean,
+    "variance": od.session.Variance,
+    "quantile": od.session.Quantile,
+}
+FAR = [((-(10**20), 10**20), 10**15), ((0, 10**20), 10**15), ((-9, 9), 1), ((300, 400), 1)]
+
+
+@pytest.fixture(params=TABLES)
+def made(request):
+    return TABLES[request.param]
+
+
+def session(rows):
+    return od.Session(rows, unit="p", policy=od.policy.bounded(), budget=10**4)
+
+
+def read(asked, question):
+    return question.prepare(asked._context()).read()
+
+
+def clipped(value, low, high, step):
+    return (2 * min(max(value, low), high) + step) // (2 * step)
+
+
+@pytest.mark.parametrize("kind", ENDS, ids=str)
+def test_sums_take_bounds_and_values_beyond_each_other(made, kind):
+    values = [5, *ENDS[kind]]
+    table = pa.table({"p": list(range(len(values))), "v": pa.array(values, kind)})
+    asked = session(made(table))
+    for bounds, step in FAR:
+        question = od.session.Sum("v", bounds=bounds, step=step, epsilon=1)
+        expected = sum(clipped(value, *bounds, step) for value in values)
+        assert read(asked, question).tolist() == [expected], (bounds, step)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_nothing_after_the_charge_depends_on_a_value_beyond_64_bits(made, name):
+    for big in (5, 2**63 + 1):
+        asked = session(made(pa.table({"p": [1, 2], "v": pa.array([5, big], pa.uint64())})))
+        given = {"bounds": (0, 10**20), "step": 10**16, "missing": "drop", "id": "q"}
+        question = QUESTIONS[name]("v", epsilon=1, **given)
+        asked.charge(question)
+        asked.answer(question)
+
+
+def test_sums_of_128_bits():
+    most, least = 2**127 - 1, -(2**127)
+    text = " UNION ALL ".join(
+        f"SELECT {i} AS p, '{v}'::HUGEINT AS v" for i, v in enumerate((5, most, least))
+    )
+    asked = session(duckdb.sql(text))
+    for bounds, step in FAR:
+        question = od.session.Sum("v", bounds=bounds, step=step, epsilon=1)
+        expected = sum(clipped(value, *bounds, step) for value in (5, most, least))
+        assert read(asked, question).tolist() == [expected], (bounds, step)
+
+
+def test_short_floats_are_compared_with_the_edges_themselves(made):
+    """0.3 in 32 bits is above 0.3."""
+    values = pa.array([0.0, 0.1, 0.2, 0.3, 0.3], pa.float32())
+    asked = session(made(pa.table({"p": list(range(5)), "v": values})))
+    bins = od.session.Histogram("v", bins=3, bounds=(0, "0.3"), epsilon=1)
+    assert read(asked, bins).tolist() == [1, 1, 1]
+    points = {"candidates": ["0.1", "0.3"], "method": "cumulative", "epsilon": 1}
+    assert np.ravel(read(asked, od.session.Quantile("v", "1/2", **points))).tolist() == [1, 2, 2]
+    ranges = od.session.RangeQuery("v", "cells", bins=[0, "0.1", "0.3", 1], epsilon=1)
+    assert read(asked, ranges).tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize("kind", ENDS, ids=str)
+def test_edges_beyond_the_type(made, kind):
+    values = [5, *ENDS[kind]]
+    asked = session(made(pa.table({"p": list(range(len(values))), "v": pa.array(values, kind)})))
+    question = od.session.Histogram("v", bins=[-300, 0, 300, 2**63 - 1], epsilon=1)
+    expected = [sum(a <= v < b for v in values) for a, b in ((-300, 0), (0, 300), (300, 2**63 - 1))]
+    assert read(asked, question).tolist() == expected
+
+
+FAR_MOMENTS = (
+    "DATE 'infinity'",
+    "DATE '-infinity'",
+    "DATE '20000-01-01'",
+    "DATE '0044-03-15 (BC)'",
+    "TIMESTAMP 'infinity'",
+    "TIMESTAMP '-infinity'",
+    "TIMESTAMP_S '20000-01-01'",
+    "TIMESTAMPTZ '20000-01-01'",
+)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "polars", "pyarrow", "pandas-arrow"])
+@pytest.mark.parametrize("far", FAR_MOMENTS)
+def test_samples_with_moments_that_python_has_not_are_shown(kind, far):
+    near = far.split()[0] + " '2024-02-29'"
+    rows = duckdb.sql(
+        f"SELECT i AS p, false AS minor, CASE i WHEN 0 THEN {far} WHEN 1 THEN {near} END AS d "
+        "FROM range(3) t(i)"
+    )
+    table = rows if kind == "duckdb" else TABLES[kind](rows.to_arrow_table())
+    policy = od.policy.sensitive("minor")
+    noise = od.noise.NotPrivateSeededNoise(7)
+    told = od.Session(table, unit="p", policy=policy, budget=10**4, noise=noise).sample(epsilon=900)
+    first, second, third = told.columns()["d"]
+    assert isinstance(first, str)
+    assert (str(second)[:10], third) == ("2024-02-29", None)
+    assert "2024-02-29" in str(told)
+    assert told.shape() is not None
+
+
+def test_samples_refuse_python_objects_before_the_charge():
+    rows = pl.DataFrame({"minor": [False] * 4, "x": pl.Series([object()] * 4, dtype=pl.Object)})
+    for table in (rows, rows.lazy()):
+        asked = od.Session(table, policy=od.policy.sensitive("minor"), budget=100)
+        with pytest.raises(DataError, match="Python objects"):
+            asked.sample(epsilon=9)
+        assert not any(asked.spent.values())
