@@ -232,12 +232,13 @@ class Groups:
         bounded = f"the bounded data (at most {many(self.query.max_groups or 1, 'group')} per unit)"
         persons = context.unit is None and (context.policy.covers or 1) > 1
         about = self.left_out.scope(facts.get("certain", ()))
+        thinned = f", of {about}" if self.left_out.thinned and about else ""
         return priced(
             context,
             mechanism,
             context.policy.shifts(self.query),
             about=f"{self.sentence} {_ROWS}" if persons else self.sentence,
-            scope=bounded if self.query.truncated else about,
+            scope=f"{bounded}{thinned}" if self.query.truncated else about,
             **facts,
         )
 
