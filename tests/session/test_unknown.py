@@ -471,7 +471,7 @@ def test_a_required_name_that_was_made_anew_is_not_required():
     own = session(pl.DataFrame(FULL), schema=declared(["place"]), policy=P.addition_only())
     anew = own.per_unit(n="count").join_public({"person": [1], "place": ["a"]}, on="person")
     assert "Recorded as place" in anew.count(where="place = 'a'", epsilon=9).warnings[0]
-    anew = own.per_unit(x=("max", "v")).per_unit(place=("max", "x"))
+    anew = own.per_unit(top=("max", "v")).per_unit(place=("max", "top"))
     assert "Recorded as place" in anew.count(where="place > 1", epsilon=9).warnings[0]
 
 
