@@ -223,6 +223,13 @@ def test_a_negative_value_may_turn_a_sum_either_way():
     own = session(table(pl.DataFrame, ROWS), policy=P.addition_only())
     asked = {"where": "w", "epsilon": 99, "missing": "drop"}
     fine = own.sum("v", bounds=(0, 9), unknown="possible", **asked)
+    assert fine.warnings[0].endswith(
+        "Rows without a value of 'v' are left out. A certain upper bound is about rows with a "
+        "value of 'v'."
+    )
+    assert fine.guarantee.scope.endswith("of rows with a value of 'v'")
+    every = session(pl.DataFrame(FULL), policy=P.addition_only(), schema=declared(["v"]))
+    fine = every.sum("v", bounds=(0, 9), unknown="possible", **asked)
     assert "A certain" not in fine.warnings[0]
     either = own.sum("v", bounds=(-9, 9), **asked)
     assert not either.interval.upper_certain or "A certain bound is" in either.warnings[0]
@@ -412,3 +419,97 @@ def test_no_upper_bound_is_certain_without_a_word_about_what_is_recorded(policy,
     if bounds.upper_certain:
         assert "bound is about what is recorded." in release.warnings[0]
         assert "what is recorded" in release.guarantee.scope or "bounded" in release.guarantee.scope
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        S.Mean("v", bounds=(0, 9), missing="drop", epsilon=9),
+        S.Quantile("v", "1/2", candidates=[1, 7], missing="drop", epsilon=9),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_is_said_of_values_that_are_left_out_stands_first(asked):
+    own = session(table(pl.DataFrame, ROWS), policy=P.addition_only())
+    assert str(own.ask(asked)).startswith("Rows without a value of 'v' are left out.")
+
+
+@pytest.mark.parametrize("asked", [{"where": "w"}, {}], ids=["where", "order"])
+def test_a_lower_bound_on_ngrams_is_about_what_is_recorded(asked):
+    """A row that is left out makes neighbours of others."""
+    rows = [
+        (p, at, v, None if at == "b" else True) for p in range(9) for at, v in ("a1", "b2", "c3")
+    ]
+    rows = [(p, at, None if at == "b" and not asked else int(v), w) for p, at, v, w in rows]
+    own = session(table(pl.DataFrame, rows), policy=P.sensitive("place = 'z'"))
+    found = own.ngrams(by="place", order="v", n=2, epsilon=99, max_groups=3, **asked)
+    assert found.labels == [("a", "c")]
+    assert "A certain bound is about" in found.warnings[0]
+    assert found.guarantee.scope in ("what is recorded", "rows with a value of 'place' or 'v'")
+    assert "hold for the data as they are" not in found.warnings[0]
+
+
+def test_what_is_made_per_unit_is_about_what_is_recorded():
+    made = {"total": ("sum", "v", (0, 9)), "last": ("max", "v"), "n": "count"}
+
+    def scopes(own):
+        own = own.per_unit(**made)
+        keys = {"by": "last", "keys": [1, 7], "unknown": "possible"}
+        for where in ("total > 5", "last IS NOT NULL AND last > 5", "n > 1"):
+            yield own.count(where=where, epsilon=9, unknown="possible").guarantee.scope
+        yield own.count(**keys, max_groups=1, on_excess="error", epsilon=9).guarantee.scope
+
+    own = session(table(pl.DataFrame, ROWS), policy=P.addition_only())
+    recorded = "what is recorded"
+    assert list(scopes(own)) == [recorded, recorded, "", recorded]
+    assert recorded in own.per_unit(**made).sum("total", bounds=(0, 9), epsilon=9).guarantee.scope
+    full = session(pl.DataFrame(FULL), policy=P.addition_only(), schema=declared(["v"]))
+    assert recorded not in list(scopes(full))
+
+
+def test_a_required_name_that_was_made_anew_is_not_required():
+    own = session(pl.DataFrame(FULL), schema=declared(["place"]), policy=P.addition_only())
+    anew = own.per_unit(n="count").join_public({"person": [1], "place": ["a"]}, on="person")
+    assert "Recorded as place" in anew.count(where="place = 'a'", epsilon=9).warnings[0]
+    anew = own.per_unit(top=("max", "v")).per_unit(place=("max", "top"))
+    assert "Recorded as place" in anew.count(where="place > 1", epsilon=9).warnings[0]
+
+
+def test_moments_and_wide_units_that_conditions_may_lose_are_said():
+    def said(where, unit=None, **columns):
+        data = pl.DataFrame({name: pl.Series([0], dtype=kind) for name, kind in columns.items()})
+        held = {
+            n: od.column("date" if k == pl.Date else "datetime", required=True)
+            for n, k in columns.items()
+            if n != unit
+        }
+        own = S.Session(
+            data, unit=unit, policy=P.addition_only(), budget=99, schema=od.Schema(columns=held)
+        )
+        return own.count(where=where, epsilon=1).warnings
+
+    fine, micro, rough = (pl.Datetime(one) for one in ("ns", "us", "ms"))
+    after = "a > TIMESTAMP '2020-01-01 00:00:00'"
+    assert said(after, a=fine)
+    assert said(after, a=rough)
+    assert not said(after, a=micro)
+    assert not said("a < b AND b BETWEEN a AND a", a=micro, b=micro)
+    assert said("a < b", a=fine, b=micro)
+    assert said("CASE WHEN a IS NULL THEN a ELSE d END > DATE '2020-01-01'", a=micro, d=pl.Date)
+    assert said("COALESCE(d, a) > DATE '2020-01-01'", a=micro, d=pl.Date)
+    assert said("u > 5", unit="u", u=pl.Int128)
+    assert not said("u > 5", unit="u", u=pl.Int64)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "CASE WHEN age < 18 THEN TRUE ELSE FALSE END",
+        "COALESCE(age < 18, FALSE)",
+        "age IS NOT NULL AND age < 18",
+    ],
+)
+def test_a_policy_says_when_its_condition_takes_what_is_missing_for_no(condition):
+    said = f"A row without a value of 'age' may count as open: {condition} says so."
+    assert said in P.sensitive(condition).explain()
+    assert "without a value" not in P.sensitive("age < 18").explain()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from onesided.conditions._bind import bind
 from onesided.conditions._evaluate import Row, evaluate
 from onesided.conditions._parse import parse
-from onesided.conditions._tree import Coalesce, Literal, Node, columns
+from onesided.conditions._tree import Case, Coalesce, IsNull, Literal, Node, columns, nodes
 from onesided.conditions._unknown import may_be_unknown, passes_over
 from onesided.errors import ConditionError
 from onesided.schema import BOOLEAN, Type
@@ -70,6 +70,16 @@ class Condition:
         (True, False)
         """
         return may_be_unknown(self.tree, filled)
+
+    @property
+    def settled(self) -> tuple[str, ...]:
+        """Columns of which it says itself what a missing value means, in CASE, COALESCE or IS NULL.
+
+        >>> Condition.parse("v < 5 AND COALESCE(age < 18, FALSE)").settled
+        ('age',)
+        """
+        found = [one for one in nodes(self.tree) if isinstance(one, Case | Coalesce | IsNull)]
+        return tuple(dict.fromkeys(name for one in found for name in columns(one)))
 
     def passes_over(self, filled: Mapping[str, str]) -> bool:
         """Whether a CASE in it may pass over a condition that is unknown, as if it were false."""

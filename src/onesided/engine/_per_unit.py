@@ -51,7 +51,8 @@ def units_of(table: Table, unit: str, columns: Mapping[str, object]) -> Table:
         **{name: one.type for name, one in told.items()},
     }
     needs = tuple(dict.fromkeys([unit, *(one.column for one in told.values() if one.column)]))
-    step = Step(table, types, needs, lambda rows: _units(rows, unit, told))
+    of = {name: one.column for name, one in told.items() if one.column}
+    step = Step(table, types, needs, lambda rows: _units(rows, unit, told), thins=of)
     return table.made_by(step, schema=types, joined=hashlib.sha256(said.encode()).hexdigest())
 
 

@@ -6,7 +6,7 @@ Grouping and counting run inside the engine; what comes back is one number per g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
@@ -37,7 +37,8 @@ class Step:
     """What is made of a snapshot: columns beside its own, or in their place.
 
     before: the table that it is made of. made: the columns, with their types. needs: of which
-    columns. make: adds them to a snapshot.
+    columns. make: adds them to a snapshot. thins: made columns of which some are taken of many
+    rows, and leave out those without a value: each with the column of the values.
 
     >>> import polars as pl
     >>> ages = Table(pl.DataFrame({"age": [7, 40]}))
@@ -52,6 +53,7 @@ class Step:
     made: Mapping[str, nw.dtypes.DType]
     needs: tuple[str, ...]
     make: Callable[[Snapshot], Snapshot]
+    thins: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +179,29 @@ class Table:
         below = [name for name in columns if name not in made]
         needs = self.step.needs if len(below) < len(columns) or not below else ()
         return self.step.before.sources([*below, *needs])
+
+    def owns(self, name: str) -> bool:
+        """Whether a column is the caller's own, and not made by a step."""
+        if self.step is None or name not in self.schema:
+            return name in self.schema
+        return name not in self.step.made and self.step.before.owns(name)
+
+    def thins(self, name: str, filled: Container[str]) -> bool:
+        """Whether a column is made without rows that had no value, as far as anybody can know.
+
+        filled: the caller's own columns that have a value in each row.
+        """
+        if self.step is None:
+            return False
+        before, many = self.step.before, self.step.thins
+        if name not in self.step.made:
+            return before.thins(name, filled)
+        if many is None:
+            return any(before.thins(one, filled) for one in self.step.needs)
+        if name not in many:
+            return False
+        column = many[name]
+        return before.thins(column, filled) or not (before.owns(column) and column in filled)
 
     @contextmanager
     def source(

@@ -319,7 +319,10 @@ class Policy(ABC):
         """
         loss = positive(epsilon, name="epsilon")
         more = [] if correlation is None else [correlation.sentence(self, loss)]
-        return "\n".join([*self.sentences(loss), *more])
+        tests = [one for rule in self.rules for one in rule.predicates]
+        tests += [] if self.view is None else [self.view.condition]
+        said = [one.about_missing for one in tests if one.about_missing]
+        return "\n".join([*self.sentences(loss), *dict.fromkeys(said), *more])
 
     def check_counted(self, query: GroupCount) -> None:
         """Refuse to count kinds that the policy does not have. Errors: PolicyError."""

@@ -59,6 +59,19 @@ class Predicate:
         """Where this is false; unknown stays unknown, so it counts as true here too."""
         return Predicate.on_record(f"NOT ({self.text})", sql=self.sql)
 
+    @property
+    def about_missing(self) -> str:
+        """What is said where the condition itself may take what is missing for no; "" elsewhere.
+
+        >>> print(Predicate.of("COALESCE(age < 18, FALSE)").about_missing)
+        A row without a value of 'age' may count as open: COALESCE(age < 18, FALSE) says so.
+        """
+        named = () if self.condition is None else self.condition.settled
+        either = " or ".join(map(repr, named))
+        return (
+            f"A row without a value of {either} may count as open: {self} says so." if named else ""
+        )
+
     def or_unknown(self) -> Predicate:
         """Where this is true or unknown.
 

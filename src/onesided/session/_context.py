@@ -75,15 +75,26 @@ class QueryContext:
 
     @property
     def filled(self) -> dict[str, str]:
-        """Columns in which no row is without a value, with what they hold; "" where unknown."""
+        """Columns of which conditions see a value in every row, with what they hold.
+
+        What a schema requires is required of the caller's own columns, and nothing is said of one
+        that was made anew under such a name.
+        """
+        found = {name: kind for name, kind in self._required.items() if self.table.owns(name)}
+        kind = "" if self.unit is None else _kind_of(self.table.engine.types[self.unit])
+        return {**found, str(self.unit): kind} if kind else found
+
+    @property
+    def _required(self) -> dict[str, str]:
+        """The caller's own columns that the schema requires, with what conditions see in them."""
+        types = self.table.engine.types
         columns = {} if self.declared is None else self.declared.columns
-        found = {
-            name: one.type
-            for name, one in columns.items()
-            # Conditions take whole numbers beyond 38 digits for unknown.
-            if one.required and not isinstance(self.schema.get(name), nw.Int128 | nw.UInt128)
-        }
-        return found if self.unit is None else {self.unit: "", **found}
+        kinds = {n: _kind_of(types[n]) for n, c in columns.items() if c.required and n in types}
+        return {name: kind for name, kind in kinds.items() if kind}
+
+    def thinned(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Which columns were made of rows of which some may have had no value."""
+        return tuple(n for n in dict.fromkeys(columns) if self.table.thins(n, self._required))
 
     @property
     def caveat(self) -> str:
@@ -229,6 +240,24 @@ class Taken:
         if view is None:
             return self.table.undecided_rows(self.policy.rules)
         return (self.marks or self.table).undecided_rows([rule_of(view)])
+
+
+def _kind_of(dtype: nw.dtypes.DType) -> str:
+    """What conditions see in a column; "" where they may see no value though there is one.
+
+    They take whole numbers beyond 38 digits for unknown, and some moments finer or coarser than
+    microseconds.
+    """
+    if isinstance(dtype, nw.Datetime):
+        zone = "" if dtype.time_zone is None else " with zone"
+        return f"datetime{zone}" if dtype.time_unit == "us" else ""
+    if dtype.is_integer() and not isinstance(dtype, nw.Int128 | nw.UInt128):
+        return "integer"
+    if dtype.is_float():
+        return "number"
+    text = isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
+    plain = {nw.Boolean: "boolean", nw.Date: "date"}
+    return "text" if text else plain.get(type(dtype), "")
 
 
 def _columns_of(policy: Policy, own: bool) -> list[str]:  # noqa: FBT001 - one caller

@@ -79,6 +79,9 @@ class Grouped:
         """Whether more rows can only raise the answer, whatever they hold."""
         return True
 
+    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
+        return left_out(context, by, self.where, self.unknown)
+
     def groups(self, context: QueryContext) -> Groups:
         """The public half of the question, checked."""
         by = names_of(self.by, name="by")
@@ -97,9 +100,7 @@ class Grouped:
             query=query,
             excess=excess,
             where=counted_where(self.where, self.unknown),
-            left_out=replace(
-                left_out(context, by, self.where, self.unknown), rises=self.only_rises
-            ),
+            left_out=replace(self._left_out(context, by), rises=self.only_rises),
         )
 
 
@@ -231,12 +232,13 @@ class Groups:
         bounded = f"the bounded data (at most {many(self.query.max_groups or 1, 'group')} per unit)"
         persons = context.unit is None and (context.policy.covers or 1) > 1
         about = self.left_out.scope(facts.get("certain", ()))
+        thinned = f", of {about}" if self.left_out.thinned and about else ""
         return priced(
             context,
             mechanism,
             context.policy.shifts(self.query),
             about=f"{self.sentence} {_ROWS}" if persons else self.sentence,
-            scope=bounded if self.query.truncated else about,
+            scope=f"{bounded}{thinned}" if self.query.truncated else about,
             **facts,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -19,7 +19,9 @@ POSSIBLE: Final = "what is possible"
 class LeftOut:
     """Rows of which it is not known whether they count: public facts, whatever the rows hold.
 
-    keys: columns without a value in which a row is in no group. where: a condition that may be
+    keys: columns without a value in which a row is in no group. values: without a value in which
+    it is left out. thinned: whether something was made per unit of rows that may have no value,
+    so that neither side is about the truth. where: a condition that may be
     unknown; "" where there is none. possible: whether rows count for which it is. passes: whether a
     CASE takes unknown for no, so that neither side is about the truth. rises: whether more rows
     can only raise the answer.
@@ -29,6 +31,8 @@ class LeftOut:
     """
 
     keys: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    thinned: bool = False
     where: str = ""
     possible: bool = False
     passes: bool = False
@@ -37,9 +41,9 @@ class LeftOut:
     @property
     def about(self) -> str:
         """Which data the answer is about."""
-        if self.where and self.possible:
+        if self.where and self.possible and not self.thinned:
             return "About the data as they may be."
-        some = self.where or self.keys or self.passes
+        some = self.where or self.keys or self.values or self.passes or self.thinned
         return f"About the data as {'recorded' if some else 'they are'}."
 
     def scope(self, certain: Sequence[str]) -> str:
@@ -51,7 +55,7 @@ class LeftOut:
         """
         return " and ".join(what for _, what in self._sides(certain))
 
-    def values(self, certain: Sequence[str]) -> str:
+    def numbers(self, certain: Sequence[str]) -> str:
         """What a certain bound on numbers in a column is about."""
         scope = self.scope(certain)
         return f"the values as rounded and clipped{', of ' * bool(scope)}{scope}"
@@ -74,29 +78,34 @@ class LeftOut:
             )
         if self.passes:
             said.append("A CASE in the condition takes what is missing for no.")
+        if self.thinned:
+            said.append("What was made per unit leaves out values that are missing.")
         if self.keys:
-            said.append(f"Rows without a value of {self._named} are in no group.")
+            said.append(f"Rows without a value of {_either(self.keys)} are in no group.")
+        if self.values:
+            said.append(f"Rows without a value of {_either(self.values)} are left out.")
         said += [f"A certain {side}bound is about {what}." for side, what in self._sides(certain)]
         return " ".join(said)
 
     def _sides(self, certain: Sequence[str]) -> list[tuple[str, str]]:
         """Which certain bounds are not about the truth, and what they are about."""
-        if self.passes:
+        if self.passes or self.thinned:
             return [("", RECORDED)] * bool(certain)
         sides = []
         if self.where and not self.possible:
             sides.append(("upper", RECORDED))
-        elif self.keys:
-            sides.append(("upper", f"rows with a value of {self._named}"))
+        elif self.keys or self.values:
+            named = _either(dict.fromkeys((*self.keys, *self.values)))
+            sides.append(("upper", f"rows with a value of {named}"))
         if self.where and self.possible:
             sides.append(("lower", POSSIBLE))
         if not self.rises:
             return [("", what) for _, what in sides if certain]
         return [(f"{side} ", what) for side, what in sides if side in certain]
 
-    @property
-    def _named(self) -> str:
-        return " or ".join(map(repr, self.keys))
+
+def _either(names: Iterable[str]) -> str:
+    return " or ".join(map(repr, names))
 
 
 NOTHING: Final = LeftOut()
@@ -120,15 +129,29 @@ def counted_where(where: object, unknown: Unknown) -> Predicate | None:
     return chosen if chosen is None or unknown == "recorded" else chosen.or_unknown()
 
 
-def left_out(context: QueryContext, by: Sequence[str], where: object, unknown: Unknown) -> LeftOut:
-    """What is not known of rows, from what the schema requires. Errors: as counted_where."""
+def left_out(
+    context: QueryContext,
+    by: Sequence[str],
+    where: object,
+    unknown: Unknown,
+    *,
+    values: Sequence[str] = (),
+    missing: str = "refuse",
+) -> LeftOut:
+    """What is not known of rows, from what the schema requires. Errors: as counted_where.
+
+    values: columns of numbers, and what becomes of rows that are missing one.
+    """
     require_unknown(unknown)
-    chosen = condition(where)
-    unsure = chosen is not None and chosen.readable().may_be_unknown(context.filled)
-    passes = chosen is not None and chosen.readable().passes_over(context.filled)
+    chosen, filled = condition(where), context.filled
+    unsure = chosen is not None and chosen.readable().may_be_unknown(filled)
+    passes = chosen is not None and chosen.readable().passes_over(filled)
     named = dict.fromkeys(context.binned.get(name, name) for name in by)
+    used = () if chosen is None else chosen.readable().columns
     return LeftOut(
-        keys=tuple(n for n in named if n is not None and n not in context.filled),
+        keys=tuple(n for n in named if n is not None and n not in filled),
+        values=tuple(n for n in values if missing == "drop" and n not in filled),
+        thinned=bool(context.thinned((*by, *values, *used))),
         where=chosen.text if chosen is not None and unsure else "",
         possible=unknown == "possible" and unsure,
         passes=passes,

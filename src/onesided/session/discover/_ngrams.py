@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import narwhals as nw
@@ -102,7 +102,10 @@ class Ngrams:
                 "n": steps,
                 "where": chosen.text if chosen else "",
             },
-            missing=left_out(context, (self.by,), self.where, self.unknown),
+            # A step that is left out, or stands elsewhere, makes neighbours of others.
+            missing=replace(
+                left_out(context, (self.by, *order), self.where, self.unknown), rises=False
+            ),
             said=f" Rows without a value in {', '.join(order)} are no step.",
         )
 

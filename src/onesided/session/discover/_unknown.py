@@ -219,7 +219,7 @@ def search(
             mechanism=mechanism,
             guarantee=plan.guarantee,
             entry=entry,
-            cut=f"{missing.sentence(plan.certain)} {_cut(query, context)}".strip(),
+            cut=f"{missing.sentence(plan.certain)} {_cut(query, context, plan)}".strip(),
             _found=found,
             _as_callers=lambda columns: context.table.engine.answer(columns, types),
         )
@@ -357,13 +357,13 @@ class _Keys(PreparedQuery[Secret, KeysRelease]):
         return {"found": {name: unpacked(kinds[name], raw) for name, raw in packed[1].items()}}
 
 
-def _cut(query: GroupCount, context: QueryContext) -> str:
+def _cut(query: GroupCount, context: QueryContext, plan: Plan) -> str:
     """What is said first where somebody's groups may have been left out."""
     if not query.truncated or context.unit is None:
         return ""
     return (
         f"Units in more than {many(query.max_groups or 1, 'group')} were counted in "
-        f"{query.max_groups} of them: "
-        "lower bounds hold for the data as they are, estimates are about data that may have been "
-        "cut."
+        f"{query.max_groups} of them: lower bounds hold for "
+        f"{plan.guarantee.scope or 'the data as they are'}, estimates are about data that may have "
+        "been cut."
     )

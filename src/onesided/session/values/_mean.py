@@ -278,7 +278,7 @@ def _plan(
     about = f"{groups.sentence} {value.sentence}{own}"
     exact_all = all(len(certain_sides(part.mechanism)) == 2 for part in parts.all.values())
     certain = ("upper", "lower") if exact_all else ()
-    scope = groups.left_out.values(certain)
+    scope = groups.left_out.numbers(certain)
     return Plan(
         mechanism=parts,
         charge=charge,

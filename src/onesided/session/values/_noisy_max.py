@@ -282,7 +282,7 @@ def plan_of(
         shifts,
         loss=loss,
         about=f"{groups.sentence} {found.value.sentence}{own}",
-        scope=groups.left_out.values(()),
+        scope=groups.left_out.numbers(()),
         why=f"{mechanism.why} over {many(found.number, 'candidate')}; within {ranks:,.3g} ranks at "
         f"confidence {question.confidence}",
     )

@@ -21,6 +21,7 @@ from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, reason
 from onesided.session._groups import Grouped, Groups, names_of
+from onesided.session._missing import LeftOut, left_out
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import Release
@@ -213,6 +214,10 @@ class Quantile(Grouped):
     def only_rises(self) -> bool:
         """A share may fall."""
         return False
+
+    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
+        numbers, missing = (self.column,), self.missing
+        return left_out(context, by, self.where, self.unknown, values=numbers, missing=missing)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""

@@ -19,6 +19,7 @@ from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._estimates import Estimates, Floats, in_units
 from onesided.session._groups import Grouped, Groups, names_of
+from onesided.session._missing import LeftOut, left_out
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session.values._moments import asserted, moments
@@ -82,14 +83,18 @@ class Valued(Grouped):
         """Whether more rows can only raise the answer."""
         return False
 
+    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
+        numbers, missing = (self.column,), self.missing
+        return left_out(context, by, self.where, self.unknown, values=numbers, missing=missing)
+
     def share(self, groups: Groups) -> Fraction:
         """The confidence of each group's own interval. Errors: ParameterError."""
         return Confidence(self.confidence, self.simultaneous).of_each(groups.told.size)
 
     def optional(self, groups: Groups) -> bool:
         """Whether a unit that is there may still add nothing to a single sum."""
-        left_out = groups.where is not None or self.missing == "drop"
-        return bool(groups.by) or left_out
+        some = groups.where is not None or self.missing == "drop"
+        return bool(groups.by) or some
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +194,7 @@ class Sum(Valued):
             mechanism,
             shifts,
             about=f"{groups.sentence} {value.sentence}{own}",
-            scope=groups.left_out.values(certain),
+            scope=groups.left_out.numbers(certain),
             certain=certain,
             standard_deviation=float(value.step) * deviation(mechanism),
             bias=float(value.step) * residual_bias(mechanism),
