@@ -370,7 +370,11 @@ def whole_of(value: Any) -> int:
 
 
 def is_wide(dtype: nw.dtypes.DType) -> bool:
-    """Whether whole numbers of this type may be beyond 64 bits with a sign."""
+    """Whether whole numbers of this type may be beyond 64 bits with a sign.
+
+    >>> is_wide(nw.UInt64()), is_wide(nw.Int64())
+    (True, False)
+    """
     return isinstance(dtype, nw.UInt64 | nw.UInt128 | nw.Int128)
 
 
