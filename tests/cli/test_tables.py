@@ -322,6 +322,8 @@ def test_all_ways_to_name_a_part_of_a_table_share_its_folder(tmp_path):
     part = tmp_path / "visits" / "day=1" / "city=a" / "0.csv"
     assert table_folder(part) == (tmp_path / "visits").resolve()
     assert table_folder(tmp_path / "=" / "0.csv") == (tmp_path / "=").resolve()
+    mine = tmp_path / "user=ann" / "work"
+    assert table_folder(mine / "0.csv") == mine.resolve()
 
 
 def test_a_mark_decides_and_utf8_is_read_as_nothing_else(tmp_path):

@@ -102,9 +102,10 @@ def table_folder(path: Path) -> Path:
     >>> table_folder(Path("visits/day=2026-11-02/0.parquet")).name
     'visits'
     """
-    parents = list(path.resolve().parents)
-    last = max((place for place, one in enumerate(parents) if is_partition(one)), default=-1)
-    return parents[last + 1]
+    folder = path.resolve().parent
+    while is_partition(folder):
+        folder = folder.parent
+    return folder
 
 
 def plain_csv(path: Path, made: Path, *, encoding: str | None) -> None:
