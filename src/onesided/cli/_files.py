@@ -95,9 +95,7 @@ def is_partition(folder: Path) -> bool:
 
 
 def table_folder(path: Path) -> Path:
-    """The folder that a table lies in, above those that are columns of it.
-
-    One for all ways to name a part of the table, so that all parts share a ledger.
+    """The folder above those that are columns of a table: all its parts share a ledger there.
 
     >>> table_folder(Path("visits/day=2026-11-02/0.parquet")).name
     'visits'
