@@ -129,11 +129,11 @@ FROM (
                         `t0`.`person` AS `c0`,
                         `t0`.`place` AS `c1`,
                         `t0`.`age` AS `c2`,
-                        CAST(CASE
-                          WHEN `t0`.`age` < 0
+                        CASE
+                          WHEN CAST(`t0`.`age` AS INT64) < 0
                           THEN 0
-                          ELSE CASE WHEN `t0`.`age` > 99 THEN 99 ELSE `t0`.`age` END
-                        END AS INT64) AS `onesided_value`
+                          ELSE CASE WHEN CAST(`t0`.`age` AS INT64) > 99 THEN 99 ELSE CAST(`t0`.`age` AS INT64) END
+                        END AS `onesided_value`
                       FROM `visits` AS `t0`
                     ) AS `t2`
                   ) AS `t3`

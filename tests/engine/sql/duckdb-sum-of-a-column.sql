@@ -124,11 +124,15 @@ FROM (
                         "t0"."person" AS "c0",
                         "t0"."place" AS "c1",
                         "t0"."age" AS "c2",
-                        CAST(CASE
-                          WHEN "t0"."age" < 0
+                        CASE
+                          WHEN CAST("t0"."age" AS BIGINT) < 0
                           THEN 0
-                          ELSE CASE WHEN "t0"."age" > 99 THEN 99 ELSE "t0"."age" END
-                        END AS BIGINT) AS "onesided_value"
+                          ELSE CASE
+                            WHEN CAST("t0"."age" AS BIGINT) > 99
+                            THEN 99
+                            ELSE CAST("t0"."age" AS BIGINT)
+                          END
+                        END AS "onesided_value"
                       FROM "visits" AS "t0"
                     ) AS "t2"
                   ) AS "t3"
