@@ -6,6 +6,7 @@ import duckdb
 import polars as pl
 import pytest
 
+import onesided as od
 from onesided.cli._files import partitions, table_folder
 from onesided.cli._tables import expanded, fixed_part, reading
 from onesided.errors import DataError
@@ -173,6 +174,7 @@ def test_nothing_is_drawn_among_the_results(tmp_path):
     assert told == [(False,)]
 
 
+CP1252, UTF16 = od.Schema(encoding="cp1252"), od.Schema(encoding="utf-16")
 TOOLS = {
     "pandas with its index": ("v.csv", b",person,place\n0,1,a\n1,2,a\n2,2,b\n"),
     "R with row names": ("v.csv", b'"","person","place"\n"1",1,"a"\n"2",2,"a"\n"3",2,"b"\n'),
@@ -235,13 +237,16 @@ def test_a_line_that_is_no_row_is_named(line, why, tmp_path):
 def test_an_encoding_is_declared_and_holds_for_every_byte(tmp_path):
     path = tmp_path / "v.csv"
     path.write_bytes("person,ort\n1,Zürich\n".encode("cp1252"))
-    with reading([path], encoding="cp1252") as (table,):
+    with reading([path], schema=CP1252) as (table,):
         assert table.fetchall() == [("1", "Zürich")]
     with pytest.raises(DataError, match="not UTF-8") as caught, reading([path]):
         pass
     assert 'encoding = "cp1252"' in caught.value.hint
     path.write_bytes(b"person\n\x81\n")
-    with pytest.raises(DataError, match="not CP1252"), reading([path], encoding="cp1252"):
+    with (
+        pytest.raises(DataError, match="not CP1252"),
+        reading([path], schema=CP1252),
+    ):
         pass
 
 
@@ -327,16 +332,16 @@ def test_all_ways_to_name_a_part_of_a_table_share_its_folder(tmp_path):
 def test_a_mark_decides_and_utf8_is_read_as_nothing_else(tmp_path):
     path = tmp_path / "v.csv"
     path.write_bytes(b"\xef\xbb\xbf" + "ort\nZürich\n".encode())
-    with reading([path], encoding="cp1252") as (table,):
+    with reading([path], schema=CP1252) as (table,):
         assert (table.columns, table.fetchall()) == (["ort"], [("Zürich",)])
     path.write_bytes("ort\nZürich\n".encode())
     with pytest.raises(DataError, match="is UTF-8, and read as cp1252"):
-        reading([path], encoding="cp1252").__enter__()
+        reading([path], schema=CP1252).__enter__()
     path.write_bytes(b"ort\nBern\n")
-    with reading([path], encoding="cp1252") as (table,):
+    with reading([path], schema=CP1252) as (table,):
         assert table.fetchall() == [("Bern",)]
     with pytest.raises(DataError, match="not UTF-16"):
-        reading([path], encoding="utf-16").__enter__()
+        reading([path], schema=UTF16).__enter__()
 
 
 def test_what_is_no_text_in_a_line_is_missing(tmp_path):

@@ -56,3 +56,10 @@ def test_every_form_of_an_answer_remarks_on_a_large_epsilon(epsilon, said, tmp_p
     forms += [(tmp_path / "out" / name).read_text() for name in ("release.html", "guarantee.json")]
     for form in map(str, forms):
         assert (f"by a factor of e^{epsilon}" in form) is said
+
+
+def test_what_was_charged_before_is_told_all_the_same(tmp_path):
+    ledger, question = tmp_path / "ledger.db", {"epsilon": 1000, "id": "x"}
+    told = session(noise=NotPrivateSeededNoise(0), ledger=ledger).count(**question)
+    again = session(ledger=ledger).count(**question, again=True)
+    assert (again.value, again.told_again) == (told.value, True)

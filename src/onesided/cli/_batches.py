@@ -109,7 +109,7 @@ class Layout:
         Errors: DataError for a damaged file or one without a public time; UnknownColumnError;
         SchemaError for a typed file that is not as declared.
         """
-        with reading([file.path], encoding=self.schema.encoding) as (relation,):
+        with reading([file.path], schema=self.schema) as (relation,):
             if not (self.schema.columns or self.schema.missing_unit == "drop"):
                 columns, unread = self._columns(relation, file), dict[str, int]()
             else:
@@ -254,11 +254,7 @@ def read_places(path: Path | None, column: str, schema: Schema | None) -> Places
     """
     path = file_of_keys(schema, column) if path is None else path
     if path is not None:
-        encoding = None if schema is None else schema.encoding
-        with (
-            reading([path], encoding=encoding) as (relation,),
-            as_declared(relation, schema) as told,
-        ):
+        with reading([path], schema=schema) as (relation,), as_declared(relation, schema) as told:
             return _places(told, path, column)
     known = None if schema is None else schema.columns.get(column)
     if known is None or known.keys is None or known.type not in ("text", "integer"):

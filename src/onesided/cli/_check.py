@@ -11,14 +11,13 @@ import typer
 from onesided.cli._exits import FAILED
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._schema import read_schema
-from onesided.cli._tables import expanded, fixed_part, reading
+from onesided.cli._tables import FromFiles, reading
 from onesided.cli._terminal import Terminal, print_json
-from onesided.errors import ParameterError
 from onesided.session import health_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(FromFiles):
     """Which data are looked at. Command line and configuration fill this."""
 
     data: Annotated[
@@ -39,21 +38,6 @@ class Check:
     quiet: Quiet = False
     config: Config = None
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files of the table. Errors: ParameterError unless one way names them; DataError."""
-        if (self.data is None) == (self.input is None):
-            raise ParameterError(
-                "The data are named twice." if self.data else "No data are named.",
-                hint="Name one file as DATA, or a folder or pattern with --input.",
-            )
-        return (self.data,) if self.data is not None else expanded(str(self.input))
-
-    @property
-    def base(self) -> Path | None:
-        """The folder that ``--input`` names or starts from."""
-        return None if self.input is None else fixed_part(self.input)
-
 
 def check(asked: Check) -> None:
     """Look at the data before anything is spent: types, missing and unreadable values, ids.
@@ -64,8 +48,7 @@ def check(asked: Check) -> None:
     Example: onesided check visits.csv --schema visits.schema.toml
     """
     declared = read_schema(asked.schema)
-    encoding = None if declared is None else declared.encoding
-    with reading(asked.files, encoding=encoding, base=asked.base) as (data,):
+    with reading(asked.files, schema=declared, base=asked.base) as (data,):
         health = health_of(data, declared, unit=asked.unit, max_groups=asked.max_groups)
     if asked.as_json:
         print_json(health.as_dict())

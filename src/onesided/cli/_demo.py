@@ -22,9 +22,9 @@ from onesided.store import scratch
 _SCHEMA = Schema(
     unit="person",
     columns={
-        "person": column("integer", about="whose visit it is"),
-        "place": column("text", keys="places.parquet"),
-        "time": column("datetime", about="by the city's own clock"),
+        "person": column("integer", about="whose visit it is", required=True),
+        "place": column("text", keys="places.parquet", required=True),
+        "time": column("datetime", about="by the city's own clock", required=True),
     },
 )
 

@@ -20,7 +20,7 @@ from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._policies import read_policy
 from onesided.cli._result import NEVER, CuratorNotes, Result, say, say_to_curator
 from onesided.cli._schema import as_declared, file_of_keys, read_schema
-from onesided.cli._tables import expanded, fixed_part, reading
+from onesided.cli._tables import FromFiles, reading
 from onesided.cli._terminal import Terminal, print_json
 from onesided.errors import LedgerUnavailableError, ParameterError, ReleaseExistsError
 from onesided.ledger import Ledger
@@ -38,7 +38,7 @@ _BYTES_PER_KEY = 1024  # in the files of a release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publish:
+class Publish(FromFiles):
     """What one publication is asked to be. Command line, configuration and demo all fill this."""
 
     data: Annotated[
@@ -114,26 +114,11 @@ class Publish:
     config: Config = None
 
     @property
-    def files(self) -> tuple[Path, ...]:
-        """The files of the table. Errors: ParameterError unless one way names them; DataError."""
-        if (self.data is None) == (self.input is None):
-            raise ParameterError(
-                "The data are named twice." if self.data else "No data are named.",
-                hint="Name one file as DATA, or a folder or pattern with --input.",
-            )
-        return (self.data,) if self.data is not None else expanded(str(self.input))
-
-    @property
     def target(self) -> Path:
         """Where the results go. Errors: ParameterError."""
         if self.out is None:
             raise ParameterError("Missing --out.", hint="Name a folder to make for the results.")
         return self.out
-
-    @property
-    def base(self) -> Path | None:
-        """The folder that ``--input`` names or starts from."""
-        return None if self.input is None else fixed_part(self.input)
 
     def ledger_place(self, files: tuple[Path, ...]) -> str:
         """The ledger: as named, or beside the configuration or the data, links resolved.
@@ -264,9 +249,8 @@ def _tables(
     asked: Publish, files: tuple[Path, ...], schema: Schema | None
 ) -> Iterator[tuple[Any, Any]]:
     """The data, and the keys as they are declared, if a file has them."""
-    encoding = None if schema is None else schema.encoding
     tables = [files] if asked.keys is None else [files, [asked.keys]]
-    with reading(*tables, encoding=encoding, base=asked.base) as (data, *keys):
+    with reading(*tables, schema=schema, base=asked.base) as (data, *keys):
         if not keys:
             yield data, None
             return

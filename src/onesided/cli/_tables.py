@@ -22,8 +22,8 @@ from onesided.cli._files import (
     require_table,
 )
 from onesided.engine.kit import quoted
-from onesided.errors import DataError, first_line
-from onesided.schema import Heading, heading_of
+from onesided.errors import DataError, ParameterError, first_line
+from onesided.schema import Heading, Schema, heading_of
 from onesided.store import scratch
 
 # A table of people compresses to some tenths of a byte per row at best. What declares more than
@@ -49,18 +49,19 @@ class Part:
 
 @contextmanager
 def reading(
-    *tables: Sequence[Path], encoding: str | None = None, base: Path | None = None
+    *tables: Sequence[Path], schema: Schema | None = None, base: Path | None = None
 ) -> Iterator[tuple[duckdb.DuckDBPyRelation, ...]]:
     """Each group of files as one table, for as long as the block runs.
 
     In CSV files and lines of JSON every column is text, and an empty field is null. A Parquet
     file's rows stay where they are. Folders called ``name=value`` below ``base`` give a column of
     text. The engine is given names of ours, so that no file name is a pattern to it.
-    encoding: of text, as a schema declares it. base: the folder whose ``name=value`` ones count.
+    schema: says how text is encoded. base: the folder whose ``name=value`` ones count.
 
     Errors: DataError for a file that is missing, of another type, damaged, in another encoding,
     or unlike the others of its table; it names the place.
     """
+    encoding = None if schema is None else schema.encoding
     with scratch() as folder:
         groups = [
             [_part(path, folder / f"{i}-{j}", encoding, base) for j, path in enumerate(group)]
@@ -68,6 +69,28 @@ def reading(
         ]
         with _engine(folder, [part.path for group in groups for part in group]) as connection:
             yield tuple(_table(connection, parts, f"file_{i}") for i, parts in enumerate(groups))
+
+
+class FromFiles:
+    """A command's options that name the files of one table: one as data, or several as input."""
+
+    data: Path | None
+    input: str | None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the table. Errors: ParameterError unless one way names them; DataError."""
+        if (self.data is None) == (self.input is None):
+            raise ParameterError(
+                "The data are named twice." if self.data else "No data are named.",
+                hint="Name one file as DATA, or a folder or pattern with --input.",
+            )
+        return (self.data,) if self.data is not None else expanded(str(self.input))
+
+    @property
+    def base(self) -> Path | None:
+        """The folder that ``--input`` names or starts from."""
+        return None if self.input is None else fixed_part(self.input)
 
 
 def expanded(pattern: str) -> tuple[Path, ...]:

@@ -12,7 +12,7 @@ from onesided._frozen import settle
 from onesided._numbers import INFINITE, Infinite, Loss, readable, round_up, shown, text
 from onesided.policy._base import Policy
 
-MUCH: Final = 10
+_MUCH: Final = 10
 _MUCH_DELTA: Final = Fraction(1, 100_000)
 
 
@@ -76,7 +76,7 @@ class Guarantee:
             f"ε = {readable(loss)} on {edge} is large: an answer may change the odds that "
             f"somebody holds about one person by a factor of e^{readable(loss)}."
             for edge, loss in self.epsilon.items()
-            if loss > MUCH
+            if loss > _MUCH
         ]
         loose = [
             f"δ = {shown(delta, up=True)} on {edge} is large: that is the chance that nothing "

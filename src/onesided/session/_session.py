@@ -243,7 +243,9 @@ class Session(Joins):
         """
         seen = (self._account.remaining, self._account.delta_remaining)
         context, asked = self._context(), self._completed(question)
-        plan = with_ways(self._prepared(asked, context).plan, asked, context, like)
+        prepared = self._prepared(asked, context)
+        self._require_a_promise(prepared.plan)
+        plan = with_ways(prepared.plan, asked, context, like)
         single = hasattr(question, "epsilon")
         planned = partial(self._planned, question, like) if single else None
         return replace(plan, seen=seen, planned=planned)
@@ -275,6 +277,7 @@ class Session(Joins):
             secret = prepared.read()
             self._account.open()
             return prepared.result(prepared.draw(secret, self._noise), None)
+        self._require_a_promise(prepared.plan)
         self._account.require(prepared.plan.charge, delta=prepared.plan.guarantee.delta)
         secret = prepared.read()
         receipt = self._charged(question, prepared, context, asked)
@@ -303,6 +306,7 @@ class Session(Joins):
         """
         context, question = self._context(), self._completed(question)
         prepared = self._prepared(question, context)
+        self._require_a_promise(prepared.plan)
         refuse_asserting(prepared)
         if is_free(prepared):
             self._account.open()
@@ -369,10 +373,12 @@ class Session(Joins):
         self, question: Question[Result], context: QueryContext
     ) -> PreparedQuery[Any, Result]:
         require_question(question)
-        prepared = warned(question.prepare(context), context.caveat)
+        return warned(question.prepare(context), context.caveat)
+
+    def _require_a_promise(self, plan: Plan) -> None:
+        """Refuse an absurd ε, but of a noise double; what was charged before is told."""
         if self._noise is None:
-            require_a_promise(prepared.plan, self.policy)
-        return prepared
+            require_a_promise(plan, self.policy)
 
     def _context(self) -> QueryContext:
         return QueryContext(
