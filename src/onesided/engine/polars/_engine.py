@@ -133,8 +133,6 @@ def _owned(frame: Any) -> Any:
 
     Written and read back, it is ours. Python's objects stay, of which nothing is asked.
     """
-    import polars as pl  # noqa: PLC0415 - the caller's frame has loaded it already
-
     made = []
     for place, (name, dtype) in enumerate(frame.schema.items()):
         column = frame.to_series(place)
