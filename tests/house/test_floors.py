@@ -516,7 +516,6 @@ PUBLIC = {
         "map_layout",
         "moment",
         "needs_webgl",
-        "plural",
         "resource",
         "stated",
         "write",

@@ -10,7 +10,8 @@ from typing import Any
 from fastapi import Response
 
 from onesided.errors import OnesidedError
-from onesided.session import question_from_json, release_from_json, total_guarantee
+from onesided.schema import Schema
+from onesided.session import question_from_json, release_from_json, statement_of, total_guarantee
 from onesided.show import csv_text
 from onesided_service._api import described, planned
 from onesided_service._asking import Ask
@@ -26,7 +27,7 @@ from onesided_service._page_kit import (
 )
 from onesided_service._people import CURATOR, Person
 from onesided_service._preview import preview
-from onesided_service._same import sql_of, words_of
+from onesided_service._same import sql_of
 from onesided_service._service import Service
 from onesided_service._views import (
     ReleaseView,
@@ -114,11 +115,14 @@ def ask_line(asked: Ask, service: Service) -> dict[str, Any]:
     """An ask in a list."""
     question = question_from_json(asked.question)
     ready = bool(asked.answer) and service.clock.now() >= asked.due
+    found = service.datasets.get(asked.dataset)
+    schema = Schema() if found is None else found.schema
+    about = statement_of(question, unit=schema.unit, noun=schema.noun)
     return {
         "id": asked.id,
         "dataset": asked.dataset,
         "asked": asked.asked,
-        "title": asked.name or words_of(question),
+        "title": f"{asked.name}: {about.title()}" if asked.name else about.title(),
         "epsilon": str(getattr(question, "epsilon", "")),
         "state": "answered" if ready else "on its way",
     }

@@ -1,4 +1,4 @@
-"""The same question in words and, where SQL has a form for it, as SQL."""
+"""The same question as SQL, where it has a form for it."""
 
 from __future__ import annotations
 
@@ -9,49 +9,14 @@ from typing import Any, Final
 
 from onesided.engine.kit import quoted
 from onesided.errors import OnesidedError
-from onesided.numbers import text
 from onesided.session import Session, Several
 
 _PLAIN: Final = {"Sum": "SUM", "Mean": "MEAN_PER_UNIT", "Variance": "VARIANCE_PER_UNIT"}
-_SAID: Final = {
-    "Count": "Count",
-    "AtMost": "At most {number}",
-    "Above": "Above {number}",
-    "TopK": "The {number} largest groups",
-    "Sum": "Sum of {column}",
-    "Mean": "Mean of {column}",
-    "Variance": "Variance of {column}",
-    "Quantile": "Quantile {number} of {column}",
-    "Histogram": "Histogram of {column}",
-}
-_NUMBERS: Final = ("threshold", "k", "q")
-_SHOWN: Final = 120
 _FOR_ALL: Final = frozenset({"id", "again", "epsilon", "missing"})
 # What SQL says itself; any other field that is set has no form in it.
 _SQL_FIELDS: Final = frozenset(
     {"epsilon", "by", "where", "column", "threshold", "k", "q", "id", "again", "missing"}
 )
-
-
-def words_of(question: Any) -> str:
-    """The question in a few words, for lists.
-
-    >>> import onesided as od
-    >>> words_of(od.Count(by="place", where="age >= 18", epsilon=1))
-    'Count by place where age >= 18'
-    """
-    if isinstance(question, Several):
-        return _short("; ".join(words_of(one) for one in question.questions))
-    name = type(question).__name__
-    number = next((getattr(question, one) for one in _NUMBERS if hasattr(question, one)), "")
-    if isinstance(number, Fraction):
-        number = text(number)
-    column = getattr(question, "column", "")
-    said = _SAID.get(name, name).format(number=number, column=column)
-    by = ", ".join(_names(getattr(question, "by", ())))
-    where = _where(question)
-    grouped = f"{said} by {by}" if by else said
-    return _short(f"{grouped} where {where}" if where else grouped)
 
 
 def sql_of(question: Any, session: Session, *, table: str) -> str:
@@ -143,7 +108,3 @@ def _names(by: object) -> Sequence[str]:
 def _name(name: str) -> str:
     """A column's name as SQL writes it."""
     return name if name.isidentifier() and name.isascii() and name.islower() else quoted(name)
-
-
-def _short(words: str) -> str:
-    return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"

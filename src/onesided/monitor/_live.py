@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided.monitor._answer import MonitorRelease
 from onesided.monitor._rules import Rules
-from onesided.report import plural
 from onesided.show import outline_around
 
 FIRST: Final = 20
@@ -93,8 +93,8 @@ def counted(state: Mapping[str, Any], size: int) -> dict[str, Any]:
     25.0
     """
     counts: Counter[str] = Counter()
-    for many, letter in re.findall(r"(\d+)([cur])", state["runs"]):
-        counts[letter] += int(many)
+    for number, letter in re.findall(r"(\d+)([cur])", state["runs"]):
+        counts[letter] += int(number)
     whole = max(size, 1)
     return {
         "number": state["number"],
@@ -149,7 +149,6 @@ def titled(title: str, noun: str, at_most: int | list[int], window: str) -> dict
     return {
         "title": title,
         "noun": noun,
-        "things": plural(noun),
         "at_most": at_most if isinstance(at_most, int) else "their own limit of",
         "window": length_words(window),
     }
@@ -164,5 +163,4 @@ def length_words(window: str) -> str:
     match = _LENGTH.fullmatch(window.strip())
     if match is None:
         return window
-    many, unit = int(match[1]), _UNITS[match[2]]
-    return f"{many} {unit if many == 1 else plural(unit)}"
+    return many(int(match[1]), _UNITS[match[2]])

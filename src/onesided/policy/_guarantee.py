@@ -24,6 +24,7 @@ class Guarantee:
     direction; nothing is said of the way back. ``about`` says which data the answer is about, as
     a sentence; ``scope`` names them where they are not the data as they are. ``made_for`` is the
     policy itself where it is known: many policies share a name, and the names of their edges.
+    ``asked`` is what was released, in one line.
 
     >>> from onesided.policy import Guarantee
     >>> print(Guarantee("presence", {"present -> not present": 1}, {}))
@@ -36,6 +37,7 @@ class Guarantee:
     about: str = ""
     scope: str = ""
     made_for: Policy | None = field(default=None, repr=False, compare=False)
+    asked: str = ""
 
     def __post_init__(self) -> None:
         epsilon, delta = (MappingProxyType(dict(part)) for part in (self.epsilon, self.delta))
@@ -90,6 +92,7 @@ class Guarantee:
         """For JSON: exact text beside decimals that are rounded up."""
         return {
             "policy": self.policy,
+            "of": self.asked,
             "about": self.about,
             "certain_about": self.scope or "the data as they are",
             "edges": {
@@ -108,6 +111,11 @@ class Guarantee:
         return f"Guarantee({self.policy!r}, at most ε = {readable(self.headline)} on {edges})"
 
     def __str__(self) -> str:
+        return f"{self.asked}. {self.promise}" if self.asked else self.promise
+
+    @property
+    def promise(self) -> str:
+        """The same without what was released, for where that stands already."""
         parts = ", ".join(f"{edge}: ε = {readable(loss)}" for edge, loss in self.epsilon.items())
         worst = max(self.delta.values(), default=Fraction(0))
         said = shown(worst, up=True)

@@ -7,7 +7,7 @@ from onesided.report._figures import MAP_LIMIT, map_layout, needs_webgl
 from onesided.report._folder import Publication, stated, write_folder
 from onesided.report._page import Page
 from onesided.report._render import write
-from onesided.report._template import fill, moment, plural, resource
+from onesided.report._template import fill, moment, resource
 
 __all__ = [
     "MAP_LIMIT",
@@ -17,7 +17,6 @@ __all__ = [
     "map_layout",
     "moment",
     "needs_webgl",
-    "plural",
     "resource",
     "stated",
     "write",

@@ -19,7 +19,7 @@ from onesided.policy import Policy
 from onesided.report._notes import notes_of
 from onesided.report._page import Page
 from onesided.report._render import write
-from onesided.session import CountRelease
+from onesided.session import CountRelease, Statement
 from onesided.show import NewFolder, outline_around, unwritable, write_tables
 
 Degrees: TypeAlias = NDArray[np.float64]
@@ -56,6 +56,12 @@ class Publication:
     outline: object = None
     told_again: str | None = None
     excel: bool = False
+
+    @property
+    def statement(self) -> Statement:
+        """What the page is about."""
+        told = self.release.statement
+        return told if self.threshold is None else told.at_most(self.threshold)
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -109,8 +115,19 @@ def _write_tables(publication: Publication, folder: Path) -> None:
         status = np.where(publication.certified, "certified", "unknown")
         columns[f"at_most_{publication.threshold}"] = status.tolist()
     formats = ("parquet", "csv", "xlsx") if publication.excel else ("parquet", "csv")
-    about = (publication.title, *_kept_in_mind(publication), str(publication.release.guarantee))
-    write_tables(columns, folder / "release", formats, first=publication.first, about=about)
+    about = (
+        publication.title,
+        *_kept_in_mind(publication),
+        *publication.statement.sentences(),
+    )
+    write_tables(
+        columns,
+        folder / "release",
+        formats,
+        first=publication.first,
+        about=about,
+        statement=publication.statement.to_json(),
+    )
 
 
 def stated(publication: Publication) -> dict[str, Any]:
@@ -130,6 +147,7 @@ def stated(publication: Publication) -> dict[str, Any]:
     release = publication.release
     certified = publication.certified
     return {
+        "statement": publication.statement.to_json(),
         "told_again": publication.told_again,
         "cut_data": release.guarantee.scope or None,
         "read_first": list(release.warnings),
@@ -174,7 +192,7 @@ def page(publication: Publication) -> Page:
     latitude, longitude = where or (None, None)
     return Page(
         title=publication.title,
-        question=_question(publication),
+        question=publication.statement.title(),
         keys=tuple(" · ".join(map(str, row)) for row in release.keys.rows),
         key_name=publication.noun,
         estimate=release.estimate,
@@ -205,7 +223,6 @@ def page(publication: Publication) -> Page:
 def _kept_in_mind(publication: Publication) -> tuple[str, ...]:
     return notes_of(
         publication.release,
-        noun=publication.noun,
         threshold=publication.threshold,
         certified=publication.certified,
     )
@@ -228,13 +245,6 @@ def _texts(told: Mapping[str, Sequence[Any]]) -> tuple[tuple[str, tuple[str, ...
         for name, values in told.items()
         if name not in sides
     )
-
-
-def _question(publication: Publication) -> str:
-    if publication.certified is None:
-        return f"How many people were there, {publication.noun} by {publication.noun}?"
-    plural = publication.noun if publication.noun.endswith("s") else f"{publication.noun}s"
-    return f"Which {plural} had at most {publication.threshold} people?"
 
 
 def _facts(publication: Publication) -> tuple[tuple[str, str], ...]:

@@ -9,19 +9,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._english import many, plural
+from onesided._english import many
 from onesided.session import CountRelease
 
-_WHOLE = "About the data as they are."
 _WRONG = {"'at least'": "above the true number", "'at most'": "below the true number"}
 
 
 def notes_of(
-    release: CountRelease, *, noun: str, threshold: int | None, certified: NDArray[np.bool_] | None
+    release: CountRelease, *, threshold: int | None, certified: NDArray[np.bool_] | None
 ) -> tuple[str, ...]:
     """Sentences about a publication, each of what is public in it.
 
-    noun: what a group is, in the singular. certified: which groups certainly have at most
+    certified: which groups certainly have at most
     ``threshold``.
 
     >>> import polars as pl, onesided as od
@@ -29,34 +28,30 @@ def notes_of(
     >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
     >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
     >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
-    >>> for line in notes_of(release, noun="place", threshold=None, certified=None):
+    >>> for line in notes_of(release, threshold=None, certified=None):
     ...     print(line)
     About the data as recorded.
     Each 'at least' holds with 95 % confidence: of 2, expect at most 1 to be above the true number.
-    For half of the places, 'at least' and 'at most' are no more than 0 apart.
+    For half of the groups, 'at least' and 'at most' are no more than 0 apart.
     """
-    about = release.guarantee.about
-    whole = "The figures are about the data as they were given. Nobody was left out or cut."
     return (
-        about if release.cut else about.replace(_WHOLE, whole, 1),
-        *_unknown(noun, threshold, certified),
-        *_misses(release, noun),
-        *_width(release, noun),
+        release.guarantee.about,
+        *_unknown(threshold, certified),
+        *_misses(release),
+        *_width(release),
     )
 
 
-def _unknown(
-    noun: str, threshold: int | None, certified: NDArray[np.bool_] | None
-) -> Iterator[str]:
+def _unknown(threshold: int | None, certified: NDArray[np.bool_] | None) -> Iterator[str]:
     if certified is None or certified.all():
         return
-    open_ = many(int((~certified).sum()), noun, one="is", more="are")
+    open_ = many(int((~certified).sum()), "group", one="is", more="are")
     yield (
         f"{open_} 'unknown'. That does not mean more than {threshold}: the noise leaves it open."
     )
 
 
-def _misses(release: CountRelease, noun: str) -> Iterator[str]:
+def _misses(release: CountRelease) -> Iterator[str]:
     bounds, share = release.interval, Fraction(str(release.confidence))
     chance = [
         name
@@ -75,17 +70,17 @@ def _misses(release: CountRelease, noun: str) -> Iterator[str]:
         yield f"{first} {'holds' if alone else 'hold'} with {said}."
     elif release.simultaneous:
         what = f"{chance[0]} holds" if alone else "the bounds hold"
-        yield f"With {said}, {what} for all {plural(noun)} at once."
+        yield f"With {said}, {what} for all groups at once."
     else:
         what = f"Each {chance[0]}" if alone else "Each pair of bounds"
         missed = math.ceil((1 - share) * size)
         yield f"{what} holds with {said}: of {size:,}, expect at most {missed:,} to be {wrong}."
 
 
-def _width(release: CountRelease, noun: str) -> Iterator[str]:
+def _width(release: CountRelease) -> Iterator[str]:
     widths = release.interval.upper - release.interval.lower
     widths = widths[np.isfinite(widths)]
     if widths.size:
         half = math.ceil(float(np.median(widths)))
-        which = f"For half of the {plural(noun)}, 'at least'" if widths.size > 1 else "'At least'"
+        which = "For half of the groups, 'at least'" if widths.size > 1 else "'At least'"
         yield f"{which} and 'at most' are no more than {half:,} apart."

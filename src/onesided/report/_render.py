@@ -17,7 +17,7 @@ from onesided.report._figures import (
     plain,
     sureness,
 )
-from onesided.report._template import fill, plural, resource
+from onesided.report._template import fill, resource
 from onesided.store import replace_file
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ def _counts(page: Page) -> dict[str, Any]:
     side = getattr(page, page.main_side).astype(float)
     return {
         "total": total,
-        "things": plural(page.key_name),
         "certified": certified,
         # Rounded down: the page never shows more certified than there are.
         "percent": 0 if not certified else certified * 100 // total,

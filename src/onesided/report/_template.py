@@ -112,17 +112,6 @@ def as_script_json(value: object) -> str:
     return text
 
 
-def plural(noun: str) -> str:
-    """The regular English plural: places, cities, classes, days.
-
-    >>> plural("city"), plural("day"), plural("church")
-    ('cities', 'days', 'churches')
-    """
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        return noun[:-1] + "ies"
-    return noun + ("es" if noun.endswith(("s", "x", "z", "ch", "sh")) else "s")
-
-
 def _hash(script: str) -> str:
     """The script's name in the page's content security policy; nothing else may run."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()

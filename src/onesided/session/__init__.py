@@ -13,6 +13,7 @@ from onesided.session._question import Question
 from onesided.session._release import CountRelease, Release
 from onesided.session._sample import Sample, SampleRelease, Total
 from onesided.session._session import Session
+from onesided.session._statement import Statement, statement_of
 from onesided.session._top_k import TopK, TopKRelease
 from onesided.session._total import total_guarantee
 from onesided.session.discover._ngrams import Ngrams
@@ -78,6 +79,7 @@ __all__ = [
     "SampleRelease",
     "Session",
     "Several",
+    "Statement",
     "Suggestion",
     "Sum",
     "TopK",
@@ -91,5 +93,6 @@ __all__ = [
     "questions_schema",
     "release_from_json",
     "release_to_json",
+    "statement_of",
     "total_guarantee",
 ]

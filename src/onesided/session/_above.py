@@ -63,6 +63,15 @@ class Above(Grouped):
     of: object = field(default=None, kw_only=True)
     unknown: Unknown = field(default="possible", kw_only=True)
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"More than {self._limit} {units}"
+
+    @property
+    def _limit(self) -> str:
+        single = isinstance(self.threshold, int) and not isinstance(self.threshold, bool)
+        return f"{self.threshold:,}" if single else "its own threshold of"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, AboveRelease]:
         """Check and price the question. Looks at no row."""
         groups, named = self.groups(context), self._named()
@@ -88,7 +97,7 @@ class Above(Grouped):
                 **groups.published(context, plan, entry),
             )
 
-        return groups.prepared(context, plan, draw=draw, result=result, label="threshold on the")
+        return groups.prepared(context, plan, draw=draw, result=result)
 
     def _mechanism(
         self,
@@ -150,6 +159,11 @@ class AtMost(Above):
     """
 
     max_answers: None = field(default=None, init=False)
+
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"At most {self._limit} {units}"
+
     adaptive: bool = field(default=False, init=False)
 
 
@@ -175,12 +189,12 @@ class AboveRelease(Release):
     coarse: NDArray[np.bool_] | None = None
 
     @property
-    def title(self) -> str:
-        """What it is, in a few words."""
+    def summary(self) -> str:
+        """What was found, in a few words."""
         parts = ((self.answers.certified, "certified"), (self.answers.answered, "unknown"))
         told = ", ".join(f"{int(chosen.sum()):,} {word}" for chosen, word in parts)
         groups, left_out = many(self.keys.size, "group"), len(self.not_reached)
-        return f"Thresholds on {groups}: {told}, {left_out:,} not reached"
+        return f"Of {groups}: {told}, {left_out:,} not reached."
 
     @property
     def above(self) -> list[Any]:

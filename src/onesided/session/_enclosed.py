@@ -44,6 +44,10 @@ class Enclosed(Grouped):
 
     delta: Number = field(kw_only=True)
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"Number of {units}, enclosed"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
         groups = self.groups(context)
@@ -79,8 +83,7 @@ class Enclosed(Grouped):
                 **groups.published(context, plan, entry),
             )
 
-        label = "two-sided bounds on the"
-        return groups.prepared(context, plan, draw=draw, result=result, label=label)
+        return groups.prepared(context, plan, draw=draw, result=result)
 
 
 def _plan(

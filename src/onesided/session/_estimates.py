@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._english import many
 from onesided._numbers import MAX_COUNT, Number, round_down, round_up
 from onesided.engine import PublicKeys
 from onesided.mechanism import Interval
@@ -66,12 +65,6 @@ class Estimates(Release):
             upper_certain=upper_certain,
             **rest,
         )
-
-    @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        groups = f" of {many(self.estimate.size, 'group')}" if self.keys.names else ""
-        return f"{self.what[:1].upper()}{self.what[1:]}{groups}"
 
     @property
     def interval(self) -> Interval:

@@ -74,6 +74,10 @@ class Grouped:
     id: str | None = None
     again: bool = False
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"Number of {units}"
+
     @property
     def only_rises(self) -> bool:
         """Whether more rows can only raise the answer, whatever they hold."""
@@ -110,8 +114,8 @@ class Groups:
 
     >>> asked = {"unit": "person", "by": ("place",), "where": None, "excess": "truncate"}
     >>> keys = PublicKeys.of(("place",), [("gym",)])
-    >>> Groups(keys=keys, query=GroupCount(max_groups=2), **asked).label
-    'count of units by place'
+    >>> Groups(keys=keys, query=GroupCount(max_groups=2), **asked).told.size
+    1
     """
 
     unit: str
@@ -184,13 +188,6 @@ class Groups:
         }
 
     @property
-    def label(self) -> str:
-        """What the ledger calls it."""
-        kinds = f"{', '.join(sorted(self.query.counted))} " if self.query.counted else ""
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"count of {kinds}units{by}"
-
-    @property
     def sentence(self) -> str:
         """Which data the answer, and a certain bound on it, is about."""
         last = " The group without a key holds all keys that are not listed." if self.others else ""
@@ -249,11 +246,9 @@ class Groups:
         *,
         draw: Callable[[IntArray, Noise | None], Answer],
         result: Callable[[Answer, int | None], Result],
-        label: str = "",
     ) -> PreparedQuery[IntArray, Result]:
         """A question about these counts."""
         return PreparedQuery(
-            label=f"{label} {self.label}".strip(),
             detail=self.detail,
             plan=plan,
             context=context,

@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._english import many
 from onesided._numbers import Number, positive, probability, whole
 from onesided.engine import PublicKeys
 from onesided.errors import DataError, ParameterError
@@ -85,6 +84,11 @@ class OwnMechanism(Grouped):
         """Nothing is known of how it answers."""
         return False
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        of = f"sum of {self.column}, over" if self.statistic == "sum" else "number of"
+        return f"{type(self.mechanism).__name__} on the {of} {units}"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, OwnRelease]:
         """Check and price the question. Looks at no row."""
         if self.statistic not in _STATISTICS:
@@ -112,7 +116,6 @@ class OwnMechanism(Grouped):
             )
 
         return PreparedQuery(
-            label=f"{type(self.mechanism).__name__} on the {given.label}",
             detail={**groups.detail, **given.detail},
             plan=plan,
             context=context,
@@ -135,7 +138,7 @@ class OwnMechanism(Grouped):
             shifts = context.policy.shifts(groups.query)
             self._refuse_further_moves(context, groups, per_key=1)
             columns = groups.columns(context)
-            return Given(groups.label, shifts, columns, groups.counts, groups.asserts)
+            return Given(shifts, columns, groups.counts, groups.asserts)
         if self.column is None:
             raise ParameterError("Sums of which column?", hint='Pass column="hours", for example.')
         asked = Sum(
@@ -150,7 +153,6 @@ class OwnMechanism(Grouped):
         each = max(value.high, 0) + max(-value.low, 0)
         self._refuse_further_moves(context, groups, per_key=each)
         return Given(
-            f"sum of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             asked.shifts(context, groups, value),
             groups.columns(context, *value.columns),
             lambda taken: moments(taken, groups, value).total,
@@ -265,13 +267,12 @@ class OwnMechanism(Grouped):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The numbers that the mechanism is given: what they are, how far they move, how to read them.
+    """The numbers that the mechanism is given: how far they move, and how to read them.
 
     columns: those that ``look`` reads in a snapshot, held to ``asserts``. value: the column and its
     grid, for sums; None for counts.
     """
 
-    label: str
     shifts: Mapping[Edge, tuple[Shift, ...]]
     columns: tuple[str, ...]
     look: Callable[[Taken], IntArray]
@@ -320,11 +321,6 @@ class OwnRelease(Release):
     keys: PublicKeys
     values: NDArray[Any]
     assurance: str
-
-    @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        return f"Answers of a mechanism of your own, {many(self.keys.size, 'group')}"
 
     @property
     def labels(self) -> list[Any]:

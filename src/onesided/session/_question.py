@@ -14,11 +14,13 @@ from onesided.noise import Noise
 from onesided.session._context import QueryContext, Taken
 from onesided.session._plan import Plan
 from onesided.session._release import Release
+from onesided.session._statement import UNSAID, Statement, statement_of
 
 if TYPE_CHECKING:
     from onesided.session._session import Session
 
 CONTENT_TYPE: Final = "application/vnd.onesided.answer"
+LABEL: Final = 500
 
 Answer = Mapping[str, Any]
 Check = Callable[[Taken], None]
@@ -51,21 +53,24 @@ class Question(Protocol[Result_co]):
         """Check and price the question. Looks at no row."""
         ...
 
+    def measure(self, units: str) -> str:
+        """What the numbers are, where ``units`` is what those that are counted are called."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedQuery(Generic[Secret, Result_co]):
     """A question that passed every check, in the steps a session takes it through.
 
-    label, detail: what the ledger calls it, and its public facts.
+    detail: its public facts, as the ledger keeps them.
     columns: those that it looks at, of ``context``. asserts: what it holds their rows to, by
     raising, before anything is charged; None where nothing that it asks for depends on rows. look:
     reads a snapshot of them. draw: adds the noise. These two, and result, are total.
     result: makes the release of an answer, drawn or stored, and its number in the ledger.
     noise: the mechanism that a stored answer must have been drawn by to be told again; by default
-    the plan's.
+    the plan's. statement: what the answer is about; see :func:`stated`.
     """
 
-    label: str
     detail: Mapping[str, object]
     plan: Plan
     context: QueryContext
@@ -75,6 +80,7 @@ class PreparedQuery(Generic[Secret, Result_co]):
     result: Callable[[Answer, int | None], Result_co]
     noise: object = None
     asserts: Check | None = None
+    statement: Statement = UNSAID
 
     @property
     def fails_by_rows(self) -> bool:
@@ -116,18 +122,27 @@ def all_of(*checks: Check | None) -> Check | None:
     return every if wanted else None
 
 
-def warned(prepared: PreparedQuery[Secret, Result], caveat: str) -> PreparedQuery[Secret, Result]:
-    """The same question, whose release says this before any number."""
-    if not caveat:
-        return prepared
+def stated(
+    question: Question[Result], prepared: PreparedQuery[Secret, Result], context: QueryContext
+) -> PreparedQuery[Secret, Result]:
+    """The question in its steps, whose plan and release say what they are about."""
+    noun = None if context.declared is None else context.declared.noun
+    statement = statement_of(question, unit=context.unit, noun=noun, filled=context.filled)
+    title, caveat = statement.title(), context.caveat
 
     def result(answer: Answer, entry: int | None) -> Result:
         release: Any = prepared.result(answer, entry)
         if not isinstance(release, Release):
             return release  # type: ignore[no-any-return]
-        return replace(release, cut=f"{caveat} {release.cut}".strip())  # type: ignore[return-value]
+        return replace(  # type: ignore[return-value]
+            release,
+            asked=statement,
+            cut=release.cut if release.cut.startswith(caveat) else f"{caveat} {release.cut}",
+            guarantee=replace(release.guarantee, asked=title),
+        )
 
-    return replace(prepared, result=result)
+    plan = replace(prepared.plan, guarantee=replace(prepared.plan.guarantee, asked=title))
+    return replace(prepared, plan=plan, result=result, statement=statement)
 
 
 def require_question(given: object) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._english import many
 from onesided._numbers import Number, readable, whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
@@ -27,6 +26,7 @@ from onesided.mechanism import Interval
 from onesided.noise import IntArray
 from onesided.policy import Guarantee
 from onesided.session._chart import fewer, outlined, shape_of
+from onesided.session._statement import UNSAID, Statement
 from onesided.session._text import share_words, table
 from onesided.show import (
     Card,
@@ -50,9 +50,9 @@ _FEW: Final = 4
 class Release:
     """What was published, and under which guarantee. Everything here is public.
 
-    guarantee: what it promises, edge by edge. entry: its number in the ledger; None if it cost
-    nothing, or came from a server. told_again: whether it was read from the ledger, where it
-    stands since ``drawn``, without a look at the data. cut: what must be known first: which rows
+    guarantee: what it promises, edge by edge. asked: what it is about; ``statement`` says all that
+    must be said with it. entry: its number in the ledger; None if it cost nothing, or came from a
+    server. told_again: whether it was read from the ledger, where it stands since ``drawn``, without a look at the data. cut: what must be known first: which rows
     may be missing, and whether units may have been cut down to a bound; "" where neither is so.
 
     >>> import polars as pl, onesided as od
@@ -68,6 +68,7 @@ class Release:
 
     guarantee: Guarantee
     entry: int | None
+    asked: Statement = UNSAID
     told_again: bool = False
     drawn: str = ""
     cut: str = ""
@@ -76,8 +77,25 @@ class Release:
 
     @property
     def title(self) -> str:
-        """What it is, in a few words."""
-        return "Release"
+        """What it is about, in one line."""
+        return self.asked.title()
+
+    @property
+    def summary(self) -> str:
+        """What was found, in a few words; "" where the numbers say it."""
+        return ""
+
+    @property
+    def statement(self) -> Statement:
+        """What it is about, and all that must be said with it, as one value."""
+        return replace(
+            self.asked,
+            first=self.warnings,
+            promise=self.guarantee.promise,
+            confidence=self.bound_words,
+            entry=self.entry,
+            drawn=self.drawn if self.told_again else "",
+        )
 
     def columns(self) -> dict[str, list[Any]]:
         """The answer column by column, as plain Python values."""
@@ -177,7 +195,7 @@ class Release:
             value_name=self.counted,
             first=self.warnings,
             notes=notes,
-            caption=str(self.guarantee),
+            caption=self.guarantee.promise,
         )
 
     def plot(
@@ -218,8 +236,15 @@ class Release:
         chosen, told = require_formats(formats), self.columns()
         page = self._page(outline) if "html" in chosen else ""
         written = json.dumps(self._document(), indent=2, ensure_ascii=False) + "\n"
-        about = (self.title, str(self.guarantee), self._entry_words())
-        write_tables(told, place / "release", chosen, first=self.warnings, about=about)
+        statement = self.statement
+        write_tables(
+            told,
+            place / "release",
+            chosen,
+            first=self.warnings,
+            about=(*statement.sentences(), self._entry_words()),
+            statement=statement.to_json(),
+        )
         (place / "guarantee.json").write_text(written, encoding="utf-8")
         if page:
             (place / "release.html").write_text(page, encoding="utf-8")
@@ -227,6 +252,7 @@ class Release:
     def _document(self) -> dict[str, Any]:
         return {
             "title": self.title,
+            "statement": self.statement.to_json(),
             "read_first": list(self.warnings),
             "guarantee": self.guarantee.as_dict(),
             "entry": self.entry,
@@ -239,7 +265,7 @@ class Release:
             self.chart(outline=outline),
             title=self.title,
             first=self.warnings,
-            lines=(str(self.guarantee), self._entry_words()),
+            lines=(*self._found(), self.guarantee.promise, self._entry_words()),
             columns=self.columns(),
             confidence=self.bound_words,
         )
@@ -259,7 +285,12 @@ class Release:
             first=self.warnings,
             columns=self._shown(),
             confidence=self.bound_words,
-            lines=(*self._left_out(), str(self.guarantee), self._entry_words()),
+            lines=(
+                *self._found(),
+                *self._left_out(),
+                self.guarantee.promise,
+                self._entry_words(),
+            ),
         ).html()
 
     def _shown(self) -> dict[str, list[Any]]:
@@ -271,12 +302,17 @@ class Release:
         return ()
 
     def __str__(self) -> str:
-        return "\n".join(
-            [*self.warnings, f"{self.title}.", *self._table(_ROWS), f"{self.guarantee}"]
-        )
+        return "\n".join([*self._head(), *self._table(_ROWS), self.guarantee.promise])
 
     def __repr__(self) -> str:
-        return "\n".join([*self.warnings, f"{self.title}.", *self._table(_FEW)])
+        return "\n".join([*self._head(), *self._table(_FEW)])
+
+    def _head(self) -> list[str]:
+        """What stands before the numbers."""
+        return [*self.warnings, f"{self.title}.", *self._found()]
+
+    def _found(self) -> tuple[str, ...]:
+        return (self.summary,) if self.summary else ()
 
     def _table(self, rows: int) -> list[str]:
         return table(self.columns(), rows=rows, share=self.bound_words)
@@ -314,11 +350,6 @@ class CountRelease(Release):
     confidence: Number
     bounds: Interval
     simultaneous: bool = False
-
-    @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        return f"Counts of {many(self.keys.size, 'group')}" if self.keys.names else "Count"
 
     @property
     def estimate(self) -> NDArray[Any]:

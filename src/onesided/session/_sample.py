@@ -67,6 +67,10 @@ class Sample:
     id: str | None = None
     again: bool = False
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"True records of open {units}"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[Draw, SampleRelease]:
         """Check and price the question. Looks at no row."""
         if context.table.step is not None:
@@ -95,7 +99,6 @@ class Sample:
             )
 
         return _Unkept(
-            label="sample of true records",
             detail={"kinds": {kind: one.keep_text for kind, one in samples.items()}},
             plan=plan,
             context=context,
@@ -190,9 +193,9 @@ class SampleRelease(Release):
     unit: str | None
 
     @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        return f"True records of {many(sum(self.units.values()), 'unit')}"
+    def summary(self) -> str:
+        """What was found, in a few words."""
+        return f"Records of {many(sum(self.units.values()), 'unit')}."
 
     @property
     def frame(self) -> Any:

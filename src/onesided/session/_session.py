@@ -29,13 +29,14 @@ from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan, require_a_promise
 from onesided.session._question import (
     CONTENT_TYPE,
+    LABEL,
     PreparedQuery,
     Question,
     Result,
     query_method,
     require_noise,
     require_question,
-    warned,
+    stated,
 )
 from onesided.session._recall import (
     asked_as,
@@ -48,6 +49,7 @@ from onesided.session._recall import (
     with_left,
 )
 from onesided.session._sample import Sample
+from onesided.session._statement import Statement
 from onesided.session._top_k import TopK
 from onesided.session.discover._ngrams import Ngrams
 from onesided.session.discover._unknown import Discover
@@ -250,6 +252,18 @@ class Session(Joins):
         planned = partial(self._planned, question, like) if single else None
         return replace(plan, seen=seen, planned=planned)
 
+    def statement(self, question: Question[Any]) -> Statement:
+        """What the answer to ``question`` would be about. Looks at no row and spends nothing.
+
+        >>> import polars as pl, onesided as od
+        >>> visits, policy = pl.DataFrame({"person": [1], "age": [7]}), od.policy.bounded()
+        >>> session = od.Session(visits, unit="person", policy=policy, budget=1)
+        >>> session.statement(od.Count(epsilon=1, where="age < 18")).title()
+        'Number of units (person), where age < 18'
+        """
+        completed = self._completed(question)
+        return self._prepared(completed, self._context()).statement
+
     def detail(self, question: Question[Any]) -> Mapping[str, object]:
         """The public facts that the ledger would keep of ``question``. Looks at no row."""
         return self._prepared(self._completed(question), self._context()).detail
@@ -357,7 +371,7 @@ class Session(Joins):
         return self._account.spend(
             prepared.plan.charge,
             delta=prepared.plan.guarantee.delta,
-            label=prepared.label,
+            label=prepared.statement.title()[:LABEL],
             detail={
                 **prepared.detail,
                 "unit": context.unit_name,
@@ -373,7 +387,7 @@ class Session(Joins):
         self, question: Question[Result], context: QueryContext
     ) -> PreparedQuery[Any, Result]:
         require_question(question)
-        return warned(question.prepare(context), context.caveat)
+        return stated(question, question.prepare(context), context)
 
     def _require_a_promise(self, plan: Plan) -> None:
         """Refuse an absurd ε, but of a noise double; what was charged before is told."""

@@ -45,6 +45,11 @@ class TopK(Grouped):
     k: int
     confidence: Number | None = field(default=None, kw_only=True)
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        one = self.k == 1
+        return f"The {'largest number' if one else f'{self.k:,} largest numbers'} of {units}"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, TopKRelease]:
         """Check and price the question. Looks at no row."""
         groups = self.groups(context)
@@ -75,8 +80,7 @@ class TopK(Grouped):
                 **groups.published(context, plan, entry),
             )
 
-        label = f"top {most} of the"
-        return groups.prepared(context, plan, draw=draw, result=result, label=label)
+        return groups.prepared(context, plan, draw=draw, result=result)
 
     def _lower(self, mechanism: Mechanism, found: TopKAnswer, size: int) -> IntArray | None:
         if self.confidence is None:
@@ -116,12 +120,6 @@ class TopKRelease(Release):
     candidates: int
     lower: IntArray | None = None
     confidence: Number | None = None
-
-    @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        size = self.upper.size
-        return "The largest group" if size == 1 else f"The {size:,} largest groups"
 
     @property
     def estimate(self) -> NDArray[Any]:

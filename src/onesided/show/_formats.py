@@ -8,12 +8,14 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from onesided.errors import MissingDependencyError, ParameterError
 from onesided.show._spreadsheet import csv_text
 
 Columns = Mapping[str, Sequence[Any]]
+_STATEMENT: Final = "onesided.statement"
 _SHEET_ROWS: Final = 1_048_575  # that many fit below the heading of a sheet
 
 
@@ -24,10 +26,12 @@ def write_tables(
     *,
     first: Sequence[str] = (),
     about: Sequence[str] = (),
+    statement: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Write ``stem.csv`` and so on, one file for each format that is a table.
 
-    about: sentences on the table, for a second sheet; ``first``, those that must be read before
+    statement: what the table is about, in JSON and in the metadata of Parquet. about: sentences on
+    it, for a second sheet; ``first``, those that must be read before
     any number, stand above them, and the workbook then opens there.
 
     >>> import tempfile
@@ -41,7 +45,7 @@ def write_tables(
         if name == "xlsx":
             _xlsx(columns, path, first, about)
         elif name in _WRITERS:
-            _WRITERS[name](columns, path)
+            _WRITERS[name](columns, path, statement)
 
 
 def require_formats(formats: Sequence[str]) -> tuple[str, ...]:
@@ -84,19 +88,21 @@ def require_sheet(rows: int) -> Any:
     return xlsxwriter
 
 
-def _csv(columns: Columns, path: Path) -> None:
+def _csv(columns: Columns, path: Path, statement: Mapping[str, Any]) -> None:
+    del statement  # a table alone; the statement is in the JSON beside it
     text = csv_text(tuple(columns), zip(*columns.values(), strict=True))
     path.write_text(text, encoding="utf-8")
 
 
-def _json(columns: Columns, path: Path) -> None:
-    """A list of rows. JSON has no infinity: a bound that is none is null."""
+def _json(columns: Columns, path: Path, statement: Mapping[str, Any]) -> None:
+    """What the rows are about, and a list of them. JSON has no infinity: a bound that is none is null."""
     names = list(columns)
     rows = [
         {name: _finite(value) for name, value in zip(names, row, strict=True)}
         for row in zip(*columns.values(), strict=True)
     ]
-    text = json.dumps(rows, indent=1, ensure_ascii=False, default=str, allow_nan=False)
+    told = {"statement": dict(statement), "rows": rows}
+    text = json.dumps(told, indent=1, ensure_ascii=False, default=str, allow_nan=False)
     path.write_text(f"{text}\n", encoding="utf-8")
 
 
@@ -104,34 +110,39 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _parquet(columns: Columns, path: Path) -> None:
+def _parquet(columns: Columns, path: Path, statement: Mapping[str, Any]) -> None:
     """By PyArrow, Polars or DuckDB, whichever is there. Errors: MissingDependencyError."""
     plain = {name: list(values) for name, values in columns.items()}
+    about = {_STATEMENT: json.dumps(dict(statement), ensure_ascii=False)}
     for attempt in (_by_pyarrow, _by_polars, _by_duckdb):
         with contextlib.suppress(ImportError):
-            attempt(plain, path)
+            attempt(plain, path, about)
             return
     raise MissingDependencyError(
         "Writing Parquet needs PyArrow, Polars or DuckDB.", hint="pip install 'onesided[cli]'"
     )
 
 
-def _by_pyarrow(columns: dict[str, list[Any]], path: Path) -> None:
+def _by_pyarrow(columns: dict[str, list[Any]], path: Path, about: dict[str, str]) -> None:
     import pyarrow as pa  # noqa: PLC0415 - optional
     import pyarrow.parquet as pq  # noqa: PLC0415 - optional
 
-    pq.write_table(pa.table(columns), os.fspath(path))
+    table = pa.table(columns)
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
+    pq.write_table(table, os.fspath(path))
 
 
-def _by_polars(columns: dict[str, list[Any]], path: Path) -> None:
+def _by_polars(columns: dict[str, list[Any]], path: Path, about: dict[str, str]) -> None:
     import polars as pl  # noqa: PLC0415 - optional
 
-    pl.DataFrame(columns).write_parquet(path)
+    pl.DataFrame(columns).write_parquet(path, metadata=about)
 
 
-def _by_duckdb(columns: dict[str, list[Any]], path: Path) -> None:
+def _by_duckdb(columns: dict[str, list[Any]], path: Path, about: dict[str, str]) -> None:
     import duckdb  # noqa: PLC0415 - optional
     import numpy as np  # noqa: PLC0415 - with DuckDB alone
+
+    del about  # it writes no metadata from here; the statement is in the JSON beside it
 
     with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
         connection.register("release", {n: np.array(values) for n, values in columns.items()})
@@ -178,7 +189,7 @@ def _put(sheet: Any, row: int, column: int, value: Any) -> None:
         sheet.write_string(row, column, str(value))
 
 
-_WRITERS: Final[Mapping[str, Callable[[Columns, Path], None]]] = {
+_WRITERS: Final[Mapping[str, Callable[[Columns, Path, Mapping[str, Any]], None]]] = {
     "csv": _csv,
     "json": _json,
     "parquet": _parquet,

@@ -15,6 +15,7 @@ from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import names_of, refuse_clashes
 from onesided.session._missing import Unknown, counted_where, left_out
 from onesided.session._question import PreparedQuery
+from onesided.session._statement import joined
 from onesided.session.discover._unknown import (
     KeysRelease,
     Secret,
@@ -62,6 +63,10 @@ class Ngrams:
     threshold: int = 0
     id: str | None = None
     again: bool = False
+
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"Number of {units} with a run of {self.n} in the order of {joined(self.order)}"
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Secret, KeysRelease]:
         """Check and price the question. Looks at no row."""

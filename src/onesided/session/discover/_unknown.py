@@ -70,6 +70,10 @@ class Discover:
     id: str | None = None
     again: bool = False
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"Number of {units}, of keys found in the data"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[Secret, KeysRelease]:
         """Check and price the question. Looks at no row."""
         by = names_of(self.by, name="by")
@@ -125,9 +129,9 @@ class KeysRelease(Release):
     _as_callers: Callable[[Mapping[str, Column]], Any] = field(compare=False)
 
     @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        return f"{many(len(self), 'group')}, found by their noisy counts"
+    def summary(self) -> str:
+        """What was found, in a few words."""
+        return f"{many(len(self), 'group')} found by their noisy counts."
 
     @property
     def interval(self) -> Interval:
@@ -225,7 +229,6 @@ def search(
         )
 
     return _Keys(
-        label=f"count of units by {', '.join(names)}, keys unknown",
         detail={
             "unit": context.unit_name,
             "counted": sorted(query.counted or ()),

@@ -15,6 +15,7 @@ from onesided.session._groups import Grouped
 from onesided.session._plan import PlanOption
 from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import CountRelease
+from onesided.session._statement import joined
 from onesided.session.histograms._binned import Binned, with_bins
 from onesided.session.histograms._bins import BinEdges, bins_of
 from onesided.session.histograms._histogram_methods import (
@@ -65,6 +66,10 @@ class Histogram(Count):
     records: int | None = field(default=None, kw_only=True)
     like: object = field(default=None, kw_only=True)
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"Number of {units} in bins of {joined(self.column)}"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
         binned = self.binned(context)
@@ -93,7 +98,6 @@ class Histogram(Count):
             return _in_bins(prepared.result(answer, entry), bins)
 
         return PreparedQuery(
-            label=prepared.label,
             detail={**prepared.detail, **binned.detail},
             plan=replace(prepared.plan, alternatives=others),
             context=binned.context,

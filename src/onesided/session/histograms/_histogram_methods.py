@@ -136,7 +136,6 @@ def shaped(
         )
 
     return PreparedQuery(
-        label=f"histogram of {', '.join(bins)} by {shape.method}",
         detail={**groups.detail, **binned.detail, "method": shape.method},
         plan=plan,
         context=context,

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._english import many
 from onesided.mechanism import Interval
 from onesided.noise import IntArray
 from onesided.session._release import CountRelease, Release
@@ -45,9 +44,9 @@ class HistogramRelease(Release):
     _fitted: Callable[[NDArray[Any]], NDArray[Any]] | None = field(default=None, compare=False)
 
     @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        return f"Histogram of {many(self.estimate.size, 'cell')} by {self.method}"
+    def summary(self) -> str:
+        """What was found, in a few words."""
+        return "" if self.method == "counts" else f"By {self.method}."
 
     @property
     def non_negative(self) -> NDArray[Any]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from onesided._english import many
 from onesided.session._plan import Plan, PlanOption
 from onesided.session._release import Release
 
@@ -74,11 +73,6 @@ class Answers(Release):
     def __getitem__(self, place: int) -> Any:
         return self.releases[place]
 
-    @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        return many(len(self), "answer")
-
     def columns(self) -> dict[str, list[Any]]:
         """What was answered: each release has columns of its own."""
         return {
@@ -95,5 +89,4 @@ class Answers(Release):
 
     def __str__(self) -> str:
         told = "\n\n".join(str(replace(part, told_again=False)) for part in self.parts)
-        head = [*self.warnings, f"{self.title}."]
-        return "\n".join([*head, "", told, "", f"Together: {self.guarantee}"])
+        return "\n".join([*self._head(), "", told, "", f"Together: {self.guarantee.promise}"])

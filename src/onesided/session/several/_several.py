@@ -9,14 +9,21 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from onesided._english import many
 from onesided._numbers import Loss, Number
 from onesided.accounting import several_note
 from onesided.errors import ParameterError
 from onesided.noise import Noise
 from onesided.policy import Guarantee
 from onesided.session._context import QueryContext
-from onesided.session._question import Answer, Packed, PreparedQuery, Question, require_question
+from onesided.session._question import (
+    LABEL,
+    Answer,
+    Packed,
+    PreparedQuery,
+    Question,
+    require_question,
+    stated,
+)
 from onesided.session.several._answers import Answers, PlanOfSeveral
 from onesided.session.several._split import with_shares
 
@@ -58,7 +65,7 @@ class Several:
 
     def prepare(self, context: QueryContext) -> PreparedSeveral:
         """Check and price the questions. Looks at no row."""
-        parts = tuple(one.prepare(context) for one in self.shared(context))
+        parts = tuple(stated(one, one.prepare(context), context) for one in self.shared(context))
         plan = _plan(context, parts)
 
         def draw(secrets: Sequence[Any], noise: Noise | None) -> Answer:
@@ -76,10 +83,8 @@ class Several:
                 _make_frame=lambda columns: context.table.result(columns, like=()),
             )
 
-        labels = [part.label for part in parts]
         return PreparedSeveral(
-            label=f"{many(len(parts), 'answer')}: {'; '.join(labels)}"[:_LABEL],
-            detail={"questions": [{"label": p.label, **p.detail} for p in parts]},
+            detail={"questions": [{"label": _title(p), **p.detail} for p in parts]},
             plan=plan,
             context=context,
             columns=(),
@@ -143,7 +148,8 @@ class PreparedSeveral(PreparedQuery[list[Any], Answers]):
         return {"answers": found}
 
 
-_LABEL: Final = 500
+def _title(part: Prepared) -> str:
+    return part.statement.title()[:LABEL]
 
 
 def _checked(questions: object) -> tuple[Any, ...]:

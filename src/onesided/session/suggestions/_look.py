@@ -48,6 +48,12 @@ class SizeLook(Valued):
     above: int = field(default=0, kw_only=True)
     sized: Sized = field(default="sums", kw_only=True)
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        del units
+        what = "in how many groups a unit is" if self.sized == "groups" else None
+        return f"Look at {what or f'how large {self.column} is'}"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the look. Looks at no row."""
         groups = self.groups(context)
@@ -78,7 +84,6 @@ class SizeLook(Valued):
             return {"place": np.array([mechanism.release(counts, noise=noise)])}
 
         return PreparedQuery(
-            label=f"look at {what}",
             detail={**groups.detail, "sizes": len(sizes), "above": self.above, "look": self.sized},
             plan=plan,
             context=context,

@@ -101,6 +101,12 @@ class Mean(Valued):
 
     squared: ClassVar[bool] = False
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return (
+            f"{type(self).__name__} of {self.column}, over {'rows' if self.of == 'rows' else units}"
+        )
+
     def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Estimates]:
         """Check and price the question. Looks at no row."""
         groups, value = self.groups(context), self.value(context)
@@ -114,7 +120,6 @@ class Mean(Valued):
             return self._told(name, answer, parts, (groups, value), (context, plan, entry))
 
         return PreparedQuery(
-            label=f"{name} of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **value.detail, **({"max_rows": most} if most else {})},
             plan=plan,
             context=context,

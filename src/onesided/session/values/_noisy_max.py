@@ -62,13 +62,10 @@ class QuantileEstimates(Release):
         return "value"
 
     @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        named = ", ".join(map(text, self.q))
-        groups = f" of {many(self.keys.size, 'group')}" if self.keys.names else ""
+    def summary(self) -> str:
+        """What was found, in a few words."""
         share = text(exact(self.confidence, name="confidence") * 100)
-        far = max(self.rank_error)
-        return f"Quantile {named}{groups}, within {far:,.3g} ranks ({share} %)"
+        return f"Within {max(self.rank_error):,.3g} ranks ({share} %)."
 
     @property
     def labels(self) -> list[Any]:

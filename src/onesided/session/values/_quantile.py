@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._english import many
 from onesided._numbers import Number, exact, text
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
@@ -76,12 +75,6 @@ class QuantileRelease(Release):
     confidence: Number
     one_each: bool
     truncated: bool = False
-
-    @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        groups = f" of {many(self.keys.size, 'group')}" if self.keys.names else ""
-        return f"Quantile {text(self.q)} over {many(len(self.candidates), 'candidate')}{groups}"
 
     def columns(self) -> dict[str, list[Any]]:
         """The keys, then estimate, lower, upper."""
@@ -165,6 +158,9 @@ class QuantileRelease(Release):
         return self.candidates.index(wanted)
 
 
+_NAMED: Final = {"0": "Minimum", "1/2": "Median", "1": "Maximum"}
+
+
 @dataclass(frozen=True, slots=True)
 class Quantile(Grouped):
     """Near which public candidate does the quantile ``q`` of the units' own means lie, per group?
@@ -218,6 +214,11 @@ class Quantile(Grouped):
     def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
         numbers, missing = (self.column,), self.missing
         return left_out(context, by, self.where, self.unknown, values=numbers, missing=missing)
+
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        named = ", ".join(map(text, _shares(self.q)))
+        return f"{_NAMED.get(named) or f'Quantile {named}'} of {self.column}, over {units}"
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
@@ -280,7 +281,6 @@ class Quantile(Grouped):
             )
 
         return PreparedQuery(
-            label=f"quantiles of {self.column} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **found.value.detail, "q": list(map(text, shares))},
             plan=plan,
             context=context,
@@ -321,7 +321,6 @@ class Quantile(Grouped):
             )
 
         return PreparedQuery(
-            label=f"quantiles of {self.column} by {', '.join(names)}".removesuffix(" by "),
             detail={**groups.detail, **binned.detail},
             plan=plan,
             context=binned.context,

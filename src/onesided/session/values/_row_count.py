@@ -50,6 +50,10 @@ class RowCount(Grouped):
     simultaneous: bool = field(default=False, kw_only=True)
     others: bool = field(default=False, kw_only=True)
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"Number of rows of {units}"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
         most = whole(self.max_rows, name="max_rows", least=1, most=MOST_ROWS)

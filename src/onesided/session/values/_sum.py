@@ -117,6 +117,10 @@ class Sum(Valued):
 
     others: bool = field(default=False, kw_only=True)
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"Sum of {self.column}, over {units}"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
         value = self.value(context)
@@ -146,7 +150,6 @@ class Sum(Valued):
             )
 
         return PreparedQuery(
-            label=f"{what} by {', '.join(groups.by)}".removesuffix(" by "),
             detail={**groups.detail, **detail},
             plan=plan,
             context=context,

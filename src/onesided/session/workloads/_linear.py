@@ -76,9 +76,9 @@ class LinearRelease(Release):
     _apart: Apart = field(repr=False, compare=False)
 
     @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        return f"{self.estimate.size:,} linear queries by {self.strategy}"
+    def summary(self) -> str:
+        """What was found, in a few words."""
+        return f"{many(self.estimate.size, 'query')} by {self.strategy}."
 
     @property
     def interval(self) -> Interval:
@@ -166,6 +166,10 @@ class LinearQuery:
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"Linear queries on the number of {units}"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, LinearRelease]:
         """Check and price the question. Looks at no row."""
         groups = self.cells(context)
@@ -194,7 +198,6 @@ class LinearQuery:
             confidence=Confidence(self.confidence, self.simultaneous),
             columns=groups.columns(context),
             asserts=asserted(context, groups),
-            label="linear queries",
             apart=context.policy.moves_between_places,
         )
 
@@ -234,7 +237,6 @@ def answered(
     confidence: Confidence,
     columns: tuple[str, ...],
     asserts: Check | None,
-    label: str,
     apart: Apart,
     detail: Mapping[str, object] | None = None,
     about: str = "",
@@ -259,7 +261,6 @@ def answered(
     groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
     plan = _plan(context, groups, choice, mechanism, about or groups.sentence)
     return PreparedQuery(
-        label=f"{label} by {', '.join(groups.by)}",
         detail={**groups.detail, **(detail or {})},
         plan=plan,
         context=context,

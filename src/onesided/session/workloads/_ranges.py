@@ -23,6 +23,7 @@ from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups
 from onesided.session._missing import Unknown
 from onesided.session._question import PreparedQuery, all_of
+from onesided.session._statement import joined
 from onesided.session.histograms._binned import Binned, bin_name, with_bins
 from onesided.session.histograms._bins import _NOWHERE, BinEdges, _below, _search, bins_of, compared
 from onesided.session.values._value import Missing
@@ -91,6 +92,10 @@ class RangeQuery:
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
 
+    def measure(self, units: str) -> str:
+        """What the numbers are."""
+        return f"Number of {units} in ranges of {joined(self.column)}"
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, LinearRelease]:
         """Check and price the question. Looks at no row."""
         binned = self.binned(context)
@@ -115,7 +120,6 @@ class RangeQuery:
                 partial(_refuse_outside, bins=bins) if self.outside == "refuse" else None,
                 asserted(context, groups),
             ),
-            label="ranges",
             apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
             detail={**binned.detail, "outside": self.outside},
             about=f"{groups.sentence} {self._sentence}",

@@ -13,18 +13,17 @@ from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.policy import Guarantee
 from onesided.session._release import FrameMaker, Release
+from onesided.session._statement import Statement
 from onesided.session.several._answers import Answers
 from onesided.session.written._document import document, opened
 from onesided.session.written._values import value_of, written
 
 _FACTS: Final = ("entry", "told_again", "drawn", "cut")
 _PROMISE: Final = {"policy", "epsilon", "delta", "about", "scope"}
-_PARTS: Final = {"release", "title", "guarantee", *_FACTS}
-_FORMS: Final = (
-    _PARTS | {"columns"},
-    _PARTS | {"columns", "beside"},
-    _PARTS | {"answers"},
-)
+_PARTS: Final = {"release", "guarantee", *_FACTS}
+_TOLD: Final = ({"columns"}, {"columns", "beside"}, {"answers"})
+_SAID: Final = ({"statement", "found"}, {"title"})  # of version 2, and of version 1
+_FORMS: Final = tuple(_PARTS | said | told for said in _SAID for told in _TOLD)
 SEVERAL: Final = "Answers"
 _NUMBERS: Final = ("estimate", "lower", "upper", "lower_certain", "upper_certain", "certified")
 
@@ -33,7 +32,8 @@ _NUMBERS: Final = ("estimate", "lower", "upper", "lower_certain", "upper_certain
 class WrittenRelease(Release):
     """A release as it was written: its columns, title and guarantee, and no mechanism.
 
-    kind: the class that it was. told: the columns. more: those that came with the keys.
+    kind: the class that it was. told: the columns. more: those that came with the keys. found: its
+    summary.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"place": ["a", "b", "b"]})
@@ -45,9 +45,9 @@ class WrittenRelease(Release):
     """
 
     kind: str
-    name: str
     told: dict[str, list[Any]]
     more: tuple[str, ...] = ()
+    found: str = ""
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -55,9 +55,9 @@ class WrittenRelease(Release):
         return self.more
 
     @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        return self.name
+    def summary(self) -> str:
+        """What was found, in a few words."""
+        return self.found
 
     def columns(self) -> dict[str, list[Any]]:
         """The columns that were written."""
@@ -118,7 +118,8 @@ def _written(release: Release) -> dict[str, Any]:
     )
     return {
         "release": SEVERAL if several else kind,
-        "title": release.title,
+        "statement": release.statement.to_json(),
+        "found": release.summary,
         **told,
         **({"beside": list(release.beside)} if release.beside else {}),
         "guarantee": {
@@ -158,6 +159,10 @@ def _read(found: Any, frame: FrameMaker | None) -> WrittenRelease | Answers:
         raise ParameterError(
             f"Its guarantee is {promise!r}.", hint=f"It has {', '.join(sorted(_PROMISE))}."
         )
+    if "statement" in found:
+        asked = Statement.from_json(found["statement"]).asked
+    else:
+        asked = Statement(measure=found["title"])
     try:
         shared: dict[str, Any] = {
             "guarantee": Guarantee(
@@ -166,7 +171,9 @@ def _read(found: Any, frame: FrameMaker | None) -> WrittenRelease | Answers:
                 {edge: Fraction(loss) for edge, loss in promise["delta"].items()},
                 promise["about"],
                 promise["scope"],
+                asked=asked.title(),
             ),
+            "asked": asked,
             "_make_frame": frame,
             **{name: found[name] for name in _FACTS},
         }
@@ -174,7 +181,7 @@ def _read(found: Any, frame: FrameMaker | None) -> WrittenRelease | Answers:
             return Answers(parts=tuple(_one(part, frame) for part in found["answers"]), **shared)
         return WrittenRelease(
             kind=found["release"],
-            name=found["title"],
+            found=str(found.get("found", "")),
             told={name: value_of(values) for name, values in found["columns"]},
             more=_names(found.get("beside", [])),
             **shared,
