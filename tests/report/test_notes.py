@@ -20,17 +20,17 @@ def counted(policy, keys=PLACES, schema=FILLED, **question):
 
 
 def said(release, **about):
-    about = {"noun": "place", "threshold": None, "certified": None, **about}
+    about = {"threshold": None, "certified": None, **about}
     return notes_of(release, **about)
 
 
 def test_it_says_what_the_figures_are_about_and_how_often_a_bound_fails():
     notes = said(counted(od.policy.presence(max_groups=1)))
     assert notes == (
-        "The figures are about the data as they were given. Nobody was left out or cut.",
+        "About the data as they are.",
         "Each 'at least' holds with 95 % confidence: of 40, expect at most 2 to be above the true "
         "number.",
-        "For half of the places, 'at least' and 'at most' are no more than 0 apart.",
+        "For half of the groups, 'at least' and 'at most' are no more than 0 apart.",
     )
 
 
@@ -40,19 +40,18 @@ def test_bounds_that_are_not_certain_on_either_side_fail_together():
         "Each pair of bounds holds with 95 % confidence: of 40, expect at most 2"
         in said(release)[1]
     )
-    assert said(release)[0].startswith("The figures are about the data as they were given.")
+    assert said(release)[0].startswith("About the data as they are.")
     assert "Asserted, and found true" in said(release)[0]
 
 
 def test_bounds_that_hold_at_once_are_not_told_to_fail():
     release = counted(od.policy.presence(max_groups=1), simultaneous=True)
-    assert said(release)[1] == ("With 95 % confidence, 'at least' holds for all places at once.")
+    assert said(release)[1] == ("With 95 % confidence, 'at least' holds for all groups at once.")
 
 
-def test_where_rows_may_be_missing_nobody_is_not_said_to_be_left_out():
+def test_where_rows_may_be_missing_it_is_about_what_is_recorded():
     notes = said(counted(od.policy.presence(max_groups=1), schema=None))
     assert notes[0] == "About the data as recorded."
-    assert not any("Nobody" in note for note in notes)
 
 
 def test_bounded_data_are_not_called_the_data_as_given():
@@ -60,7 +59,7 @@ def test_bounded_data_are_not_called_the_data_as_given():
     assert said(release)[0].startswith("About bounded data")
 
 
-@pytest.mark.parametrize(("unknown", "words"), [(1, "1 place is"), (3, "3 places are")])
+@pytest.mark.parametrize(("unknown", "words"), [(1, "1 group is"), (3, "3 groups are")])
 def test_unknown_is_said_not_to_mean_more(unknown, words):
     certified = np.arange(40) >= unknown
     release = counted(od.policy.presence(max_groups=1))
@@ -72,7 +71,7 @@ def test_one_count_is_not_told_as_many():
     session = od.Session(
         pl.DataFrame({"person": [1, 2]}), unit="person", policy=od.policy.addition_only(), budget=9
     )
-    assert said(session.count(epsilon=9), noun="count")[1:] == (
+    assert said(session.count(epsilon=9))[1:] == (
         "'At least' holds with 95 % confidence.",
         "'At least' and 'at most' are no more than 0 apart.",
     )

@@ -12,7 +12,7 @@ import pytest
 from onesided.errors import MissingDependencyError, OutputError
 from onesided.report import write
 from onesided.report._render import TABLE_LIMIT, render
-from onesided.report._template import as_script_json, plural, resource
+from onesided.report._template import as_script_json, resource
 
 
 class Elements(html.parser.HTMLParser):
@@ -151,14 +151,6 @@ def test_a_long_release_shows_a_part_and_says_where_the_rest_is(make_page):
 )
 def test_every_part_may_be_absent(make_page, changes):
     assert "</html>" in render(make_page(**changes))
-
-
-@pytest.mark.parametrize(
-    ("noun", "expected"),
-    [("place", "places"), ("city", "cities"), ("day", "days"), ("class", "classes")],
-)
-def test_plurals(noun, expected):
-    assert plural(noun) == expected
 
 
 def test_writing_replaces_in_one_step_and_leaves_no_crumbs(make_page, tmp_path, monkeypatch):

@@ -102,7 +102,7 @@ def test_what_it_says_of_itself():
     told = session(pl.DataFrame(COLUMNS)).median("age", bounds=(0, 99), epsilon=1)
     assert "with its own mean" in str(told)
     assert "clipped to 0 .. 99" in str(told)
-    assert f"within {told.rank_error[0]:.3g} ranks (95 %)" in told.title
+    assert told.summary == f"Within {told.rank_error[0]:.3g} ranks (95 %)."
     with pytest.raises(errors.ParameterError, match="no bounds"):
         _ = told.interval
 

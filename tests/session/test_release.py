@@ -92,12 +92,15 @@ def keeps_the_protocol(release, place):
     assert len(repr(release).splitlines()) <= 10
     text = str(release)
     assert release.title in text
-    assert str(release.guarantee) in text
+    assert release.guarantee.promise in text
+    assert str(release.guarantee).startswith(release.title)
     for warning in release.warnings:
         assert warning in text.partition(release.title)[0]
     assert "_make_frame" not in text
     release.write(place, formats=("csv", "json", "parquet"))
     written = json.loads((place / "release.json").read_text())
+    assert written["statement"] == release.statement.to_json()
+    written = written["rows"]
     assert len(written) == len(next(iter(release.columns().values()), ()))
     assert pl.read_parquet(place / "release.parquet").height == len(written)
     facts = json.loads((place / "guarantee.json").read_text())

@@ -148,7 +148,7 @@ def test_at_most_is_never_wrong():
 
 def test_the_guarantee_speaks():
     release = session().count(**ASK, epsilon="1/2")
-    assert str(release.guarantee) == (
+    assert release.guarantee.promise == (
         "Under the policy 'addition_only' -- record -> absent: ε = 1/2 (pure, δ = 0). About "
         "bounded data: whoever is in more than 2 groups is counted in 2."
     )

@@ -49,8 +49,8 @@ def test_one_plan_one_charge_one_line():
     assert len(spends) == 1
     assert spends[0].epsilon[edge] == 5
     assert [part["label"] for part in spends[0].detail["questions"]] == [
-        "count of units by place",
-        "top 1 of the count of units by place",
+        "Number of units (person) by place",
+        "The largest number of units (person) by place",
     ]
     assert answers.guarantee.epsilon[edge] == 5
     assert answers[0].guarantee.epsilon[edge] == 2
@@ -135,8 +135,8 @@ def test_release_protocol(tmp_path):
     session = opened()
     answers = session.ask_all([counts(50), Mean("age", bounds=(0, 100), epsilon=50)])
     assert len(answers) == 2
-    assert answers.frame["title"].to_list() == ["Counts of 3 groups", "Mean of age"]
-    assert "Counts of 3 groups" in str(answers)
+    assert answers.frame["title"].to_list() == [one.title for one in answers]
+    assert "Number of units (person) by place" in str(answers)
     assert "Together: Under the policy" in str(answers)
     assert len(repr(answers).splitlines()) <= 10
     place = answers.write(tmp_path / "out", formats=["csv", "json"])
@@ -186,6 +186,9 @@ class WithoutEpsilon:
 
     def prepare(self, context):
         return counts(3).prepare(context)
+
+    def measure(self, units):
+        return counts(3).measure(units)
 
 
 def test_a_question_without_an_epsilon_has_no_share():

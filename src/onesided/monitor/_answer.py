@@ -103,6 +103,7 @@ class MonitorRelease(Release):
     >>> print(release)
     ε = 60 on record -> absent is large: an answer may change the odds that somebody holds about one
     person by a factor of e^60.
+    At most 1 unit within 7, by place.
     Step 1, a, 1: 1 certified, 1 unknown, 0 resting.
     place  status     at_most
     gym    certified        1
@@ -119,13 +120,13 @@ class MonitorRelease(Release):
     head: str
 
     @property
-    def title(self) -> str:
-        """What it is, in a few words."""
+    def summary(self) -> str:
+        """Which step it is, and how many places are in which state."""
         certified, unknown = int(self.certified.sum()), self.answer.positions.size
         resting = self.rules.size - certified - unknown
         return (
             f"Step {self.number:,}, {self.batch}, {self.time}: {certified:,} certified, "
-            f"{unknown:,} unknown, {resting:,} resting"
+            f"{unknown:,} unknown, {resting:,} resting."
         )
 
     @property

@@ -196,6 +196,7 @@ class Recorder:
             rules=self._rules,
             answer=decode(step.answer, size=self._rules.size),
             head=step.head,
+            asked=self._rules.statement,
             guarantee=self._rules.guarantee,
             entry=self._entry,
             drawn=step.accepted,

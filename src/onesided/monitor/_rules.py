@@ -17,9 +17,10 @@ from onesided._numbers import Loss, Number, positive, rate, text, whole
 from onesided.engine import PublicKeys, public_keys
 from onesided.errors import ParameterError, UnprotectableError
 from onesided.ledger import Unit
-from onesided.monitor._time import Scale, read_window
+from onesided.monitor._time import Scale, length_text, read_window
 from onesided.noise import IntArray
 from onesided.policy import GroupCount, Guarantee, Policy
+from onesided.session import Statement
 
 FORMAT: Final = 3
 
@@ -98,7 +99,21 @@ class Rules:
         """What the charge promises; it covers all steps, and :class:`Guarantees` says whom."""
         about = "All that the monitor ever publishes together."
         scope = "the batches that were accepted"
-        return Guarantee(self.policy.name, self.charge, {}, about, scope, self.policy)
+        asked = self.statement.title()
+        return Guarantee(self.policy.name, self.charge, {}, about, scope, self.policy, asked)
+
+    @cached_property
+    def statement(self) -> Statement:
+        """What every step is about."""
+        levels = np.unique(self.thresholds)
+        most = f"{levels[0]:,}" if levels.size == 1 else "its own number of"
+        units = "unit" if most == "1" else "units"
+        within = (
+            ""
+            if self.window is None
+            else f" within {length_text(self.window) if self.scale.dated else self.window}"
+        )
+        return Statement(measure=f"At most {most} {units}{within}", by=self.keys.names)
 
     def cutoff(self, clock: int) -> int | None:
         """What is not after this has expired; None if nothing ever does."""

@@ -52,8 +52,9 @@ class Release:
 
     guarantee: what it promises, edge by edge. asked: what it is about; ``statement`` says all that
     must be said with it. entry: its number in the ledger; None if it cost nothing, or came from a
-    server. told_again: whether it was read from the ledger, where it stands since ``drawn``, without a look at the data. cut: what must be known first: which rows
-    may be missing, and whether units may have been cut down to a bound; "" where neither is so.
+    server. told_again: whether it was read from the ledger, where it stands since ``drawn``,
+    without a look at the data. cut: what must be known first: which rows
+    may be missing, whether units may have been cut down to a bound; "" where neither is so.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
@@ -265,7 +266,7 @@ class Release:
             self.chart(outline=outline),
             title=self.title,
             first=self.warnings,
-            lines=(*self._found(), self.guarantee.promise, self._entry_words()),
+            lines=(*self._summary(), self.guarantee.promise, self._entry_words()),
             columns=self.columns(),
             confidence=self.bound_words,
         )
@@ -286,7 +287,7 @@ class Release:
             columns=self._shown(),
             confidence=self.bound_words,
             lines=(
-                *self._found(),
+                *self._summary(),
                 *self._left_out(),
                 self.guarantee.promise,
                 self._entry_words(),
@@ -309,9 +310,9 @@ class Release:
 
     def _head(self) -> list[str]:
         """What stands before the numbers."""
-        return [*self.warnings, f"{self.title}.", *self._found()]
+        return [*self.warnings, f"{self.title}.", *self._summary()]
 
-    def _found(self) -> tuple[str, ...]:
+    def _summary(self) -> tuple[str, ...]:
         return (self.summary,) if self.summary else ()
 
     def _table(self, rows: int) -> list[str]:

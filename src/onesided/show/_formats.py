@@ -95,7 +95,7 @@ def _csv(columns: Columns, path: Path, statement: Mapping[str, Any]) -> None:
 
 
 def _json(columns: Columns, path: Path, statement: Mapping[str, Any]) -> None:
-    """What the rows are about, and a list of them. JSON has no infinity: a bound that is none is null."""
+    """What the rows are about, and a list of them. JSON has no infinity: no bound is null."""
     names = list(columns)
     rows = [
         {name: _finite(value) for name, value in zip(names, row, strict=True)}

@@ -30,7 +30,7 @@ from onesided.session.values._shifts import values_move
 from onesided.session.values._value import Missing, Value, value_of
 
 Floats = NDArray[np.float64]
-_FINEST: Final = 10**6
+FINEST: Final = 10**6
 _PARTS: Final = 2**13  # of a value: ranks of as many values as a table may have fit 62 bits in them
 
 
@@ -237,7 +237,7 @@ def _common(points: Sequence[Fraction]) -> Fraction:
 def inner(shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Shares that a noisy maximum can answer. Errors: ParameterError for 0 and 1."""
     # A float is a fraction of 2^54, which ranks cannot be counted in.
-    rounded = tuple(share.limit_denominator(_FINEST) for share in shares)
+    rounded = tuple(share.limit_denominator(FINEST) for share in shares)
     for share in rounded:
         if share in (0, 1):
             raise ParameterError(

@@ -29,6 +29,7 @@ from onesided.session.histograms._binned import Binned, with_bins
 from onesided.session.histograms._bins import MOST_BINS, BinEdges, edges_of
 from onesided.session.values._moments import asserted
 from onesided.session.values._noisy_max import (
+    FINEST,
     Candidates,
     QuantileEstimates,
     candidates_of,
@@ -217,7 +218,7 @@ class Quantile(Grouped):
 
     def measure(self, units: str) -> str:
         """What the numbers are."""
-        named = ", ".join(map(text, _shares(self.q)))
+        named = ", ".join(text(q.limit_denominator(FINEST)) for q in _shares(self.q))
         return f"{_NAMED.get(named) or f'Quantile {named}'} of {self.column}, over {units}"
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:

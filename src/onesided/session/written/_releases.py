@@ -33,7 +33,7 @@ class WrittenRelease(Release):
     """A release as it was written: its columns, title and guarantee, and no mechanism.
 
     kind: the class that it was. told: the columns. more: those that came with the keys. found: its
-    summary.
+    summary. sure: how sure bounds are that are not certain.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"place": ["a", "b", "b"]})
@@ -48,11 +48,17 @@ class WrittenRelease(Release):
     told: dict[str, list[Any]]
     more: tuple[str, ...] = ()
     found: str = ""
+    sure: str = ""
 
     @property
     def beside(self) -> tuple[str, ...]:
         """The columns that are no keys and came with them."""
         return self.more
+
+    @property
+    def bound_words(self) -> str:
+        """How sure a bound is that is not certain."""
+        return self.sure
 
     @property
     def summary(self) -> str:
@@ -160,9 +166,10 @@ def _read(found: Any, frame: FrameMaker | None) -> WrittenRelease | Answers:
             f"Its guarantee is {promise!r}.", hint=f"It has {', '.join(sorted(_PROMISE))}."
         )
     if "statement" in found:
-        asked = Statement.from_json(found["statement"]).asked
+        said = Statement.from_json(found["statement"])
     else:
-        asked = Statement(measure=found["title"])
+        said = Statement(measure=found["title"])
+    asked = said.asked
     try:
         shared: dict[str, Any] = {
             "guarantee": Guarantee(
@@ -182,6 +189,7 @@ def _read(found: Any, frame: FrameMaker | None) -> WrittenRelease | Answers:
         return WrittenRelease(
             kind=found["release"],
             found=str(found.get("found", "")),
+            sure=said.confidence,
             told={name: value_of(values) for name, values in found["columns"]},
             more=_names(found.get("beside", [])),
             **shared,
