@@ -119,14 +119,14 @@ def test_certain_and_uncertain_sides_are_named(make_page):
     words = " ".join("".join(Elements(render(make_page())).words).split())
     assert "at most certain" in words
     assert "at least 95 %" in words
-    assert "6 of 30 places are certified" in words
-    assert "This is never wrong." in words
+    assert "6 of 30 groups are certified" in words
+    assert "This is certain about the data as they are." in words
 
 
 def test_a_certificate_about_bounded_data_says_so(make_page):
     scope = "the bounded data (at most 3 places per person)"
     words = " ".join("".join(Elements(render(make_page(scope=scope))).words).split())
-    assert f"This is never wrong about {scope}." in words
+    assert f"This is certain about {scope}." in words
     assert f"The number in {scope} is never above this bound." in words
     assert "The true number" not in words
 
@@ -134,7 +134,7 @@ def test_a_certificate_about_bounded_data_says_so(make_page):
 def test_a_long_release_shows_a_part_and_says_where_the_rest_is(make_page):
     text = render(make_page(count=TABLE_LIMIT + 7, latitude=None, longitude=None))
     assert len(data_of(text)["table"]["columns"][0]["values"]) == TABLE_LIMIT
-    assert "first 20,000 of 20,007 places" in text
+    assert "first 20,000 of 20,007 groups" in text
     assert "release.parquet" in text
 
 
