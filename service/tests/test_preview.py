@@ -13,7 +13,7 @@ from onesided.session import question_from_json
 from onesided_service._form import KINDS, Asked
 from onesided_service._made_up import ROWS, made_up
 from onesided_service._preview import preview
-from onesided_service._same import sql_of, words_of
+from onesided_service._same import sql_of
 
 SCHEMA = od.Schema(
     unit="person",
@@ -80,7 +80,9 @@ def test_every_kind_of_the_form_is_a_question_that_is_previewed(kind, session):
     query = sql_of(question, session, table="visits")
     assert bool(query) is (kind != "histogram")
     if query:
-        assert words_of(session.question(query, epsilon="1/2")) == words_of(question)
+        assert session.statement(session.question(query, epsilon="1/2")) == session.statement(
+            question
+        )
 
 
 def _read(told):
@@ -101,12 +103,12 @@ def _read(told):
         od.session.TopK(2, by="place", epsilon=1),
         od.session.AtMost(5, by="place", epsilon=1),
     ],
-    ids=words_of,
+    ids=repr,
 )
 def test_sql_that_is_shown_asks_the_same(question, session):
     read = session.question(sql_of(question, session, table="visits"), epsilon=question.epsilon)
     assert session.plan(read).charge == session.plan(question).charge
-    assert words_of(read) == words_of(question)
+    assert session.statement(read) == session.statement(question)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_sql_that_is_shown_asks_the_same(question, session):
         od.session.Histogram("age", bins=11, epsilon=1),
         od.Count(others=True, by="place", epsilon=1),
     ],
-    ids=words_of,
+    ids=repr,
 )
 def test_what_sql_has_no_words_for_is_not_shown_as_sql(question, session):
     assert sql_of(question, session, table="visits") == ""

@@ -477,6 +477,7 @@ PUBLIC = {
         "SampleRelease",
         "Session",
         "Several",
+        "Statement",
         "Suggestion",
         "RowCount",
         "Sum",
@@ -493,6 +494,7 @@ PUBLIC = {
         "questions_schema",
         "release_from_json",
         "release_to_json",
+        "statement_of",
         "total_guarantee",
     ],
     "onesided.remote": [

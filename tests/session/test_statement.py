@@ -42,9 +42,7 @@ def alone():
 QUESTIONS = {
     "count": lambda: session().count(epsilon=9, where=WHERE, **PLACE),
     "top_k": lambda: session().top_k(1, epsilon=9, where=WHERE, **PLACE),
-    "at_most": lambda: session().at_most(
-        5, epsilon=9, where=WHERE, unknown="recorded", **PLACE
-    ),
+    "at_most": lambda: session().at_most(5, epsilon=9, where=WHERE, unknown="recorded", **PLACE),
     "above": lambda: session().above(
         5, max_answers=1, epsilon=9, where=WHERE, unknown="recorded", **PLACE
     ),
@@ -69,9 +67,7 @@ QUESTIONS = {
         by="place", order="pay", n=1, max_groups=1, epsilon=9, where=WHERE
     ),
     "several": lambda: session().ask_all([od.Count(epsilon=9, where=WHERE, **PLACE)]),
-    "sql": lambda: session().sql(
-        "SELECT COUNT(DISTINCT person) FROM t WHERE infected", epsilon=9
-    ),
+    "sql": lambda: session().sql("SELECT COUNT(DISTINCT person) FROM t WHERE infected", epsilon=9),
 }
 
 
@@ -82,7 +78,9 @@ def written(release, folder, kind):
 
 def sheets(path):
     with zipfile.ZipFile(path) as book:
-        return unescape("".join(book.read(name).decode("utf8", "ignore") for name in book.namelist()))
+        return unescape(
+            "".join(book.read(name).decode("utf8", "ignore") for name in book.namelist())
+        )
 
 
 def of_parquet(path):

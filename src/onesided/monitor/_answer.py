@@ -103,7 +103,7 @@ class MonitorRelease(Release):
     >>> print(release)
     ε = 60 on record -> absent is large: an answer may change the odds that somebody holds about one
     person by a factor of e^60.
-    At most 1 unit within 7, by place.
+    At most 1 unit within 7 by place.
     Step 1, a, 1: 1 certified, 1 unknown, 0 resting.
     place  status     at_most
     gym    certified        1

@@ -17,6 +17,7 @@ from onesided.policy import Policy, from_toml
 from onesided.remote._plan import RemotePlan, RemoteSuggestion, plain, plan_of, suggestion_of
 from onesided.remote._releases import Tables, release_of
 from onesided.remote._server import Server
+from onesided.schema import Schema
 from onesided.session import (
     Above,
     AtMost,
@@ -32,10 +33,12 @@ from onesided.session import (
     RowCount,
     Sample,
     Several,
+    Statement,
     Sum,
     TopK,
     Variance,
     question_to_json,
+    statement_of,
 )
 from onesided.session.kit import question_of, require_question
 
@@ -129,6 +132,12 @@ class RemoteSession:
         single = getattr(question, "epsilon", None) is not None
         planned = partial(self._planned, question) if single else None
         return plan_of(told, remaining=self.remaining, planned=planned)
+
+    def statement(self, question: Any) -> Statement:
+        """What the answer to ``question`` would be about. Asks nothing, also not the server."""
+        require_question(question)
+        noun = Schema.from_toml(self._facts["schema"]["toml"]).noun
+        return statement_of(question, unit=self.unit, noun=noun)
 
     def _planned(self, question: Any, epsilon: Number) -> RemotePlan:
         return self.plan(replace(question, epsilon=epsilon))

@@ -63,7 +63,7 @@ class OwnMechanism(Grouped):
     >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
     >>> asked = {"by": "place", "keys": ["gym"], "statistic": "count", "unverified": True}
     >>> session.release(Twice(), epsilon=2, **asked).title
-    'Answers of a mechanism of your own, 1 group'
+    'Twice on the number of units (person) by place'
     """
 
     mechanism: Mechanism

@@ -337,7 +337,7 @@ class CountRelease(Release):
     value of 'place'.
     ε = 60 on present -> not present is large: an answer may change the odds that somebody holds
     about one person by a factor of e^60.
-    Counts of 2 groups.
+    Number of units (person) by place.
     place  estimate  lower (95 %)  upper (certain)
     gym           2             2                2
     bar           1             1                1

@@ -109,7 +109,7 @@ class TopKRelease(Release):
     value of 'place'.
     ε = 90 on present -> not present is large: an answer may change the odds that somebody holds
     about one person by a factor of e^90.
-    The largest group.
+    The largest number of units (person) by place.
     place  estimate  upper (certain)
     b             3                3
     """

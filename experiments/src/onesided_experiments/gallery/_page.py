@@ -97,7 +97,7 @@ def _section(one: Shown) -> str:
             "",
             f"![{task.title}: truth and release]({_picture(task)})",
             "",
-            f"- **Promise.** {answer.guarantee}",
+            f"- **Promise.** {answer.guarantee.promise}",
             f"- **Cost.** {costs}.",
             f"- **Certain.** {task.learn}",
             "",

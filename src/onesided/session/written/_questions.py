@@ -58,7 +58,7 @@ def question_to_json(question: Any) -> str:
 
     >>> import onesided as od
     >>> question_to_json(od.Count(by="place", keys=["a"], epsilon=1))
-    '{"version":1,"question":"Count","fields":{"epsilon":1,"by":"place","keys":["a"]}}'
+    '{"version":2,"question":"Count","fields":{"epsilon":1,"by":"place","keys":["a"]}}'
     """
     require_question(question)
     return document(_told(question))
