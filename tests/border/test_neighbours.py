@@ -167,9 +167,9 @@ def questions(rng, policy):
     s = od.session
     if not (policy.single_valued or policy.between_values):
         yield od.Count(**by, others=True)
-        yield s.Sum("v", bounds=bounds, **by, others=True)
-    yield s.Sum("v", bounds=bounds, **by)
-    yield s.Sum("v", bounds=bounds, **alone)
+        yield s.Sum("v", of="units", total_bounds=bounds, **by, others=True)
+    yield s.Sum("v", of="units", total_bounds=bounds, **by)
+    yield s.Sum("v", of="units", total_bounds=bounds, **alone)
     yield s.Mean("v", bounds=bounds, **by)
     yield s.Mean("v", bounds=bounds, **alone)
     yield s.Variance("v", bounds=bounds, **alone)
@@ -177,6 +177,8 @@ def questions(rng, policy):
     yield s.Mean("v", **rows, missing=rng.choice(("drop", "refuse")), **alone)
     yield s.Mean("v", **rows, **by)
     yield s.Variance("v", **rows, **alone)
+    yield s.Sum("v", **rows, missing=rng.choice(("drop", "refuse")), **alone)
+    yield s.Sum("v", **rows, **by)
     if "keep" not in policy.excess_modes:  # presence hides groups that are counted: here values
         yield s.Histogram("v", bins=[-2, 0, 2, 6], missing="drop", epsilon=1, **picked)
         yield s.Quantile("v", "1/2", candidates=[-2, 0, 1, 5], method="cumulative", **alone)

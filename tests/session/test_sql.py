@@ -83,11 +83,11 @@ UNITS = [
     ("SELECT place, SUM(age) FROM visits GROUP BY place", Sum("age", **BY)),
     (
         "SELECT SUM(age, contribution_bounds_per_group => (0, 100)) FROM visits",
-        Sum("age", bounds=(0, 100), epsilon=1),
+        Sum("age", of="units", total_bounds=(0, 100), epsilon=1),
     ),
     (
         "SELECT SUM(pay, contribution_bounds_per_group => (-1.5, 2.5)) FROM visits",
-        Sum("pay", bounds=(Fraction(-3, 2), Fraction(5, 2)), epsilon=1),
+        Sum("pay", of="units", total_bounds=(Fraction(-3, 2), Fraction(5, 2)), epsilon=1),
     ),
     ("SELECT SUM(age) FROM visits WHERE hour < 3", Sum("age", where="hour < 3", epsilon=1)),
     ("SELECT MEAN_PER_UNIT(age) FROM visits", Mean("age", epsilon=1)),
@@ -162,7 +162,7 @@ OPTIONS = [
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=10, delta=.01, privacy_unit_column=person)"
         " place, SUM(hour, contribution_bounds_per_group => (0,100)) AS average_hour"
         " FROM visits GROUP BY place",
-        Sum("hour", by="place", bounds=(0, 100), epsilon=10),
+        Sum("hour", by="place", of="units", total_bounds=(0, 100), epsilon=10),
     ),
     (
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e1, max_groups_contributed=2,"
@@ -182,7 +182,7 @@ OPTIONS = [
     (
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=4, privacy_unit_column='person')"
         " SUM(age, contribution_bounds_per_row => (0, 6)), COUNT(DISTINCT person) FROM visits",
-        Several([Sum("age", bounds=(0, 6), epsilon=2), Count(epsilon=2)]),
+        Several([Sum("age", of="units", total_bounds=(0, 6), epsilon=2), Count(epsilon=2)]),
     ),
 ]
 

@@ -108,6 +108,8 @@ class Grouped:
 class Groups:
     """Which units are counted in which public groups, and how often one of them may be.
 
+    words: which numbers of theirs are added up, where these may have been cut; "" for counts.
+
     >>> asked = {"unit": "person", "by": ("place",), "where": None, "excess": "truncate"}
     >>> keys = PublicKeys.of(("place",), [("gym",)])
     >>> Groups(keys=keys, query=GroupCount(max_groups=2), **asked).label
@@ -122,6 +124,7 @@ class Groups:
     where: Predicate | None
     others: bool = False
     left_out: LeftOut = NOTHING
+    words: str = ""
 
     @property
     def told(self) -> PublicKeys:
@@ -194,7 +197,7 @@ class Groups:
     def sentence(self) -> str:
         """Which data the answer, and a certain bound on it, is about."""
         last = " The group without a key holds all keys that are not listed." if self.others else ""
-        return f"{self._about}{last}"
+        return f"{self._about}{' ' * bool(self.words)}{self.words}{last}"
 
     @property
     def _about(self) -> str:
@@ -209,12 +212,16 @@ class Groups:
             picked = f" in rows where {self.where.text}" if self.where else ""
             kinds = " or ".join(sorted(self.query.counted or ()))
             return (
-                f"{self.left_out.about} Asserted, and found true: no {self.unit}"
+                f"{self._all} Asserted, and found true: no {self.unit}"
                 f"{f' of kind {kinds}' if kinds else ''} is{picked} in more than {most} of the "
                 f"{many(self.told.size, 'group')} listed; data of which that is not true are "
                 "promised nothing."
             )
-        return self.left_out.about
+        return self._all
+
+    @property
+    def _all(self) -> str:
+        return self.left_out.numbers_about if self.words else self.left_out.about
 
     def for_policy(self, mechanism: type[Made], context: QueryContext, **arguments: Any) -> Made:
         """The mechanism with the least noise for these counts."""
@@ -269,14 +276,15 @@ class Groups:
 
         certain: the sides that are marked certain.
         """
-        most, missing = self.query.max_groups, self.left_out.sentence(certain)
-        if self.excess != "truncate":
-            return missing
-        return f"{missing} " * bool(missing) + (
-            f"Units in more than {many(most or 1, 'group')} were counted in {most} of them: every "
-            "number and "
-            "bound here is about data that may have been cut, not about the data as they are."
-        )
+        most, said = self.query.max_groups, [self.words]
+        if self.excess == "truncate":
+            said.append(f"Units in more than {many(most or 1, 'group')} were counted in {most}.")
+        if any(said):
+            said.append(
+                "Every number and bound here is about data that may have been cut, not about the "
+                "data as they are."
+            )
+        return " ".join(one for one in (*said, self.left_out.sentence(certain)) if one)
 
     def published(self, context: QueryContext, plan: Plan, entry: int | None) -> dict[str, Any]:
         """What every release about these groups says."""

@@ -89,7 +89,7 @@ def refuse_asserting(prepared: PreparedQuery[Any, Any]) -> None:
 
     >>> import polars as pl, onesided as od
     >>> session = od.Session(pl.DataFrame({"age": [7]}), policy=od.policy.bounded(), budget=1)
-    >>> asked = od.session.Sum("age", bounds=(0, 9), epsilon=1, id="a")
+    >>> asked = od.session.Sum("age", of="units", total_bounds=(0, 9), epsilon=1, id="a")
     >>> session.charge(asked)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...

@@ -52,22 +52,26 @@ def moments(
     squares: bool = False,
     own_mean: bool = False,
     max_rows: int | None = None,
+    farthest: bool = False,
 ) -> Moments:
     """The moments in steps, in the order of the keys. Secret.
 
     A unit's value in a group is the sum over its rows there, clipped to the bounds once more; with
     ``own_mean`` their mean, rounded down to whole steps. With ``max_rows`` each row is a value of
-    its own, of which a unit has so many in a group at most, and all of them are counted.
+    its own, of which a unit has so many in a group at most, and all of them are counted: by a hash,
+    or those ``farthest`` from 0, of which the sum can only fall where rows >= 0 are dropped.
     """
     taken, groups = groups.inside(taken)
     furthest = max(value.high - centre, centre - value.low)
     wide = {VALUE: _is_wide(furthest)}
     wide |= {_SQUARE: _is_wide(furthest**2)} if squares else {}
-    rows = _in_steps(taken, groups, value)
+    totals = max_rows is None and taken.unit is not None and not own_mean
+    rows = _in_steps(taken, groups, value.around_zero if totals else value)
     if max_rows is None or taken.unit is None:
         values = _per_unit(rows, taken, groups, value, own_mean=own_mean)
         return _added(_powers(values, centre, wide), taken, groups, wide)
-    kept = _first_rows(rows, taken, groups, value, most=max_rows)
+    first = _farthest_rows if farthest else _first_rows
+    kept = first(rows, taken, groups, value, most=max_rows)
     units = _powers(kept, centre, wide).group_by(*_kept(taken, groups))
     parts = units.agg(*(nw.col(name).sum() for name in _names(wide)))
     return _added(parts, taken, groups, wide)
@@ -81,7 +85,7 @@ def own_means(
     Without ``own_mean`` the units' clipped sums. Secret.
     """
     taken, groups = groups.inside(taken)
-    rows = _in_steps(taken, groups, value)
+    rows = _in_steps(taken, groups, value if own_mean else value.around_zero)
     parts = _per_unit(rows, taken, groups, value, own_mean=own_mean)
     named = (ORDER, VALUE) if groups.by else (VALUE,)
     counted = _paired(parts, taken, groups).group_by(*named).agg(nw.len().alias(LENGTH))
@@ -177,6 +181,17 @@ def _first_rows(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most:
     hashed = taken.table.engine.with_hash(numbered, names, _HASHED)
     ranked = hashed.with_columns(nw.lit(1).alias(_RANK)).with_columns(
         nw.col(_RANK).cum_sum().over(*unit, order_by=[_HASHED, VALUE, _COPY])
+    )
+    return ranked.filter(nw.col(_RANK) <= most).select(*unit, VALUE)
+
+
+def _farthest_rows(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most: int) -> Lazy:
+    """At most ``most`` rows of each unit in each group, those farthest from 0."""
+    unit = _kept(taken, groups)
+    steps = rows.with_columns(_within(value.low, value.high), nw.lit(1).alias(_RANK))
+    below = nw.when(nw.col(VALUE) < 0).then(nw.col(VALUE)).otherwise(0 - nw.col(VALUE))
+    ranked = steps.with_columns(below.alias(_COPY)).with_columns(
+        nw.col(_RANK).cum_sum().over(*unit, order_by=[_COPY, VALUE])
     )
     return ranked.filter(nw.col(_RANK) <= most).select(*unit, VALUE)
 

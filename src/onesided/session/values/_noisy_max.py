@@ -275,14 +275,13 @@ def plan_of(
     made = _shared if SeveralQuantiles.pays(len(rising)) else _apart
     mechanism, loss = made(moves, groups, shares, found.number, dropped=dropped)
     ranks = max(mechanism.rank_errors(confidence))
-    own = "" if context.unit is None else f" Each {context.unit!r} counts once, with its own mean."
     return priced(
         context,
         mechanism,
         shifts,
         loss=loss,
-        about=f"{groups.sentence} {found.value.sentence}{own}",
-        scope=groups.left_out.numbers(()),
+        about=groups.sentence,
+        scope=groups.left_out.numbers((), groups.words),
         why=f"{mechanism.why} over {many(found.number, 'candidate')}; within {ranks:,.3g} ranks at "
         f"confidence {question.confidence}",
     )
