@@ -185,6 +185,11 @@ def questions(rng, policy):
     share, ends = rng.choice(("1/2", "1/10", "2/3")), rng.choice(((-2, 5), (0, 3)))
     yield s.Quantile("v", share, bounds=ends, missing=rng.choice(("drop", "refuse")), **alone)
     yield s.Quantile("v", ["1/4", "3/4"], candidates=[-2, 0, 1, 5], **by)
+    rows = {"of": "rows", "max_rows": rng.randint(1, 3), "bounds": ends}
+    how = rng.choice((None, True, False))
+    yield s.Quantile("v", share, **rows, missing="drop", interpolate=how, **alone)
+    yield s.Quantile("v", share, **rows, interpolate=how, **by)
+    yield s.Quantile("v", share, bounds=ends, interpolate=how, **by)
     yield s.Above(1, max_answers=rng.choice((None, 1)), **by)
     yield s.TopK(1, **by)
 
@@ -244,11 +249,17 @@ def price(here, there):
 def price_of_ranks(mechanism, before, after):
     """The exact worst loss of the candidates drawn, from the law and not from a price per move."""
     parts = [
-        worst_ratio(one, *ends)
+        worst_ratio(one, *(in_parts(mechanism, place, held) for held in ends))
         for ends in zip(before, after, strict=True)
-        for one in mechanism.parts
+        for place, one in enumerate(mechanism.parts)
     ]
     return sum(parts) * (1 - 1e-9)  # sums of doubles
+
+
+def in_parts(mechanism, place, held):
+    """Ranks in the parts that the mechanism makes of them, if it does."""
+    found = getattr(mechanism, "ranks", None)
+    return held if found is None else found(mechanism.fine[place], *held)
 
 
 def worst_ratio(one, before, after):

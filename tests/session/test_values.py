@@ -47,8 +47,8 @@ def test_a_sum_clips_rows_and_then_units_on_every_engine(engine):
     # person 1: 30, person 2: 30.5, person 3: -5 clipped to 0, person 4: 110 clipped to 100
     assert total.value == pytest.approx(160.5)
     by_place = asked.sum(
-        "pay", of="units", total_bounds=(0, 100), step="0.5", epsilon=BIG, by="place", keys=["b", "a", "z"],
-        max_groups=2,
+        "pay", of="units", total_bounds=(0, 100), step="0.5", epsilon=BIG, by="place",
+        keys=["b", "a", "z"], max_groups=2,
     )  # fmt: skip
     assert by_place.estimate.tolist() == pytest.approx([120, 40.5, 0])
     signed = asked.sum("pay", of="units", total_bounds=(-10, 100), step="0.5", epsilon=BIG)

@@ -22,7 +22,7 @@ from onesided.session._groups import Groups
 from onesided.session._plan import Plan, priced, promised
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session.values._moments import Moments, asserted, moments
-from onesided.session.values._of import Of, most_rows
+from onesided.session.values._of import Of, most_rows, words_of
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum import Valued
 from onesided.session.values._value import Value
@@ -102,7 +102,7 @@ class Mean(Valued):
     def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Estimates]:
         """Check and price the question. Looks at no row."""
         value, most = self.value(context), most_rows(context, self)
-        groups = replace(self.groups(context), words=_words(context, value, most))
+        groups = replace(self.groups(context), words=words_of(context, value, most))
         parts = self._parts(context, groups, value, most or 1)
         plan = _plan(context, groups, parts)
         self.share(groups)
@@ -237,18 +237,6 @@ def _roomy(square: int) -> int:
             square=square,
         )
     return square
-
-
-def _words(context: QueryContext, value: Value, most: int | None) -> str:
-    """Which numbers the mean is of."""
-    if context.unit is None:
-        return value.sentence
-    if most is None:
-        return f"{value.sentence} Each {context.unit!r} counts once, with its own mean."
-    return (
-        f"{value.sentence} Each {context.unit!r} counts with at most {most} of its rows in a "
-        "group, by a hash."
-    )
 
 
 def _plan(context: QueryContext, groups: Groups, parts: Parts) -> Plan:

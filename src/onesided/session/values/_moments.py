@@ -77,18 +77,28 @@ def moments(
     return _added(parts, taken, groups, wide)
 
 
-def own_means(
-    taken: Taken, groups: Groups, value: Value, *, own_mean: bool = True
+def own_values(
+    taken: Taken,
+    groups: Groups,
+    value: Value,
+    *,
+    own_mean: bool = True,
+    max_rows: int | None = None,
 ) -> list[tuple[IntArray, ...]]:
     """Per group, in the order of the keys: own means that occur, in steps and rising, and counts.
 
-    Without ``own_mean`` the units' clipped sums. Secret.
+    Without ``own_mean`` the units' clipped sums; with ``max_rows`` as many rows of each. Secret.
     """
     taken, groups = groups.inside(taken)
     rows = _in_steps(taken, groups, value if own_mean else value.around_zero)
-    parts = _per_unit(rows, taken, groups, value, own_mean=own_mean)
+    if max_rows is None or taken.unit is None:
+        parts = _per_unit(rows, taken, groups, value, own_mean=own_mean)
+        pairs = _paired(parts, taken, groups)
+    else:
+        parts = _first_rows(rows, taken, groups, value, most=max_rows)
+        pairs = _paired_rows(parts, taken, groups)
     named = (ORDER, VALUE) if groups.by else (VALUE,)
-    counted = _paired(parts, taken, groups).group_by(*named).agg(nw.len().alias(LENGTH))
+    counted = pairs.group_by(*named).agg(nw.len().alias(LENGTH))
     found = taken.table.arrays(counted.select(*named, LENGTH))
     steps, counts = (np.asarray(found[name], dtype=np.int64) for name in (VALUE, LENGTH))
     ranks = np.asarray(found.get(ORDER, np.zeros(steps.size)), dtype=np.int64)
@@ -137,6 +147,18 @@ def _paired(parts: Lazy, taken: Taken, groups: Groups) -> Lazy:
         most = groups.query.max_groups or 1
         pairs = first_groups(taken.table.engine, pairs, taken.unit, [ORDER], most=most)
     return pairs
+
+
+def _paired_rows(rows: Lazy, taken: Taken, groups: Groups) -> Lazy:
+    """Rows beside the number of their group; those of each unit in its first groups alone."""
+    if not groups.by:
+        return rows
+    pairs, unit = taken.table.join_keys(rows, groups.keys), taken.unit
+    if groups.excess != "truncate" or unit is None:
+        return pairs
+    most, each = groups.query.max_groups or 1, pairs.select(unit, ORDER).unique()
+    first = first_groups(taken.table.engine, each, unit, [ORDER], most=most)
+    return pairs.join(first.select(unit, ORDER), on=[unit, ORDER], how="inner")
 
 
 def _is_wide(most: int) -> bool:

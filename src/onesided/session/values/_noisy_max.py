@@ -1,10 +1,11 @@
-"""Quantiles of units' own means, by the noisy maximum over public candidates."""
+"""Quantiles of units' own means, or of rows, by the noisy maximum over public candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import lcm
 from typing import Any, Final
 
@@ -12,7 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import many
-from onesided._numbers import Loss, Number, exact, positive, text, whole
+from onesided._numbers import (
+    INFINITE,
+    Infinite,
+    Loss,
+    Number,
+    exact,
+    positive,
+    sampled,
+    text,
+    whole,
+)
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import NoisyMaxQuantile, SeveralQuantiles
@@ -25,12 +36,17 @@ from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer
 from onesided.session._release import Release
 from onesided.session.histograms._bins import edges_of
-from onesided.session.values._moments import own_means
+from onesided.session.values._moments import own_values
 from onesided.session.values._shifts import values_move
 from onesided.session.values._value import Missing, Value, value_of
 
 Floats = NDArray[np.float64]
 _FINEST: Final = 10**6
+# Parts of a rank: a step of the grid in small grids; and shares that ties are told apart for.
+_POINTS: Final = 2**10
+_FEW: Final = 2**4
+_ROOM: Final = 2**28
+_TIES: Final = 1000
 _PARTS: Final = 2**13  # of a value: ranks of as many values as a table may have fit 62 bits in them
 
 
@@ -167,6 +183,82 @@ class NoisyQuantiles:
 
 
 @dataclass(frozen=True, slots=True)
+class FineQuantiles:
+    """A noisy maximum for each share, on ranks in ``fine`` parts, that also says where between two.
+
+    interpolate: True takes the point on the line between the values on either side, at the rank
+    ``q (n - 1)`` from 0; False the lower one. parts: at the rate of a part of a rank.
+
+    Proof that a value changes each distance by no more than ``fine`` times what it changes that of
+    :class:`NoisyMaxQuantile`. Let R(c) be 0 below the n values, n - 1 above, and rise on a line
+    from one value to the next, jumping where values are equal. One value w more, between u and v:
+    at and below u nothing changes, at and above v it rises by 1. At c from w to v it was
+    ``(c - u) / (v - u)`` above the rank of u and is ``1 + (c - w) / (v - w)``; at c below w it is
+    ``(c - u) / (w - u)``: so it rises by 0 to 1 anywhere, and n - 1 by 1, or by 0 from no value.
+    ``floor(fine R)`` rises by 0 to ``fine``, then, as whole numbers pass through a floor. The terms
+    of a distance are sums of these, as they are of counts. Where the lower value is taken, each
+    value has ``fine`` parts at it, and one more part stands at the first candidate, for everybody.
+    """
+
+    parts: tuple[NoisyMaxQuantile, ...]
+    fine: tuple[int, ...]
+    interpolate: bool
+
+    def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
+        """Places of candidates, group by group."""
+        found = [
+            part.choose(*self.ranks(number, places, counts), noise=noise)
+            for places, counts in secret
+            for part, number in zip(self.parts, self.fine, strict=True)
+        ]
+        return {"places": np.array(found, dtype=np.int64)}
+
+    def ranks(self, fine: int, places: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+        """Where the parts of values lie, and how many do. Secret."""
+        if not self.interpolate:
+            return _added(np.append(places, 0), np.append(fine * counts, 1))
+        gaps = np.diff(places)
+        sizes = np.minimum(gaps, fine)
+        gap, first = np.repeat(gaps, sizes), np.repeat(places[:-1], sizes)
+        step = np.arange(gap.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+        # In a wide gap each part has a place of its own; in a narrow one places have several.
+        wide = gap > fine
+        far = np.where(wide, -(-step * gap // fine), step)
+        number = np.where(wide, 1, fine * step // gap - fine * (step - 1) // gap)
+        held = np.concatenate([places, first + far])
+        return _added(held, np.concatenate([fine * (counts - 1), number]))
+
+    def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
+        """Per share, by how many ranks an answer misses at most, with this confidence."""
+        return tuple(
+            part.rank_error(confidence=confidence) / number + 1
+            for part, number in zip(self.parts, self.fine, strict=True)
+        )
+
+    @property
+    def why(self) -> str:
+        """How the shares are answered."""
+        return "noisy maximum"
+
+
+def _added(places: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+    """Each place once, with all that is at it."""
+    found, inverse = np.unique(places.astype(np.int64), return_inverse=True)
+    total = np.zeros(found.size, dtype=np.int64)
+    np.add.at(total, inverse, counts)
+    return found, total
+
+
+def _fine(share: Fraction, candidates: int, *, interpolate: bool) -> int:
+    """Of how many parts a rank is made; ranks of all rows of any table still fit 62 bits."""
+    over, under = share.as_integer_ratio()
+    if not interpolate:  # one part more moves the target by half of 1/b of a rank
+        return 2 * (under - over) if under <= _TIES else 1
+    most = _POINTS if candidates <= _POINTS**2 else _FEW
+    return max(1, min(most, candidates - 1, _ROOM // under))
+
+
+@dataclass(frozen=True, slots=True)
 class SharedQuantiles:
     """Many shares at once, each level of halves at a part of ε; ``order``: where each is told."""
 
@@ -260,11 +352,16 @@ def plan_of(
     question: Any,
     *,
     confidence: Fraction,
+    most: int | None = None,
 ) -> Plan:
     """What the shares cost on each edge: from ten on they share levels of halves."""
     policy, epsilon = context.policy, positive(question.epsilon, name="epsilon")
     dropped = values_move(policy) == "dropped" and context.unit is not None
-    shifts = policy.shifts(groups.query)
+    # As many values of a unit come or go as it has rows that count.
+    shifts = {
+        edge: tuple(_times(shift, groups, most or 1) for shift in some)
+        for edge, some in policy.shifts(groups.query).items()
+    }
     moves = [
         Move(edge, shift, epsilon * edge.weight)
         for edge, some in shifts.items()
@@ -272,8 +369,10 @@ def plan_of(
         if shift.rise or shift.fall
     ]
     rising = tuple(sorted(set(shares)))
-    made = _shared if SeveralQuantiles.pays(len(rising)) else _apart
-    mechanism, loss = made(moves, groups, shares, found.number, dropped=dropped)
+    several = SeveralQuantiles.pays(len(rising)) and question.interpolate is None
+    made = _shared if several else partial(_apart, interpolate=question.interpolate)
+    grouped = bool(groups.by)
+    mechanism, loss = made(moves, shares, found.number, grouped=grouped, dropped=dropped)
     ranks = max(mechanism.rank_errors(confidence))
     return priced(
         context,
@@ -290,51 +389,71 @@ def plan_of(
 Priced = Callable[[Shift], Loss]
 
 
+def _times(shift: Shift, groups: Groups, most: int) -> Shift:
+    """How many values come and go with units, or with pairs of a unit and a group."""
+    if not groups.by:
+        shift = Shift(rise=min(shift.rise, 1), fall=min(shift.fall, 1))
+    return Shift(rise=most * shift.rise, fall=most * shift.fall)
+
+
 def _apart(
     moves: Sequence[Move],
-    groups: Groups,
     shares: Sequence[Fraction],
     candidates: int,
     *,
+    grouped: bool,
     dropped: bool,
-) -> tuple[NoisyQuantiles, Priced]:
+    interpolate: bool | None,
+) -> tuple[NoisyQuantiles | FineQuantiles, Priced]:
     """Each share on its own, ε split evenly among them."""
     even = [Move(one.edge, one.shift, one.loss / len(shares)) for one in moves]
-
-    def part(share: Fraction) -> NoisyMaxQuantile:
-        bare = NoisyMaxQuantile(1, q=share, candidates=candidates)
-        rate = largest_rate(even, lambda shift: _span(bare, shift, groups, dropped=dropped))
-        return NoisyMaxQuantile(rate, q=share, candidates=candidates)
-
-    mechanism = NoisyQuantiles(tuple(part(share) for share in shares))
+    bare = [NoisyMaxQuantile(INFINITE, q=share, candidates=candidates) for share in shares]
+    rates = [
+        largest_rate(even, partial(_span, one, grouped=grouped, dropped=dropped)) for one in bare
+    ]
 
     def loss(shift: Shift) -> Loss:
         if not shift.rise and not shift.fall:
             return Fraction(0)
         spans = [
-            one.noise_rate * _span(one, shift, groups, dropped=dropped) for one in mechanism.parts
+            rate * _span(one, shift, grouped=grouped, dropped=dropped)
+            for rate, one in zip(rates, bare, strict=True)
         ]
         return sum(spans, Fraction(0))
 
-    return mechanism, loss
+    if interpolate is None:
+        return NoisyQuantiles(
+            tuple(replace(one, noise_rate=rate) for one, rate in zip(bare, rates, strict=True))
+        ), loss
+    fine = tuple(_fine(share, candidates, interpolate=interpolate) for share in shares)
+    parts = tuple(
+        replace(one, noise_rate=_sampled(rate, number))
+        for one, rate, number in zip(bare, rates, fine, strict=True)
+    )
+    return FineQuantiles(parts, fine, interpolate), loss
+
+
+def _sampled(rate: Loss, parts: int) -> Loss:
+    """The rate of a part of a rank. Errors: ParameterError."""
+    each = rate if isinstance(rate, Infinite) else rate / parts
+    return sampled(each, hint="Use a more ordinary ε, or fewer answers.")
 
 
 def _shared(
     moves: Sequence[Move],
-    groups: Groups,
     shares: Sequence[Fraction],
     candidates: int,
     *,
+    grouped: bool,
     dropped: bool,
 ) -> tuple[SharedQuantiles, Priced]:
     """Many shares, the middle one first, then those on each side of it."""
 
     def moved(shift: Shift) -> int:
         """Values that come and go; one whose rows are dropped may come back as another."""
-        whole = shift if groups.by else Shift(rise=min(shift.rise, 1), fall=min(shift.fall, 1))
-        if not dropped or not (shift.rise or shift.fall):
-            return whole.rise + whole.fall
-        return whole.rise + 2 * whole.fall if groups.by else 2
+        if dropped and not grouped:
+            return 2 * max(shift.rise, shift.fall)
+        return shift.rise + (2 if dropped else 1) * shift.fall
 
     rising = sorted(set(shares))
     made = SeveralQuantiles(
@@ -348,25 +467,27 @@ def _shared(
     return SharedQuantiles(made, order), loss
 
 
-def _span(one: NoisyMaxQuantile, shift: Shift, groups: Groups, *, dropped: bool) -> int:
+def _span(one: NoisyMaxQuantile, shift: Shift, *, grouped: bool, dropped: bool) -> int:
     """How far a move takes two candidates' distances apart, over all groups.
 
-    Without groups all that goes and comes is one value of one unit. Among groups each pair of unit
-    and group has its own, which goes, or comes. Where rows are dropped a pair whose rows are not
-    all gone stays with another mean, which no distance tells from one that goes and one that comes.
+    Without groups all that goes and comes is of one unit. Among groups each pair of unit and group
+    has its own values, which go, or come. Where rows are dropped a pair whose rows are not all gone
+    stays with another mean, or with other rows among those that count, which no distance tells
+    from values that go and others that come.
     """
     changed = one.span(Shift(rise=1, fall=1))
-    if not groups.by:
-        whole = Shift(rise=min(shift.rise, 1), fall=min(shift.fall, 1))
-        return changed if dropped else one.span(whole)
+    if not grouped:
+        return changed * max(shift.rise, shift.fall) if dropped else one.span(shift)
     alone = one.span(Shift(rise=1, fall=0))
     return shift.rise * alone + shift.fall * (changed if dropped else alone)
 
 
-def ranked(taken: Taken, groups: Groups, found: Candidates) -> list[tuple[IntArray, ...]]:
+def ranked(
+    taken: Taken, groups: Groups, found: Candidates, most: int | None
+) -> list[tuple[IntArray, ...]]:
     """Per group, the places of candidates that have values, and how many each has. Secret."""
     secret: list[tuple[IntArray, ...]] = []
-    for steps, counts in own_means(taken, groups, found.value):
+    for steps, counts in own_values(taken, groups, found.value, max_rows=most):
         places, first = np.unique(found.places(steps), return_index=True)
         added = np.add.reduceat(counts, first) if places.size else counts
         secret.append((places, added))

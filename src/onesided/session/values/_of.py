@@ -59,3 +59,15 @@ def ends_of_rows(value: Value, most: int | None) -> tuple[int, int]:
             hint="Give narrower bounds, a coarser step, or a smaller max_rows.",
         )
     return min(value.low, number * value.low), max(value.high, number * value.high)
+
+
+def words_of(context: QueryContext, value: Value, most: int | None) -> str:
+    """Which numbers count: rows as they are, each unit's own mean, or so many rows of each."""
+    if context.unit is None:
+        return value.sentence
+    if most is None:
+        return f"{value.sentence} Each {context.unit!r} counts once, with its own mean."
+    return (
+        f"{value.sentence} Each {context.unit!r} counts with at most {most} of its rows in a "
+        "group, by a hash."
+    )
