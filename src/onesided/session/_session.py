@@ -216,7 +216,10 @@ class Session(Joins):
         return self._read(text, question)[0]
 
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
-        return question_of(text, unit=self.unit, columns=self._table.schema, **question)
+        most = None if self.schema is None else self.schema.max_rows
+        return question_of(
+            text, unit=self.unit, columns=self._table.schema, declared_rows=most, **question
+        )
 
     def suggest(self, question: Question[Any], **wanted: Any) -> Suggestion:
         """The question with the least ε for what is wanted, from public facts; asks nothing.

@@ -42,11 +42,10 @@ from onesided.session.values._value import Missing, Value, value_of
 
 Floats = NDArray[np.float64]
 _FINEST: Final = 10**6
-# Parts of a rank: a step of the grid in small grids; and shares that ties are told apart for.
-_POINTS: Final = 2**10
-_FEW: Final = 2**4
-_ROOM: Final = 2**28
+# The finest shares for which a rank has a part of its own; and where few are to be kept in memory.
 _TIES: Final = 1000
+_SMALL: Final = 2**20
+_FEW: Final = 16
 _PARTS: Final = 2**13  # of a value: ranks of as many values as a table may have fit 62 bits in them
 
 
@@ -190,14 +189,14 @@ class FineQuantiles:
     ``q (n - 1)`` from 0; False the lower one. parts: at the rate of a part of a rank.
 
     Proof that a value changes each distance by no more than ``fine`` times what it changes that of
-    :class:`NoisyMaxQuantile`. Let R(c) be 0 below the n values, n - 1 above, and rise on a line
-    from one value to the next, jumping where values are equal. One value w more, between u and v:
-    at and below u nothing changes, at and above v it rises by 1. At c from w to v it was
-    ``(c - u) / (v - u)`` above the rank of u and is ``1 + (c - w) / (v - w)``; at c below w it is
-    ``(c - u) / (w - u)``: so it rises by 0 to 1 anywhere, and n - 1 by 1, or by 0 from no value.
-    ``floor(fine R)`` rises by 0 to ``fine``, then, as whole numbers pass through a floor. The terms
-    of a distance are sums of these, as they are of counts. Where the lower value is taken, each
-    value has ``fine`` parts at it, and one more part stands at the first candidate, for everybody.
+    :class:`NoisyMaxQuantile`. Between two values that are neighbours stand ``fine`` parts, at
+    ``floor(u + (v - u) k / B)`` for k = 0 to B, so n values have ``fine (n - 1)`` parts and equal
+    values theirs at one place. Let C(c) count the parts up to c. One value w more, between u and v:
+    the parts of u and w lie no higher than those of u and v did, those of w and v no lower. So C
+    rises by 0 to ``fine`` below w, and from w on; beyond v by ``fine``. With no value below w or
+    none above it, too; all parts by ``fine``, or by 0 from no value. The terms of a distance are
+    sums of these, as they are of counts. Where the lower value is taken, each value has ``fine``
+    parts at it, and one more part stands at the first candidate, for everybody.
     """
 
     parts: tuple[NoisyMaxQuantile, ...]
@@ -217,14 +216,17 @@ class FineQuantiles:
         """Where the parts of values lie, and how many do. Secret."""
         if not self.interpolate:
             return _added(np.append(places, 0), np.append(fine * counts, 1))
-        gaps = np.diff(places)
-        sizes = np.minimum(gaps, fine)
+        gaps, points = np.diff(places), fine // 2
+        sizes = np.minimum(gaps, points) + 1
         gap, first = np.repeat(gaps, sizes), np.repeat(places[:-1], sizes)
-        step = np.arange(gap.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-        # In a wide gap each part has a place of its own; in a narrow one places have several.
-        wide = gap > fine
-        far = np.where(wide, -(-step * gap // fine), step)
-        number = np.where(wide, 1, fine * step // gap - fine * (step - 1) // gap)
+        step = np.arange(gap.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        # In a wide gap each point has a place of its own; in a narrow one places have several.
+        wide = gap > points
+        far = np.where(wide, gap * step // points, step)
+        upto = _parts_upto(step, points)
+        narrow = _parts_upto(-(-(step + 1) * points // gap) - 1, points)
+        before = _parts_upto(-(-step * points // gap) - 1, points)
+        number = np.where(wide, upto - _parts_upto(step - 1, points), narrow - before)
         held = np.concatenate([places, first + far])
         return _added(held, np.concatenate([fine * (counts - 1), number]))
 
@@ -241,6 +243,12 @@ class FineQuantiles:
         return "noisy maximum"
 
 
+def _parts_upto(point: IntArray, points: int) -> IntArray:
+    """How many of a gap's parts stand up to a point: two at each, one at either end."""
+    found: IntArray = np.clip(2 * point + 1, 0, 2 * points)
+    return found
+
+
 def _added(places: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
     """Each place once, with all that is at it."""
     found, inverse = np.unique(places.astype(np.int64), return_inverse=True)
@@ -254,8 +262,7 @@ def _fine(share: Fraction, candidates: int, *, interpolate: bool) -> int:
     over, under = share.as_integer_ratio()
     if not interpolate:  # one part more moves the target by half of 1/b of a rank
         return 2 * (under - over) if under <= _TIES else 1
-    most = _POINTS if candidates <= _POINTS**2 else _FEW
-    return max(1, min(most, candidates - 1, _ROOM // under))
+    return 2 * min(under, _TIES if candidates <= _SMALL else _FEW)
 
 
 @dataclass(frozen=True, slots=True)
