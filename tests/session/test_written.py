@@ -69,7 +69,7 @@ def test_a_question_is_read_back_exactly(question):
     assert back == question
     assert type(back) is type(question)
     assert question_to_json(back) == text
-    assert json.loads(text)["version"] == 1
+    assert json.loads(text)["version"] == 2
 
 
 def test_keys_of_any_kind_are_the_same_keys():
@@ -92,7 +92,7 @@ def test_keys_of_any_kind_are_the_same_keys():
         "3",
         "{}",
         '{"version":1,"question":"Count"}',
-        '{"version":2,"question":"Count","fields":{"epsilon":1}}',
+        '{"version":3,"question":"Count","fields":{"epsilon":1}}',
         '{"version":true,"question":"Count","fields":{"epsilon":1}}',
         '{"version":1,"question":"Count","fields":{"epsilon":1},"more":1}',
         '{"version":1,"question":"Counts","fields":{"epsilon":1}}',

@@ -43,6 +43,7 @@ from onesided.session._recall import (
     kept,
     named,
     read_for,
+    recalled,
     refuse_asserting,
     told_again,
     with_left,
@@ -270,7 +271,7 @@ class Session(Joins):
         prepared = self._prepared(question, context)
         asked = asked_as(question, prepared, context)
         if question.id is not None:
-            stored = self._account.recall(question.id, question=asked, again=question.again)
+            stored = recalled(question, context, self._account, asked, again=question.again)
             if stored is not None:
                 told = told_again(question, prepared, context, asked, stored)
                 return with_left(told, self._account)
@@ -342,7 +343,7 @@ class Session(Joins):
                     raise
             else:
                 return prepared.result(answer, receipt.number)
-        stored = self._account.recall(name, question=asked)
+        stored = recalled(question, context, self._account, asked, again=True)
         if stored is None:
             raise LedgerError(
                 f"the question {name!r} was never charged.", hint="Charge it first.", id=name

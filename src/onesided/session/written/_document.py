@@ -8,7 +8,8 @@ from typing import Any, Final
 from onesided.errors import ParameterError
 from onesided.store import read_json
 
-VERSION: Final = 1
+VERSION: Final = 2
+_READ: Final = (1, 2)
 _LONGEST: Final = 2**26
 
 
@@ -35,9 +36,9 @@ def opened(text: object, *forms: set[str]) -> dict[str, Any]:
             f"An object of {names} is expected, got {keys!r}.",
             hint="Unknown names are refused; see docs/json.md.",
         )
-    if found["version"] != VERSION or isinstance(found["version"], bool):
+    if found["version"] not in _READ or isinstance(found["version"], bool):
         raise ParameterError(
-            f"This is of version {found['version']!r}; version {VERSION} is read.",
+            f"This is of version {found['version']!r}; versions 1 and {VERSION} are read.",
             hint="A newer release of onesided may read it.",
             version=found["version"],
         )
