@@ -154,6 +154,7 @@ ONE: Final[dict[str, Any]] = {**PLACE, "max_groups": 1, "on_excess": "truncate"}
 AGES: Final = [0, 18, 35, 60, 110]
 PAY: Final[dict[str, Any]] = {"bounds": (0, 100), "epsilon": 2}
 TOTAL: Final[dict[str, Any]] = {"of": "units", "total_bounds": (0, 100), "epsilon": 2}
+TO_80: Final[dict[str, Any]] = {**TOTAL, "total_bounds": (0, 80)}
 TAKEN: Final[dict[str, Any]] = {**PAY, "of": "rows", "max_rows": 2}
 ROUTES: Final = {"west": ["a", "b"], "east": ["b", "c", "d"], "all": KEYS}
 JOINT: Final = {"age": [0, 18, 60, 110], "pay": [0, 25, 50, 101]}
@@ -200,13 +201,15 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
         Asked("of neither", s.Sum("pay", **PAY), ("presence",)),
         Asked("one place each", s.Sum("pay", **{**ONE, **TOTAL}), VALUES),
         Asked("rows as units", s.Sum("pay", **PAY), (*FEW, *KINDS), "rows"),
-        Asked("schema's bounds and grid", s.Sum("pay", of="rows", max_rows=2, epsilon=2), FEW, "schema"),
+        Asked("schema's bounds and grid", s.Sum("pay", of="rows", max_rows=2, epsilon=2), FEW,
+              "schema"),
         Asked("halves, both signs",
               s.Sum("score", of="units", total_bounds=(-4, 4), step="1/2", epsilon=1)),
-        Asked("missing dropped", s.Sum("age", **{**TOTAL, "total_bounds": (0, 80)}, missing="drop")),
-        Asked("missing refused", s.Sum("age", **{**TOTAL, "total_bounds": (0, 80)})),
+        Asked("missing dropped", s.Sum("age", **TO_80, missing="drop")),
+        Asked("missing refused", s.Sum("age", **TO_80)),
         Asked("others", s.Sum("pay", **{**TWO, **TOTAL}, others=True, where="hour < 11")),
-        Asked("simultaneous", s.Sum("pay", **{**TWO, **TOTAL}, simultaneous=True, confidence="0.8")),
+        Asked("simultaneous",
+              s.Sum("pay", **{**TWO, **TOTAL}, simultaneous=True, confidence="0.8")),
         Asked("no bounds", s.Sum("pay", epsilon=1), ("presence",)),
     ),
     "Mean": (
@@ -242,6 +245,9 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
             s.Quantile("pay", 0, **{**TWO, "epsilon": 2}, candidates=[0, 20, 40, 80],
                        method="cumulative"),
         ),
+        Asked("median of rows", s.Quantile("pay", "1/2", **TAKEN, interpolate=True), ALL),
+        Asked("lower of rows by place",
+              s.Quantile("pay", "1/3", **{**TWO, **TAKEN}, interpolate=False), FEW),
         Asked("schema's grid", s.Quantile("pay", "3/4", epsilon=2), FEW, "schema"),
         Asked("share beyond one", s.Quantile("pay", 2, candidates=[1], epsilon=1), ("bounded",)),
     ),

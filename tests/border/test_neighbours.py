@@ -182,6 +182,14 @@ def questions(rng, policy):
     if "keep" not in policy.excess_modes:  # presence hides groups that are counted: here values
         yield s.Histogram("v", bins=[-2, 0, 2, 6], missing="drop", epsilon=1, **picked)
         yield s.Quantile("v", "1/2", candidates=[-2, 0, 1, 5], method="cumulative", **alone)
+    yield from quantiles(rng, by, alone)
+    yield s.Above(1, max_answers=rng.choice((None, 1)), **by)
+    yield s.TopK(1, **by)
+
+
+def quantiles(rng, by, alone):
+    """Of units and of rows, with each way between two values."""
+    s = od.session
     share, ends = rng.choice(("1/2", "1/10", "2/3")), rng.choice(((-2, 5), (0, 3)))
     yield s.Quantile("v", share, bounds=ends, missing=rng.choice(("drop", "refuse")), **alone)
     yield s.Quantile("v", ["1/4", "3/4"], candidates=[-2, 0, 1, 5], **by)
@@ -190,8 +198,6 @@ def questions(rng, policy):
     yield s.Quantile("v", share, **rows, missing="drop", interpolate=how, **alone)
     yield s.Quantile("v", share, **rows, interpolate=how, **by)
     yield s.Quantile("v", share, bounds=ends, interpolate=how, **by)
-    yield s.Above(1, max_answers=rng.choice((None, 1)), **by)
-    yield s.TopK(1, **by)
 
 
 SCHEMA = {"u": pl.Int64, "p": pl.String, "v": pl.Int64, "s": pl.Boolean}

@@ -1,5 +1,7 @@
 """What 0.2 stored keeps its meaning: questions in JSON, and answers under an id."""
 
+import json
+
 import polars as pl
 import pytest
 
@@ -55,7 +57,8 @@ def test_a_version_means_what_it_meant(text, asked):
 
 @pytest.mark.parametrize("name", ["of", "max_rows", "total_bounds"])
 def test_version_1_knows_no_later_field(name):
-    text = '{"version":1,"question":"Sum","fields":{"column":"v","epsilon":1,"%s":1}}' % name
+    fields = {"column": "v", "epsilon": 1, name: 1}
+    text = json.dumps({"version": 1, "question": "Sum", "fields": fields})
     with pytest.raises(errors.ParameterError, match=f"no field '{name}'"):
         question_from_json(text)
 

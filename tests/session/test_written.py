@@ -170,7 +170,7 @@ def test_a_release_is_read_back_exactly(release):
     assert np.array_equal(back.interval.upper, release.interval.upper)
     assert back.interval.upper_certain == release.interval.upper_certain
     for other in (
-        text.replace('"version":1', '"version":2'),
+        text.replace('"version":2', '"version":3'),
         text.replace('"title"', '"name"'),
         text.replace('"about"', '"other"'),
         text.replace('"columns":[[', '"columns":[3,['),

@@ -326,8 +326,9 @@ class Groups:
                 f"{many(over, 'value')} of {taken.table.called(unit)!r} "
                 f"{'is' if over == 1 else 'are'} in more than {many(most, 'group')} "
                 f"(at most {largest}).",
-                hint=f"Raise max_groups to {largest}, or choose another on_excess. These numbers "
-                "are not for publication. Nothing was drawn and nothing was recorded.",
+                hint="Choose another on_excess, or a larger max_groups from public knowledge, such as "
+                "the rules of a register; these numbers are of the rows and not for publication. "
+                "Nothing was drawn and nothing was recorded.",
                 units=over,
                 largest=largest,
             )
@@ -410,7 +411,7 @@ def _max_groups(question: Grouped, context: QueryContext, excess: str) -> int | 
     if question.max_groups is None and own is None:
         raise ParameterError(
             f"How many groups of one {context.unit!r} should the noise cover?",
-            hint="Pass max_groups=, for example the most groups that most people are in; "
+            hint="Pass max_groups=, from public knowledge such as the rules of a register; "
             "on_excess says what happens to the others.",
         )
     asked = own if question.max_groups is None else question.max_groups

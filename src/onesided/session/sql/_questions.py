@@ -333,6 +333,15 @@ _OF_UNITS: Final[Mapping[str, str]] = {
 }
 
 
+def explains(text: str) -> bool:
+    """Whether a query wants its plan alone. Errors: SqlError.
+
+    >>> explains("EXPLAIN SELECT COUNT(*) FROM visits")
+    True
+    """
+    return select_of(text).explain
+
+
 def refuse_changed(text: str, unit: str | None) -> None:
     """Refuse what was about units in 0.2 and is about rows today. Errors: SqlError.
 
