@@ -153,6 +153,9 @@ TWO: Final[dict[str, Any]] = {**PLACE, "max_groups": 2, "on_excess": "truncate"}
 ONE: Final[dict[str, Any]] = {**PLACE, "max_groups": 1, "on_excess": "truncate"}
 AGES: Final = [0, 18, 35, 60, 110]
 PAY: Final[dict[str, Any]] = {"bounds": (0, 100), "epsilon": 2}
+TOTAL: Final[dict[str, Any]] = {"of": "units", "total_bounds": (0, 100), "epsilon": 2}
+TO_80: Final[dict[str, Any]] = {**TOTAL, "total_bounds": (0, 80)}
+TAKEN: Final[dict[str, Any]] = {**PAY, "of": "rows", "max_rows": 2}
 ROUTES: Final = {"west": ["a", "b"], "east": ["b", "c", "d"], "all": KEYS}
 JOINT: Final = {"age": [0, 18, 60, 110], "pay": [0, 25, 50, 101]}
 ONE_CELL: Final[dict[str, Any]] = {"max_groups": 1, "epsilon": 2, "missing": "drop"}
@@ -191,16 +194,22 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
         Asked("rows as units", s.RowCount(**PLACE, max_rows=2), ("bounded",), "rows"),
     ),
     "Sum": (
-        Asked("by place", s.Sum("pay", **{**TWO, **PAY}), ALL),
-        Asked("in all", s.Sum("pay", **PAY), ALL),
-        Asked("one place each", s.Sum("pay", **{**ONE, **PAY}), VALUES),
+        Asked("by place", s.Sum("pay", **{**TWO, **TOTAL}), ALL),
+        Asked("in all", s.Sum("pay", **TOTAL), ALL),
+        Asked("of rows", s.Sum("pay", **TAKEN), ALL),
+        Asked("of rows by place", s.Sum("pay", **{**TWO, **TAKEN}), ALL),
+        Asked("of neither", s.Sum("pay", **PAY), ("presence",)),
+        Asked("one place each", s.Sum("pay", **{**ONE, **TOTAL}), VALUES),
         Asked("rows as units", s.Sum("pay", **PAY), (*FEW, *KINDS), "rows"),
-        Asked("schema's bounds and grid", s.Sum("pay", epsilon=2), FEW, "schema"),
-        Asked("halves, both signs", s.Sum("score", bounds=(-4, 4), step="1/2", epsilon=1)),
-        Asked("missing dropped", s.Sum("age", bounds=(0, 80), missing="drop", epsilon=1)),
-        Asked("missing refused", s.Sum("age", bounds=(0, 80), epsilon=1)),
-        Asked("others", s.Sum("pay", **{**TWO, **PAY}, others=True, where="hour < 11")),
-        Asked("simultaneous", s.Sum("pay", **{**TWO, **PAY}, simultaneous=True, confidence="0.8")),
+        Asked("schema's bounds and grid", s.Sum("pay", of="rows", max_rows=2, epsilon=2), FEW,
+              "schema"),
+        Asked("halves, both signs",
+              s.Sum("score", of="units", total_bounds=(-4, 4), step="1/2", epsilon=1)),
+        Asked("missing dropped", s.Sum("age", **TO_80, missing="drop")),
+        Asked("missing refused", s.Sum("age", **TO_80)),
+        Asked("others", s.Sum("pay", **{**TWO, **TOTAL}, others=True, where="hour < 11")),
+        Asked("simultaneous",
+              s.Sum("pay", **{**TWO, **TOTAL}, simultaneous=True, confidence="0.8")),
         Asked("no bounds", s.Sum("pay", epsilon=1), ("presence",)),
     ),
     "Mean": (
@@ -236,6 +245,9 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
             s.Quantile("pay", 0, **{**TWO, "epsilon": 2}, candidates=[0, 20, 40, 80],
                        method="cumulative"),
         ),
+        Asked("median of rows", s.Quantile("pay", "1/2", **TAKEN, interpolate=True), ALL),
+        Asked("lower of rows by place",
+              s.Quantile("pay", "1/3", **{**TWO, **TAKEN}, interpolate=False), FEW),
         Asked("schema's grid", s.Quantile("pay", "3/4", epsilon=2), FEW, "schema"),
         Asked("share beyond one", s.Quantile("pay", 2, candidates=[1], epsilon=1), ("bounded",)),
     ),
@@ -341,12 +353,12 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
     ),
     "Several": (
         Asked("count, sum and mean",
-              s.Several([s.Count(**TWO), s.Sum("pay", **PAY), s.Mean("pay", **PAY)]), ALL),
+              s.Several([s.Count(**TWO), s.Sum("pay", **TOTAL), s.Mean("pay", **PAY)]), ALL),
         Asked("shared equally", s.Several([s.Count(**TWO), s.Count(epsilon=1)], epsilon=2)),
         Asked("weights",
-              s.Several([s.Count(**TWO), s.Sum("pay", **PAY)], epsilon=2, weights=[1, 3])),
+              s.Several([s.Count(**TWO), s.Sum("pay", **TOTAL)], epsilon=2, weights=[1, 3])),
         Asked("guesses",
-              s.Several([s.Count(**TWO), s.Sum("pay", **PAY)], epsilon=2, guesses=[5, 300])),
+              s.Several([s.Count(**TWO), s.Sum("pay", **TOTAL)], epsilon=2, guesses=[5, 300])),
         Asked("none", s.Several([]), ("bounded",)),
     ),
     "OwnMechanism": (

@@ -57,7 +57,7 @@ def asked(rng, number):
     makers = [
         lambda: Count(**given),
         lambda: Count(**grouped, others=True),
-        lambda: Sum("age", **given),
+        lambda: Sum("age", of="rows", max_rows=3, **given),
         lambda: Mean("age", **given),
         lambda: Variance("age", epsilon=epsilon, **named),
         lambda: Quantile("age", Fraction(rng.randrange(1, 10), 10), epsilon=epsilon, **named),
@@ -69,7 +69,11 @@ def asked(rng, number):
         lambda: RangeQuery("age", [(0, 4)], bins=range(0, 111, 10), epsilon=epsilon, **named),
         lambda: Discover(by="place", epsilon=epsilon, delta="1/1000000", **named),
         lambda: Sample(epsilon=epsilon, **named),
-        lambda: Several([Count(epsilon=1), Sum("age", epsilon=1)], epsilon=epsilon, **named),
+        lambda: Several(
+            [Count(epsilon=1), Sum("age", of="units", total_bounds=(0, 200), epsilon=1)],
+            epsilon=epsilon,
+            **named,
+        ),
     ]
     try:
         question = rng.choice(makers)()
@@ -81,8 +85,8 @@ def asked(rng, number):
 TEXTS = (
     "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place",
     "SELECT COUNT(DISTINCT person) FROM visits WHERE age > 40",
-    "SELECT place, SUM(age) FROM visits GROUP BY place",
-    "SELECT MEDIAN(age) FROM visits",
+    "SELECT place, SUM(age, contribution_bounds_per_group => (0, 200)) FROM visits GROUP BY place",
+    "SELECT MEDIAN_PER_UNIT(age) FROM visits",
     "EXPLAIN SELECT COUNT(DISTINCT person) FROM visits",
     "SELECT * FROM visits",
     "SELECT person FROM visits",
@@ -101,7 +105,7 @@ BAD = (
     b"\xff\xfe",
     b'{"question": 3}',
     b'{"question": {}}',
-    b'{"question": {"version": 2, "question": "Count", "fields": {"epsilon": 1}}}',
+    b'{"question": {"version": 3, "question": "Count", "fields": {"epsilon": 1}}}',
     b'{"question": {"version": 1, "question": "Count", "fields": {"epsilon": "nan"}}}',
     b'{"question": {"version": 1, "question": "Count", "fields": {"epsilon": 1, "x": 1}}}',
     b'{"question": {"version": 1, "question": "OwnMechanism", "fields": {}}}',

@@ -87,3 +87,24 @@ def test_an_answer_may_be_waited_for_elsewhere(service):
     while (found := service.get(f"/api/v1/asks/{later.json()['ask']}").json())["state"] == "due":
         pass
     assert found["release"]["release"] == "CountRelease"
+
+
+def test_sums_in_sql_say_how_many_rows_count_or_are_refused_with_the_new_spelling(service):
+    """Before there was max_rows, the same words were about units."""
+    body = {"epsilon": "1/2", "id": "sum"}
+    for word, instead in (
+        ("SUM(age)", "SUM_PER_UNIT(age)"),
+        ("MEDIAN(age)", "MEDIAN_PER_UNIT(age)"),
+        ("QUANTILE(age, 0.9)", "QUANTILE_PER_UNIT(age, 0.9)"),
+    ):
+        text = f"SELECT {word} FROM visits"
+        refused = service.post("/api/v1/datasets/visits/ask", {**body, "sql": text})
+        assert refused.status_code == 422, refused.text
+        assert instead in refused.json()["error"]["hint"]
+        assert "max_rows=" in refused.json()["error"]["hint"]
+        asked = {"sql": text, "epsilon": "1/2", "max_rows": 3}
+        assert service.post("/api/v1/datasets/visits/ask", asked).status_code == 200
+    given = {"sql": "SELECT SUM_PER_UNIT(age) FROM visits", "epsilon": "1/2"}
+    assert service.post("/api/v1/datasets/visits/plan", given).status_code == 422
+    given["total_bounds"] = [0, 200]
+    assert service.post("/api/v1/datasets/visits/plan", given).status_code == 200

@@ -99,7 +99,7 @@ def _read(told):
     [
         od.Count(by=["place", "Day"], where="age >= 18 AND place LIKE 'b%'", epsilon=1),
         od.session.Quantile("age", "9/10", epsilon=1),
-        od.session.Sum("pay", by="Day", epsilon="1/3"),
+        od.session.Sum("pay", by="Day", of="rows", max_rows=2, epsilon="1/3"),
         od.session.TopK(2, by="place", epsilon=1),
         od.session.AtMost(5, by="place", epsilon=1),
     ],

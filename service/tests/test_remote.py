@@ -186,7 +186,12 @@ def test_unknown_columns_are_named_and_charge_nothing(connect):
 
 def test_values_selections_and_several_answers(connect):
     session = connect("visits")
-    assert session.sum("age", epsilon=EXACT).value > 0
+    assert session.sum("age", of="rows", max_rows=3, epsilon=EXACT).value > 0
+    assert session.sum("age", of="units", total_bounds=(0, 200), epsilon=EXACT).value > 0
+    text, more = "SELECT SUM(age) FROM visits", {"max_rows": 3, "bounds": (0, 99)}
+    assert session.sql(text, epsilon=EXACT, **more).value > 0
+    with pytest.raises(errors.SqlError, match="SUM_PER_UNIT"):
+        session.sql(text, epsilon=EXACT)
     assert session.top_k(1, by="place", keys=list(COUNTS), **WHOLE).labels[0] in ("a", "b")
     assert session.histogram("age", bins=[0, 25, 111], **WHOLE).columns()
     first, second = session.ask_all([od.Count(epsilon=EXACT), od.session.Mean("age", epsilon=9)])

@@ -167,9 +167,9 @@ def questions(rng, policy):
     s = od.session
     if not (policy.single_valued or policy.between_values):
         yield od.Count(**by, others=True)
-        yield s.Sum("v", bounds=bounds, **by, others=True)
-    yield s.Sum("v", bounds=bounds, **by)
-    yield s.Sum("v", bounds=bounds, **alone)
+        yield s.Sum("v", of="units", total_bounds=bounds, **by, others=True)
+    yield s.Sum("v", of="units", total_bounds=bounds, **by)
+    yield s.Sum("v", of="units", total_bounds=bounds, **alone)
     yield s.Mean("v", bounds=bounds, **by)
     yield s.Mean("v", bounds=bounds, **alone)
     yield s.Variance("v", bounds=bounds, **alone)
@@ -177,14 +177,27 @@ def questions(rng, policy):
     yield s.Mean("v", **rows, missing=rng.choice(("drop", "refuse")), **alone)
     yield s.Mean("v", **rows, **by)
     yield s.Variance("v", **rows, **alone)
+    yield s.Sum("v", **rows, missing=rng.choice(("drop", "refuse")), **alone)
+    yield s.Sum("v", **rows, **by)
     if "keep" not in policy.excess_modes:  # presence hides groups that are counted: here values
         yield s.Histogram("v", bins=[-2, 0, 2, 6], missing="drop", epsilon=1, **picked)
         yield s.Quantile("v", "1/2", candidates=[-2, 0, 1, 5], method="cumulative", **alone)
+    yield from quantiles(rng, by, alone)
+    yield s.Above(1, max_answers=rng.choice((None, 1)), **by)
+    yield s.TopK(1, **by)
+
+
+def quantiles(rng, by, alone):
+    """Of units and of rows, with each way between two values."""
+    s = od.session
     share, ends = rng.choice(("1/2", "1/10", "2/3")), rng.choice(((-2, 5), (0, 3)))
     yield s.Quantile("v", share, bounds=ends, missing=rng.choice(("drop", "refuse")), **alone)
     yield s.Quantile("v", ["1/4", "3/4"], candidates=[-2, 0, 1, 5], **by)
-    yield s.Above(1, max_answers=rng.choice((None, 1)), **by)
-    yield s.TopK(1, **by)
+    rows = {"of": "rows", "max_rows": rng.randint(1, 3), "bounds": ends}
+    how = rng.choice((None, True, False))
+    yield s.Quantile("v", share, **rows, missing="drop", interpolate=how, **alone)
+    yield s.Quantile("v", share, **rows, interpolate=how, **by)
+    yield s.Quantile("v", share, bounds=ends, interpolate=how, **by)
 
 
 SCHEMA = {"u": pl.Int64, "p": pl.String, "v": pl.Int64, "s": pl.Boolean}
@@ -242,11 +255,17 @@ def price(here, there):
 def price_of_ranks(mechanism, before, after):
     """The exact worst loss of the candidates drawn, from the law and not from a price per move."""
     parts = [
-        worst_ratio(one, *ends)
+        worst_ratio(one, *(in_parts(mechanism, place, held) for held in ends))
         for ends in zip(before, after, strict=True)
-        for one in mechanism.parts
+        for place, one in enumerate(mechanism.parts)
     ]
     return sum(parts) * (1 - 1e-9)  # sums of doubles
+
+
+def in_parts(mechanism, place, held):
+    """Ranks in the parts that the mechanism makes of them, if it does."""
+    found = getattr(mechanism, "ranks", None)
+    return held if found is None else found(mechanism.fine[place], *held)
 
 
 def worst_ratio(one, before, after):

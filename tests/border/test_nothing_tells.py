@@ -82,8 +82,8 @@ def questions(rng, policy):
     yield od.Count(**by, counted=counted)
     yield S.RowCount(max_rows=rng.choice((1, 2**33)), **by)
     for bounds in ((0, high), (-high, high)):
-        yield S.Sum(column, bounds=bounds, **own, **one)
-        yield S.Sum(column, bounds=bounds, **own, **by)
+        yield S.Sum(column, of="units", total_bounds=bounds, **own, **one)
+        yield S.Sum(column, of="units", total_bounds=bounds, **own, **by)
         yield S.Mean(column, bounds=bounds, **own, **by)
         yield S.Mean(column, bounds=bounds, of="rows", max_rows=2, **own, **one)
         yield S.Quantile(column, bounds=bounds, **own, **one)
@@ -102,7 +102,9 @@ def questions(rng, policy):
     yield S.Above(rng.choice((0, 3)), max_answers=rng.choice((None, 1)), **by)
     yield S.AtMost(1, **by)
     yield S.Enclosed(delta="1/100", **by)
-    yield S.Several([S.Sum("b", bounds=(0, 2**62), missing="drop", **one), od.Count(**by)])
+    yield S.Several(
+        [S.Sum("b", of="units", total_bounds=(0, 2**62), missing="drop", **one), od.Count(**by)]
+    )
 
 
 def shape(release):

@@ -336,9 +336,9 @@ def records(frame):
 def summed(name, low, high):
     def ask(data):
         asked = session(data, od.policy.unbounded(), unit=None, noise=Still())
-        return asked.sum(name, bounds=(low, high), missing="drop", epsilon=1).columns()["estimate"][
-            0
-        ]
+        return asked.sum(
+            name, of="units", total_bounds=(low, high), missing="drop", epsilon=1
+        ).columns()["estimate"][0]
 
     def wanted(columns):
         held = (v for v in columns[name] if v is not None and v == v)  # noqa: PLR0124 - NaN

@@ -76,7 +76,7 @@ def test_answers_of_every_kind_tell_them():
         one.at_most(1, by="place", keys=PLACES, epsilon=60),
         one.top_k(2, by="place", keys=PLACES, epsilon=60),
         one.histogram("age", bins=[0, 18, 65], by="place", keys=PLACES, epsilon=60),
-        one.sum("age", bounds=(0, 50), by="place", keys=PLACES, epsilon=60),
+        one.sum("age", of="units", total_bounds=(0, 50), by="place", keys=PLACES, epsilon=60),
     ):
         told = release.columns()
         names = dict(zip(told["place"], told["name"], strict=True))

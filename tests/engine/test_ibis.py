@@ -337,8 +337,8 @@ def test_a_decimal_that_is_no_number_is_unknown(warehouse):
     warehouse.con.execute("INSERT INTO odd_decimals VALUES (1, 'NaN'), (2, 2), (3, 'Infinity')")
     asked = session(warehouse.table("odd_decimals"))
     with pytest.raises(errors.DataError, match="1 row has no value"):
-        asked.sum("n", bounds=(0, 5), epsilon=1)
-    assert asked.sum("n", bounds=(0, 5), epsilon=EXACT, missing="drop").value == 7
+        asked.sum("n", of="units", total_bounds=(0, 5), epsilon=1)
+    assert asked.sum("n", of="units", total_bounds=(0, 5), epsilon=EXACT, missing="drop").value == 7
 
 
 def test_tables_that_show_other_rows_than_they_hold_are_refused(warehouse, visits):

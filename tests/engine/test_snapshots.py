@@ -91,7 +91,7 @@ def test_a_lazy_table_is_collected_once_for_a_question_or_several(many):
     made = session(rows.map_batches(watched), od.policy.sensitive("age < 18"))
     seen.clear()
     count = od.Count(by="place", keys=["a", "b"], max_groups=1, counted="open", epsilon=1)
-    total = od.session.Sum("age", bounds=(0, 99), counted="open", epsilon=1)
+    total = od.session.Sum("age", of="units", total_bounds=(0, 99), counted="open", epsilon=1)
     made.ask_all([count, total]) if many else made.ask(total)
     assert len(seen) == 1
 
@@ -249,7 +249,7 @@ def test_a_macro_of_the_callers_changes_no_answer(macro):
     )
     connection.execute(f"CREATE MACRO {macro}")
     made = session(connection.table("t"), unit="id")
-    assert made.sum("x", bounds=(0, 10), epsilon=EXACT).value == 10
+    assert made.sum("x", of="units", total_bounds=(0, 10), epsilon=EXACT).value == 10
     assert made.count(epsilon=EXACT, where="abs(id) = 3").value == 1
     assert made.count(epsilon=EXACT, where="length(p) = 2").value == 5
     by = made.count(by="p", keys=["ab"], epsilon=EXACT, max_groups=1, on_excess="truncate")
@@ -277,7 +277,9 @@ def test_a_name_is_a_name(engine, name):
     told = made.count(by=name, keys=[3, 30], epsilon=EXACT, max_groups=1, counted="open")
     assert told.estimate.tolist() == [0, 1]
     assert column(told.frame, name) == [3, 30]
-    assert made.sum(name, bounds=(0, 99), epsilon=EXACT, counted="open").value == 70
+    assert (
+        made.sum(name, of="units", total_bounds=(0, 99), epsilon=EXACT, counted="open").value == 70
+    )
     bins = made.histogram(name, bins=[0, 35, 99], epsilon=EXACT, max_groups=1, counted="open")
     assert bins.estimate.tolist() == [1, 1]
     assert made.discover(by=name, epsilon=EXACT, max_groups=1).labels == [30, 40]

@@ -42,7 +42,7 @@ QUESTIONS = {
         where="age BETWEEN 20 AND 30",
     ),
     "sum of a column": Sum(
-        "age", bounds=(0, 99), by="place", keys=["gym"], epsilon=1, max_groups=1
+        "age", of="units", total_bounds=(0, 99), by="place", keys=["gym"], epsilon=1, max_groups=1
     ),
 }
 BYTES, TEXT = idt.binary, idt.string

@@ -165,7 +165,7 @@ class TestSessions:
             (lambda s: s.above(5, by="place", keys=["a"], epsilon=1), "'max_answers'"),
             (lambda s: s.at_most(5, by="place", keys=["a"]), "'epsilon'"),
             (lambda s: s.count(by="place", key=["a"], epsilon=1), "'key'"),
-            (lambda s: s.sum("person", bounds=(0, 1)), "'epsilon'"),
+            (lambda s: s.sum("person", of="units", total_bounds=(0, 1)), "'epsilon'"),
             (lambda s: s.quantile(epsilon=1), "'column'"),
         ],
     )
@@ -180,7 +180,7 @@ class TestSessions:
     @pytest.mark.parametrize(
         ("ask", "says"),
         [
-            (lambda s: s.sum("person", epsilon=1), "Within which bounds"),
+            (lambda s: s.sum("person", of="units", epsilon=1), "Within which bounds"),
             (lambda s: s.median("person", epsilon=1), "Which candidates"),
             (lambda s: s.histogram("person", epsilon=1), "Which bins"),
         ],
@@ -267,7 +267,7 @@ class TestSessions:
         )
         median = asked.median("age", candidates=[20, 40], epsilon=1)
         assert f"{median.value:g}" in str(median)
-        total = asked.sum("age", bounds=(0, 10**9), epsilon=1)
+        total = asked.sum("age", of="units", total_bounds=(0, 10**9), epsilon=1)
         assert f"{total.value:,.0f}" in str(total)
 
 

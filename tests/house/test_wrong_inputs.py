@@ -61,7 +61,7 @@ def test_an_argument_of_a_question_is_refused_before_the_charge(session, change,
 def test_a_column_of_values_is_a_name(session, column):
     asked = session(unit="person")
     with pytest.raises(UnknownColumnError, match="named by text"):
-        asked.sum(column, bounds=(0, 5), epsilon=1)
+        asked.sum(column, of="units", total_bounds=(0, 5), epsilon=1)
     assert not asked.ledger.entries()
 
 

@@ -19,6 +19,8 @@ PLACES = [f"p{i}" for i in range(20)]
 # 5 standard errors, where thousands of trials make the binomial close to normal.
 ERRORS = 5
 
+TOTAL = {"of": "units", "total_bounds": (0, 100)}
+
 
 def too_many(miss, trials):
     return miss + ERRORS * math.sqrt(miss * (1 - miss) / trials)
@@ -57,7 +59,7 @@ def test_coverage_by_trial(kind, simultaneous):
     values = {} if kind == "count" else {"bounds": (0, 100)}
     question = {
         "count": lambda: od.Count(**shared),
-        "sum": lambda: od.session.Sum("pay", **shared, **values),
+        "sum": lambda: od.session.Sum("pay", **shared, **TOTAL),
         "mean": lambda: od.session.Mean("pay", **shared, **values),
     }[kind]()
     truth = {"count": 100, "sum": 4_000, "mean": 40}[kind]
@@ -107,7 +109,7 @@ def test_bounds_of_a_selection_hold_whichever_is_selected():
 @pytest.mark.parametrize("ask", [
     lambda s, **k: s.count(by="place", keys=PLACES, epsilon=1, **k),
     lambda s, **k: s.histogram("pay", bins=[0, 50, 100], epsilon=1, **k),
-    lambda s, **k: s.sum("pay", bounds=(0, 100), by="place", keys=PLACES, epsilon=1, **k),
+    lambda s, **k: s.sum("pay", by="place", keys=PLACES, epsilon=1, **TOTAL, **k),
     lambda s, **k: s.mean("pay", bounds=(0, 100), by="place", keys=PLACES, epsilon=1, **k),
     lambda s, **k: s.ranges("pay", [(0, 50), (50, 100)], bins=[0, 50, 100], epsilon=1, **k),
 ])  # fmt: skip

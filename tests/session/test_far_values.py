@@ -59,7 +59,7 @@ def test_sums_take_bounds_and_values_beyond_each_other(made, kind):
     table = pa.table({"p": list(range(len(values))), "v": pa.array(values, kind)})
     asked = session(made(table))
     for bounds, step in FAR:
-        question = od.session.Sum("v", bounds=bounds, step=step, epsilon=1)
+        question = od.session.Sum("v", of="units", total_bounds=bounds, step=step, epsilon=1)
         expected = sum(clipped(value, *bounds, step) for value in values)
         assert read(asked, question).tolist() == [expected], (bounds, step)
 
@@ -81,7 +81,7 @@ def test_sums_of_128_bits():
     )
     asked = session(duckdb.sql(text))
     for bounds, step in FAR:
-        question = od.session.Sum("v", bounds=bounds, step=step, epsilon=1)
+        question = od.session.Sum("v", of="units", total_bounds=bounds, step=step, epsilon=1)
         expected = sum(clipped(value, *bounds, step) for value in (5, most, least))
         assert read(asked, question).tolist() == [expected], (bounds, step)
 

@@ -38,13 +38,15 @@ def session(data, **more):
 @pytest.mark.parametrize("step", [0.1, "0.1", np.float64(0.1), Fraction(1, 10), Decimal("0.1")])
 def test_a_step_is_its_decimal_value(step):
     made = session(pl.DataFrame({"id": [1, 2], "x": [0.3, 0.25]}))
-    told = made.sum("x", bounds=(0.1, 0.7), step=step, epsilon=1000)
+    told = made.sum("x", of="units", total_bounds=(0.1, 0.7), step=step, epsilon=1000)
     assert told.value == pytest.approx(0.6)
-    assert made.plan(Sum("x", bounds=("0.1", "0.7"), step="1/10", epsilon=1)).charge
+    assert made.plan(
+        Sum("x", of="units", total_bounds=("0.1", "0.7"), step="1/10", epsilon=1)
+    ).charge
 
 
 def test_a_question_is_read_back_with_the_grid_it_has():
-    asked = Sum("x", bounds=(0.1, 0.7), step=0.1, epsilon=0.1)
+    asked = Sum("x", of="units", total_bounds=(0.1, 0.7), step=0.1, epsilon=0.1)
     assert asked.step == Fraction(1, 10)
     assert question_from_json(question_to_json(asked)) == asked
     candidates = Quantile("x", candidates=[0.1, 0.2], epsilon=1).candidates
@@ -60,7 +62,7 @@ def test_a_schema_takes_floats_at_their_decimal_value():
 def test_a_step_that_is_none_is_refused(step):
     made = session(pl.DataFrame({"id": [1], "x": [0.3]}))
     with pytest.raises(errors.ParameterError, match="step"):
-        made.sum("x", bounds=(0, 1), step=step, epsilon=1)
+        made.sum("x", of="units", total_bounds=(0, 1), step=step, epsilon=1)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -83,7 +85,9 @@ def test_bins_by_their_edges_do_not_hold_the_last_one():
 def test_decimals_of_a_driver_are_numbers():
     values = [Decimal("1.50"), Decimal("2.25"), None, Decimal("NaN")]
     made = session(pd.DataFrame({"id": [1, 2, 3, 4], "v": values}))
-    told = made.sum("v", bounds=(0, 10), step="0.01", missing="drop", epsilon=5000)
+    told = made.sum(
+        "v", of="units", total_bounds=(0, 10), step="0.01", missing="drop", epsilon=5000
+    )
     assert told.value == pytest.approx(3.75)
     assert made.count(where="v * v > 5", epsilon=1000).value == 1
 
@@ -94,7 +98,7 @@ def test_decimals_of_a_driver_are_numbers():
 def test_decimals_beside_anything_else_are_refused_by_name(other):
     made = session(pd.DataFrame({"id": [1, 2], "v": [Decimal(1), other]}))
     with pytest.raises(errors.DataError, match="'v' holds") as caught:
-        made.sum("v", bounds=(0, 10), epsilon=1)
+        made.sum("v", of="units", total_bounds=(0, 10), epsilon=1)
     assert "decimals as text" in caught.value.hint or "Decimal" in str(caught.value)
 
 

@@ -39,7 +39,9 @@ def test_sums_and_means_are_those_of_whole_numbers(engine, bounds):
     asked = session(engine(rows))
     near = [clipped(value, min(low, 0), max(high, 0)) for value in values]
     each = [clipped(sum(near[i : i + 3]), low, high) for i in range(0, 60, 3)]
-    assert read(asked, Sum("v", bounds=bounds, epsilon=EPSILON)).tolist() == [sum(each)]
+    assert read(asked, Sum("v", of="units", total_bounds=bounds, epsilon=EPSILON)).tolist() == [
+        sum(each)
+    ]
     inside = [clipped(value, low, high) for value in values]
     means = [(sum(inside[i : i + 3]) - 3 * low) // 3 + low for i in range(0, 60, 3)]
     found = read(asked, Mean("v", bounds=bounds, epsilon=EPSILON))
@@ -57,11 +59,13 @@ def test_a_sum_past_2_62_is_cut_and_its_certain_bound_says_nothing_more():
         asked = session(
             pl.DataFrame({"person": range(number), "v": FAR}), od.policy.addition_only()
         )
-        release = asked.sum("v", bounds=(0, FAR), epsilon=2**40)
+        release = asked.sum("v", of="units", total_bounds=(0, FAR), epsilon=2**40)
         assert release.upper_certain
         assert release.upper[0] >= least
     table = pl.DataFrame({"person": range(5000), "v": -FAR})
-    low = session(table, od.policy.removal_only()).sum("v", bounds=(-FAR, 0), epsilon=2**40)
+    low = session(table, od.policy.removal_only()).sum(
+        "v", of="units", total_bounds=(-FAR, 0), epsilon=2**40
+    )
     assert low.upper_certain or low.lower[0] == -math.inf
 
 
@@ -79,14 +83,14 @@ def test_steps_whose_sums_are_no_floats_are_refused_by_public_facts(step):
     ends = (0, step if isinstance(step, int) else str(step))
     with pytest.raises(errors.ParameterError, match=r"2\^400"):
         session(pl.DataFrame({"person": [1], "v": [1.0]})).sum(
-            "v", bounds=ends, step=step, epsilon=1
+            "v", of="units", total_bounds=ends, step=step, epsilon=1
         )
 
 
 def test_a_question_that_asserts_something_of_rows_is_not_charged_unseen():
     asked = session(pl.DataFrame({"person": [1], "v": [None]}, schema_overrides={"v": pl.Int64}))
     for question in (
-        Sum("v", bounds=(0, 1), epsilon=1, id="a"),
+        Sum("v", of="units", total_bounds=(0, 1), epsilon=1, id="a"),
         od.Count(by="v", keys=[1], max_groups=1, on_excess="error", epsilon=1, id="b"),
     ):
         with pytest.raises(errors.ParameterError, match="asserts"):

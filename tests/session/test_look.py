@@ -54,7 +54,7 @@ def test_the_error_is_far_below_that_of_the_outermost_bounds():
     missed = {"look": [], "outermost": []}
     for seed in range(30):
         session = opened(noise=NotPrivateSeededNoise(seed))
-        asked = Sum("gift", bounds=(0, 10**6), epsilon=1)
+        asked = Sum("gift", of="units", total_bounds=(0, 10**6), epsilon=1)
         question = session.suggest(asked, look="1/20").question
         missed["look"].append(session.ask(question).value - truth)
         missed["outermost"].append(session.ask(asked).value - truth)
@@ -74,7 +74,7 @@ def test_the_number_of_groups_comes_from_a_look():
 
 def test_bounds_from_public_rows_are_free():
     session = opened()
-    asked = Sum("gift", bounds=(0, 4000), epsilon=1)
+    asked = Sum("gift", of="units", total_bounds=(0, 4000), epsilon=1)
     found = session.suggest(asked, like=gifts(7, rows=4_000, people=1_000))
     assert found.question.bounds[1] < 4000
     assert not any(session.spent.values())
@@ -83,8 +83,10 @@ def test_bounds_from_public_rows_are_free():
 def test_both_signs_are_cut_to_the_same_size():
     rows = gifts().with_columns(pl.col("gift") * pl.Series([1, -1] * 10_000))
     session = od.Session(rows, policy=P.unbounded(), budget=9, noise=NotPrivateSeededNoise(3))
-    found = session.suggest(Sum("gift", bounds=(-5000, 9000), epsilon=1), look="1/10")
-    low, high = found.question.bounds
+    found = session.suggest(
+        Sum("gift", of="units", total_bounds=(-5000, 9000), epsilon=1), look="1/10"
+    )
+    low, high = found.question.total_bounds
     assert low == -high
     assert high < 5000
 
@@ -92,14 +94,22 @@ def test_both_signs_are_cut_to_the_same_size():
 @pytest.mark.parametrize(
     ("question", "wanted", "word"),
     [
-        (Sum("gift", bounds=(0, 9), epsilon=1), {"look": 0}, "between 0 and 1"),
-        (Sum("gift", bounds=(0, 9), epsilon=1), {"look": 1}, "between 0 and 1"),
-        (Sum("gift", bounds=(0, 9), epsilon=1), {"look": "much"}, "look"),
+        (Sum("gift", of="units", total_bounds=(0, 9), epsilon=1), {"look": 0}, "between 0 and 1"),
+        (Sum("gift", of="units", total_bounds=(0, 9), epsilon=1), {"look": 1}, "between 0 and 1"),
+        (Sum("gift", of="units", total_bounds=(0, 9), epsilon=1), {"look": "much"}, "look"),
         (Sum("gift", epsilon=1), {"look": "1/20"}, "bounds"),
         (Count(epsilon=1), {"look": "1/20"}, "A look finds bounds"),
         (AtMost(5, by="place", keys=PLACES, epsilon=1), {"look": "1/20"}, "A look finds bounds"),
-        (Sum("gift", bounds=(0, 9), epsilon=1), {"look": "1/20", "error": 5}, "its part"),
-        (Sum("gift", bounds=(0, 9), epsilon=1), {"look": "1/20", "like": gifts()}, "its part"),
+        (
+            Sum("gift", of="units", total_bounds=(0, 9), epsilon=1),
+            {"look": "1/20", "error": 5},
+            "its part",
+        ),
+        (
+            Sum("gift", of="units", total_bounds=(0, 9), epsilon=1),
+            {"look": "1/20", "like": gifts()},
+            "its part",
+        ),
     ],
 )
 def test_what_no_look_is_for(question, wanted, word):
@@ -112,7 +122,7 @@ def test_what_no_look_is_for(question, wanted, word):
 def test_a_look_that_is_not_left_is_not_taken():
     session = od.Session(gifts(), unit="person", policy=P.bounded(), budget="1/100")
     with pytest.raises(errors.BudgetExceededError):
-        session.suggest(Sum("gift", bounds=(0, 10**9), epsilon=1), look="1/20")
+        session.suggest(Sum("gift", of="units", total_bounds=(0, 10**9), epsilon=1), look="1/20")
     assert not any(session.spent.values())
 
 
@@ -150,9 +160,9 @@ def checked(policy, question, units):
 
 
 ASKED = [
-    (P.unbounded(), Sum("gift", bounds=(0, 3), epsilon=3), 2),
+    (P.unbounded(), Sum("gift", of="units", total_bounds=(0, 3), epsilon=3), 2),
     (P.bounded(), Mean("gift", bounds=(0, 3), epsilon=3), 1),
-    (P.presence(max_groups=1), Sum("gift", bounds=(0, 3), epsilon=3), 2),
+    (P.presence(max_groups=1), Sum("gift", of="units", total_bounds=(0, 3), epsilon=3), 2),
     (P.unbounded(), Count(by="place", keys=["a", "b"], epsilon=3), 1),
 ]
 

@@ -75,7 +75,13 @@ def test_two_columns_and_numbers(engine):
 def test_a_sum_of_all_others(engine):
     session = opened(ENGINES[engine], noise=NotPrivateSeededNoise(7))
     release = session.sum(
-        "pay", bounds=(0, 9), by="place", keys=["a", "b"], others=True, epsilon=900
+        "pay",
+        of="units",
+        total_bounds=(0, 9),
+        by="place",
+        keys=["a", "b"],
+        others=True,
+        epsilon=900,
     )
     # Person 1 has 3 + 4 elsewhere, 3 has 5 + 5, cut to 9.
     assert release.interval.upper.tolist() == [3, 7, 7 + 5 + 9 + 7]

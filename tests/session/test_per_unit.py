@@ -47,7 +47,9 @@ def test_each_engine_makes_the_same_units(engine):
     assert told.estimate.tolist() == [1, 1, 1, 1, 0, 0]
     c_and_d = "most IS NULL OR (most = 2 AND least = 1 AND last = DATE '2026-01-05')"
     assert asked.count(epsilon=EXACT, where=c_and_d).estimate.tolist() == [2]
-    assert asked.sum("total", bounds=(-5, 50), epsilon=EXACT).estimate.tolist() == [48]
+    assert asked.sum(
+        "total", of="units", total_bounds=(-5, 50), epsilon=EXACT
+    ).estimate.tolist() == [48]
 
 
 def on_duckdb(frame):

@@ -40,6 +40,7 @@ def people(seed, number=3000):
 ROWS, PUBLIC = people(1), people(2)
 BY = {"by": "place", "keys": PLACES}
 AGES = {"bounds": (0, 99)}
+TOTALS = {"of": "units", "total_bounds": (0, 99)}
 BINS = {"bins": 20, "bounds": (0, 100)}
 TOPS = [25, 35, 45, 55, 65, 99]
 
@@ -47,8 +48,8 @@ TOPS = [25, 35, 45, 55, 65, 99]
 SETTINGS = {
     "counts, one side": (P.presence(max_groups=2), None, Count(**BY, epsilon=1), 300),
     "counts, two sides": (P.bounded(), None, Count(**BY, epsilon="1/2", max_groups=1), 300),
-    "a sum, one side": (P.addition_only(), None, Sum("age", **AGES, epsilon=1), 800),
-    "a sum, two sides": (P.bounded(), "person", Sum("age", **AGES, epsilon="1/5"), 800),
+    "a sum, one side": (P.addition_only(), None, Sum("age", **TOTALS, epsilon=1), 800),
+    "a sum, two sides": (P.bounded(), "person", Sum("age", **TOTALS, epsilon="1/5"), 800),
     "a mean": (P.unbounded(), None, Mean("age", **AGES, epsilon="1/10"), 800),
     "a mean of a known number": (P.bounded(), "person", Mean("age", **AGES, epsilon=1), 800),
     "means by group": (P.unbounded(), None, Mean("age", **AGES, **BY, epsilon=1), 400),

@@ -63,7 +63,7 @@ ROWS = pl.DataFrame(
 )
 ASKED = [
     od.Count(by="p", keys=["a"], max_groups=1, epsilon=1),
-    od.session.Sum("v", bounds=(0, 2**40), epsilon=1),
+    od.session.Sum("v", of="units", total_bounds=(0, 2**40), epsilon=1),
     od.session.Variance("v", bounds=(0, 9), epsilon=1),
     od.session.Quantile("v", bounds=(0, 9), epsilon=1),
     od.session.Quantile("v", [i / 12 for i in range(1, 12)], bounds=(0, 9), epsilon=1),

@@ -75,8 +75,11 @@ def test_keys_come_from_the_schema():
 def test_bounds_come_from_the_schema_and_clip():
     made = session(policy=od.policy.addition_only())
     ask = {"epsilon": SURE, "missing": "drop"}
-    assert made.sum("age", **ask).value == pytest.approx(7 + 12 + 110, abs=1)
-    assert made.sum("age", bounds=(0, 10), **ask).value == pytest.approx(27, abs=1)
+    rows = made.sum("age", of="rows", max_rows=1, **ask)
+    assert rows.value == pytest.approx(7 + 12 + 110, abs=1)
+    assert made.sum("age", of="units", total_bounds=(0, 10), **ask).value == pytest.approx(
+        27, abs=1
+    )
     assert made.mean("age", **ask).value == pytest.approx(43, abs=1)
     assert made.median("age", max_groups=1, **ask).value == 12
     assert made.histogram("age", bins=[0, 10, 111], **ask).estimate.tolist() == [1, 1]
@@ -93,7 +96,8 @@ def test_questions_ask_for_what_no_schema_says():
         od.Schema(unit="person", columns={"age": od.column("integer", unreadable="missing")})
     )
     for question, says in [
-        (Sum("age", epsilon=1), "Within which bounds"),
+        (Sum("age", of="rows", max_rows=1, epsilon=1), "Within which bounds"),
+        (Sum("age", of="units", epsilon=1), "Within which bounds"),
         (Mean("age", epsilon=1), "Within which bounds"),
         (Quantile("age", epsilon=1), "Which candidates"),
     ]:
@@ -116,7 +120,7 @@ def test_unreadable_text_is_unknown_and_told_to_the_curator_alone():
     assert facts.unreadable == {"age": 1, "day": 1}
     assert session(None).inspect(Count(by="place", keys=["a"], epsilon=1)).unreadable == {}
     with pytest.raises(od.errors.DataError, match="1 row has no value in 'age'"):
-        session().sum("age", epsilon=1)
+        session().sum("age", of="rows", max_rows=1, epsilon=1)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +281,8 @@ def test_an_answer_is_told_again_under_its_own_schema_alone(tmp_path):
 
 
 def test_a_step_of_1_and_none_are_the_same_question(tmp_path):
-    path, ask = tmp_path / "ledger.db", {"epsilon": 1, "bounds": (0, 9), "id": "sum"}
+    path = tmp_path / "ledger.db"
+    ask = {"epsilon": 1, "of": "units", "total_bounds": (0, 9), "id": "sum"}
     rows = pl.DataFrame({"person": [1], "age": [3]})
     policy = od.policy.addition_only()
     for step in ({}, {"step": 1}, {"step": "1"}):

@@ -64,9 +64,9 @@ def test_too_little_is_left_for_one_of_them_so_none_is_answered():
         session.ask_all([counts(2), counts(2)])
     assert not any(session.spent.values())
     with pytest.raises(errors.ParameterError, match="is not below"):
-        session.ask_all([counts(1), Sum("age", bounds=(9, 3), epsilon=1)])
+        session.ask_all([counts(1), Sum("age", of="units", total_bounds=(9, 3), epsilon=1)])
     with pytest.raises(errors.DataError):
-        session.ask_all([counts(1), Sum("place", bounds=(0, 3), epsilon=1)])
+        session.ask_all([counts(1), Sum("place", of="units", total_bounds=(0, 3), epsilon=1)])
     assert not any(session.spent.values())
 
 
@@ -113,7 +113,7 @@ def test_the_budget_is_split_by_weights():
 def test_the_budget_is_split_to_equal_relative_errors(policy, total):
     session = opened(policy=policy)
     more = {"max_groups": 2} if policy.name == "bounded" else {}
-    asked = [counts(**more), Sum("age", bounds=(0, 100), epsilon=1)]
+    asked = [counts(**more), Sum("age", of="units", total_bounds=(0, 100), epsilon=1)]
     guesses = [2, 10_000]
     plan = session.plan(od.session.Several(asked, epsilon=total, guesses=guesses))
     parts = [p.options[0].error / size for p, size in zip(plan.parts, guesses, strict=True)]
@@ -262,8 +262,8 @@ def test_the_tight_total_of_answers_asked_at_once_is_that_of_each_on_its_own():
     policy = od.policy.unbounded()
     small = [Count(epsilon="1/100") for _ in range(40)]
     together, apart = opened(9, policy), opened(9, policy)
-    together.ask_all([*small, Sum("age", bounds=(0, 9), epsilon="1/50")])
-    for one in (*small, Sum("age", bounds=(0, 9), epsilon="1/50")):
+    together.ask_all([*small, Sum("age", of="units", total_bounds=(0, 9), epsilon="1/50")])
+    for one in (*small, Sum("age", of="units", total_bounds=(0, 9), epsilon="1/50")):
         apart.ask(one)
     one, two = (session.total(delta="1e-6") for session in (together, apart))
     assert one.tight.headline == two.tight.headline < one.plain.headline == two.plain.headline

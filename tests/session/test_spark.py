@@ -60,7 +60,15 @@ def test_only_aggregates_reach_the_driver(spark, monkeypatch):
         monkeypatch.setattr(DataFrame, name, lambda *_: pytest.fail("rows asked for"))
     made = session(spark_table(spark, VISITS))
     made.count(by="place", keys=["a", "b"], epsilon=1, max_groups=2, on_excess="error")
-    made.sum("age", bounds=(0, 99), epsilon=1, by="place", keys=["a", "b"], max_groups=2)
+    made.sum(
+        "age",
+        of="units",
+        total_bounds=(0, 99),
+        epsilon=1,
+        by="place",
+        keys=["a", "b"],
+        max_groups=2,
+    )
     made.discover(by="place", epsilon=1, max_groups=2)
     made.ngrams(by="place", order="age", n=2, epsilon=1, max_groups=2)
     made.sample(epsilon=1)
@@ -356,4 +364,4 @@ def test_all_other_keys_are_one_group(spark):
     made = session(spark_table(spark, rows), od.policy.presence(max_groups=2))
     by = {"by": "place", "keys": ["a"], "others": True, "epsilon": EXACT}
     assert made.count(**by).estimate.tolist() == [1, 3]
-    assert made.sum("pay", bounds=(0, 9), **by).interval.upper.tolist() == [1, 10]
+    assert made.sum("pay", of="units", total_bounds=(0, 9), **by).interval.upper.tolist() == [1, 10]

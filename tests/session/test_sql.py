@@ -9,7 +9,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
-from onesided.session import AtMost, Count, Mean, Quantile, Several, Sum, TopK, Variance
+from onesided.session import AtMost, Count, Mean, Quantile, RowCount, Several, Sum, TopK, Variance
 
 VISITS = pl.DataFrame(
     {
@@ -79,32 +79,39 @@ UNITS = [
         f"SELECT {N} FROM v WHERE CASE WHEN age < 9 THEN hour ELSE 3 END = 3",
         Count(where="CASE WHEN age < 9 THEN hour ELSE 3 END = 3", epsilon=1),
     ),
-    ("SELECT SUM(age) FROM visits", Sum("age", epsilon=1)),
-    ("SELECT place, SUM(age) FROM visits GROUP BY place", Sum("age", **BY)),
+    ("SELECT SUM_PER_UNIT(age) FROM visits", Sum("age", of="units", epsilon=1)),
+    (
+        "SELECT place AS p, SUM_PER_UNIT(age) FROM visits GROUP BY p",
+        Sum("age", of="units", **BY),
+    ),
     (
         "SELECT SUM(age, contribution_bounds_per_group => (0, 100)) FROM visits",
-        Sum("age", bounds=(0, 100), epsilon=1),
+        Sum("age", of="units", total_bounds=(0, 100), epsilon=1),
     ),
     (
         "SELECT SUM(pay, contribution_bounds_per_group => (-1.5, 2.5)) FROM visits",
-        Sum("pay", bounds=(Fraction(-3, 2), Fraction(5, 2)), epsilon=1),
+        Sum("pay", of="units", total_bounds=(Fraction(-3, 2), Fraction(5, 2)), epsilon=1),
     ),
-    ("SELECT SUM(age) FROM visits WHERE hour < 3", Sum("age", where="hour < 3", epsilon=1)),
+    (
+        "SELECT SUM_PER_UNIT(age, contribution_bounds_per_group => (0, 9)) FROM visits WHERE hour < 3",
+        Sum("age", of="units", total_bounds=(0, 9), where="hour < 3", epsilon=1),
+    ),
     ("SELECT MEAN_PER_UNIT(age) FROM visits", Mean("age", epsilon=1)),
     ("SELECT mean_per_unit(age) AS m FROM visits", Mean("age", epsilon=1)),
     ("SELECT place, MEAN_PER_UNIT(age) FROM visits GROUP BY place", Mean("age", **BY)),
     ("SELECT VARIANCE_PER_UNIT(age) FROM visits", Variance("age", epsilon=1)),
-    ("SELECT MEDIAN(age) FROM visits", Quantile("age", HALF, epsilon=1)),
-    ("SELECT place, MEDIAN(age) FROM visits GROUP BY place", Quantile("age", HALF, **BY)),
+    ("SELECT MEDIAN_PER_UNIT(age) FROM visits", Quantile("age", HALF, epsilon=1)),
+    ("SELECT AVG_PER_UNIT(age) FROM visits", Mean("age", epsilon=1)),
+    ("SELECT place, MEDIAN_PER_UNIT(age) FROM visits GROUP BY place", Quantile("age", HALF, **BY)),
     ("SELECT MIN(age) FROM visits", Quantile("age", 0, epsilon=1)),
     (
-        "SELECT PERCENTILE_CONT(age, 0.5, contribution_bounds_per_row => (0, 9)) FROM visits",
+        "SELECT QUANTILE_PER_UNIT(age, 0.5, contribution_bounds_per_row => (0, 9)) FROM visits",
         Quantile("age", HALF, bounds=(0, 9), epsilon=1),
     ),
     ("SELECT MAX(age) FROM visits", Quantile("age", 1, epsilon=1)),
-    ("SELECT QUANTILE(age, 0.9) FROM visits", Quantile("age", Fraction(9, 10), epsilon=1)),
-    ("SELECT QUANTILE(age, .25) FROM visits", Quantile("age", Fraction(1, 4), epsilon=1)),
-    ("SELECT PERCENTILE_CONT(age, 0.5) FROM visits", Quantile("age", HALF, epsilon=1)),
+    ("SELECT QUANTILE_PER_UNIT(age, 0.9) FROM visits", Quantile("age", Fraction(9, 10), epsilon=1)),
+    ("SELECT QUANTILE_PER_UNIT(age, .25) FROM visits", Quantile("age", Fraction(1, 4), epsilon=1)),
+    ("SELECT QUANTILE_PER_UNIT(age, 0.5) FROM visits", Quantile("age", HALF, epsilon=1)),
     (f"SELECT place, {N} FROM v GROUP BY place ORDER BY {N} DESC LIMIT 2", TopK(2, **BY)),
     (f"SELECT place, {N} AS n FROM v GROUP BY place ORDER BY n DESC LIMIT 2", TopK(2, **BY)),
     (f"SELECT place FROM v GROUP BY place ORDER BY {N} DESC LIMIT 1", TopK(1, **BY)),
@@ -121,8 +128,8 @@ UNITS = [
         AtMost(5, where="hour < 9", **BY),
     ),
     (
-        f"SELECT {N}, SUM(age) FROM v",
-        Several([Count(epsilon=HALF), Sum("age", epsilon=HALF)]),
+        f"SELECT {N}, SUM_PER_UNIT(age) FROM v",
+        Several([Count(epsilon=HALF), Sum("age", of="units", epsilon=HALF)]),
     ),
     (
         f"SELECT place, {N} AS n, MEAN_PER_UNIT(age) AS m FROM v WHERE age > 3 GROUP BY place",
@@ -134,7 +141,7 @@ UNITS = [
         ),
     ),
     (
-        "SELECT MIN(age), MEDIAN(age), MAX(age) FROM v",
+        "SELECT MIN(age), MEDIAN_PER_UNIT(age), MAX(age) FROM v",
         Several([Quantile("age", q, epsilon=Fraction(1, 3)) for q in (0, HALF, 1)]),
     ),
 ]  # fmt: skip
@@ -162,7 +169,7 @@ OPTIONS = [
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=10, delta=.01, privacy_unit_column=person)"
         " place, SUM(hour, contribution_bounds_per_group => (0,100)) AS average_hour"
         " FROM visits GROUP BY place",
-        Sum("hour", by="place", bounds=(0, 100), epsilon=10),
+        Sum("hour", by="place", of="units", total_bounds=(0, 100), epsilon=10),
     ),
     (
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e1, max_groups_contributed=2,"
@@ -176,13 +183,13 @@ OPTIONS = [
     ),
     (
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1.5,"
-        " group_selection_strategy=PUBLIC_GROUPS) place, MEDIAN(age) FROM visits GROUP BY place",
+        " group_selection_strategy=PUBLIC_GROUPS) place, MEDIAN_PER_UNIT(age) FROM visits GROUP BY place",
         Quantile("age", HALF, by="place", epsilon=Fraction(3, 2)),
     ),
     (
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=4, privacy_unit_column='person')"
-        " SUM(age, contribution_bounds_per_row => (0, 6)), COUNT(DISTINCT person) FROM visits",
-        Several([Sum("age", bounds=(0, 6), epsilon=2), Count(epsilon=2)]),
+        " AVG_PER_UNIT(age, contribution_bounds_per_row => (0, 6)), COUNT(DISTINCT person) FROM visits",
+        Several([Mean("age", bounds=(0, 6), epsilon=2), Count(epsilon=2)]),
     ),
 ]
 
@@ -221,6 +228,58 @@ def test_rows_of_a_unit_are_averaged_where_max_rows_is_given(name, kind):
         of_units().sql(text, epsilon=1, bounds=(0, 99))
 
 
+# Queries about rows of named units, two of each at most.
+OF_ROWS = [
+    ("SELECT COUNT(*) FROM v", RowCount(max_rows=2, epsilon=1)),
+    ("SELECT COUNT(age) FROM v", RowCount(max_rows=2, where='"age" IS NOT NULL', epsilon=1)),
+    (
+        'SELECT COUNT("two words") FROM v WHERE age > 3 OR hour < 2',
+        RowCount(max_rows=2, where='(age > 3 OR hour < 2) AND "two words" IS NOT NULL', epsilon=1),
+    ),
+    ("SELECT SUM(age) FROM v", Sum("age", of="rows", max_rows=2, epsilon=1)),
+    (
+        "SELECT SUM(age, contribution_bounds_per_row => (0, 9)) FROM v",
+        Sum("age", of="rows", max_rows=2, bounds=(0, 9), epsilon=1),
+    ),
+    ("SELECT MEDIAN(age) FROM v", Quantile("age", HALF, of="rows", max_rows=2, interpolate=True, epsilon=1)),
+    (
+        "SELECT QUANTILE(age, 0.9) FROM v",
+        Quantile("age", Fraction(9, 10), of="rows", max_rows=2, interpolate=False, epsilon=1),
+    ),
+    (
+        "SELECT SUM(age), SUM_PER_UNIT(age), MAX(age), COUNT(DISTINCT person) FROM v",
+        Several([
+            Sum("age", of="rows", max_rows=2, epsilon=HALF / 2),
+            Sum("age", of="units", epsilon=HALF / 2),
+            Quantile("age", 1, epsilon=HALF / 2),
+            Count(epsilon=HALF / 2),
+        ]),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "asked"), OF_ROWS, ids=[text for text, _ in OF_ROWS])
+def test_rows_of_named_units_need_max_rows(text, asked):
+    assert of_units().question(text, max_rows=2, epsilon=1) == asked
+    with pytest.raises(errors.SqlError, match="max_rows="):
+        of_units().question(text, epsilon=1)
+    schema = od.Schema(unit="person", max_rows=2)
+    session = od.Session(VISITS, schema=schema, policy=od.policy.unbounded(), budget=9)
+    assert session._completed(session.question(text, epsilon=1)) == asked
+
+
+def test_no_argument_lands_nowhere():
+    ask = {"epsilon": 1, "max_rows": 2}
+    for text, more in (
+        ("SELECT COUNT(DISTINCT person) FROM v", {}),
+        ("SELECT SUM_PER_UNIT(age) FROM v", {}),
+        ("SELECT MAX(age) FROM v", {}),
+        ("SELECT SUM(age) FROM v", {"total_bounds": (0, 9)}),
+    ):
+        with pytest.raises(errors.ParameterError, match="is no argument"):
+            of_units().question(text, **ask, **more)
+
+
 # What is refused: the place that the error points at, and a word of what works.
 REFUSED = [
     ("SELECT * FROM visits", "*", "COUNT"),
@@ -229,6 +288,10 @@ REFUSED = [
     ("SELECT place FROM visits GROUP BY place", "SELECT", "COUNT"),
     ("SELECT COUNT(*) FROM visits", "COUNT", "COUNT(DISTINCT person)"),
     ("SELECT COUNT(age) FROM visits", "COUNT", "COUNT(DISTINCT person)"),
+    ("SELECT SUM(age) FROM visits", "SUM", "SUM_PER_UNIT(age)"),
+    ("SELECT MEDIAN(age) FROM visits", "MEDIAN", "MEDIAN_PER_UNIT(age)"),
+    ("SELECT PERCENTILE_DISC(age, 0.9) FROM visits", "PERCENTILE", "QUANTILE_PER_UNIT(age, 0.9)"),
+    ("SELECT SUM_PER_UNIT(age, contribution_bounds_per_row => (0, 9)) FROM v", "SUM", "per_group"),
     ("SELECT COUNT(DISTINCT age) FROM visits", "COUNT", "COUNT(DISTINCT person)"),
     ("SELECT COUNT(DISTINCT person, age) FROM visits", "age", "docs/sql.md"),
     ("SELECT AVG(age) FROM visits", "AVG", "MEAN_PER_UNIT(age)"),
@@ -331,16 +394,13 @@ def test_everything_else_is_refused_at_its_place(text, place, hint):
 
 
 def test_rows_have_words_of_their_own():
-    for text, word in (
-        ("SELECT COUNT(DISTINCT person) FROM v", "COUNT\\(\\*\\)"),
-        ("SELECT COUNT(age) FROM v", "age IS NOT NULL"),
-    ):
+    for text, word in (("SELECT COUNT(DISTINCT person) FROM v", "COUNT\\(\\*\\)"),):
         with pytest.raises(errors.SqlError, match=word):
             of_rows().question(text, epsilon=1)
 
 
 def test_there_are_many_queries():
-    assert len(UNITS) + len(ROWS) + len(OPTIONS) + len(REFUSED) >= 120
+    assert len(UNITS) + len(ROWS) + len(OF_ROWS) + len(OPTIONS) + len(REFUSED) >= 120
 
 
 @pytest.mark.parametrize("text", ["", " ", 3, "SELECT \0", "SELECT \ud800", "x" * 200_000])
@@ -371,8 +431,8 @@ def test_answers_prices_and_plans_are_those_of_the_question():
 def test_several_aggregates_are_one_charge():
     session = of_units()
     answers = session.sql(
-        "SELECT COUNT(DISTINCT person), SUM(age) FROM visits",
-        epsilon=2, bounds=(0, 100), id="both", weights=[1, 3],
+        "SELECT COUNT(DISTINCT person), SUM_PER_UNIT(age) FROM visits",
+        epsilon=2, total_bounds=(0, 100), id="both", weights=[1, 3],
     )  # fmt: skip
     assert len(session.ledger.entries(kind="spend")) == 1
     assert [one.guarantee.headline for one in answers] == [HALF, Fraction(3, 2)]
@@ -381,6 +441,7 @@ def test_several_aggregates_are_one_charge():
 def test_keys_bounds_and_grids_come_from_the_schema():
     schema = od.Schema(
         unit="person",
+        max_rows=2,
         columns={
             "place": od.column("text", keys=["a", "b"]),
             "age": od.column("integer", bounds=(0, 110)),

@@ -47,6 +47,15 @@ QUESTIONS = {
         5, max_answers=1, epsilon=9, where=WHERE, unknown="recorded", **PLACE
     ),
     "row_count": lambda: session().row_count(max_rows=2, epsilon=9, where=WHERE, **PLACE),
+    "sum of rows": lambda: session().sum(
+        "pay", of="rows", max_rows=2, epsilon=9, where=WHERE, **PAY, **PLACE
+    ),
+    "sum of units": lambda: session().sum(
+        "pay", of="units", total_bounds=(0, 9), missing="drop", epsilon=9, where=WHERE, **PLACE
+    ),
+    "median of rows": lambda: session().median(
+        "pay", of="rows", max_rows=2, epsilon=9, where=WHERE, **PAY, **PLACE
+    ),
     "mean": lambda: session().mean("pay", epsilon=9, where=WHERE, **PAY, **PLACE),
     "variance": lambda: session().variance("pay", epsilon=9, where=WHERE, **PAY, **PLACE),
     "median": lambda: session().median("pay", epsilon=9, where=WHERE, **PAY, **PLACE),

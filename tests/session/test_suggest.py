@@ -31,10 +31,10 @@ SETTINGS = [
     (P.bounded(), Count(**BY, epsilon="1/2", max_groups=2)),
     (P.unbounded(), Count(epsilon=3)),
     (P.sensitive("age < 25"), Count(**BY, epsilon=1, max_groups=1)),
-    (P.addition_only(), Sum("age", bounds=(0, 100), epsilon=1)),
-    (P.bounded(), Sum("age", bounds=(-50, 100), step=5, epsilon="1/5")),
-    (P.presence(max_groups=3), Sum("age", bounds=(0, 20), **BY, epsilon=2)),
-    (P.removal_only(), Sum("age", bounds=(0, 7), epsilon="3/10")),
+    (P.addition_only(), Sum("age", of="units", total_bounds=(0, 100), epsilon=1)),
+    (P.bounded(), Sum("age", of="units", total_bounds=(-50, 100), step=5, epsilon="1/5")),
+    (P.presence(max_groups=3), Sum("age", of="units", total_bounds=(0, 20), **BY, epsilon=2)),
+    (P.removal_only(), Sum("age", of="units", total_bounds=(0, 7), epsilon="3/10")),
 ]
 
 

@@ -95,7 +95,7 @@ def test_who_is_in_several_groups_pays_for_each_sum():
 def test_the_certain_side_is_never_wrong_and_the_unit_is_the_columns_own():
     asked, truth = session(), 30 + 35 + 64 + 80
     for _ in range(20):
-        total = asked.sum("pay", bounds=(0, 100), step="1/2", epsilon=4)
+        total = asked.sum("pay", of="units", total_bounds=(0, 100), step="1/2", epsilon=4)
         assert total.upper[0] >= truth
         assert total.lower[0] <= total.estimate[0] <= total.upper[0]
         assert total.upper[0] * 2 == int(total.upper[0] * 2)

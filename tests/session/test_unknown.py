@@ -222,16 +222,16 @@ def test_a_row_without_a_key_is_in_no_group_not_even_among_others():
 def test_a_negative_value_may_turn_a_sum_either_way():
     own = session(table(pl.DataFrame, ROWS), policy=P.addition_only())
     asked = {"where": "w", "epsilon": 99, "missing": "drop"}
-    fine = own.sum("v", bounds=(0, 9), unknown="possible", **asked)
+    fine = own.sum("v", of="units", total_bounds=(0, 9), unknown="possible", **asked)
     assert fine.warnings[0].endswith(
         "Rows without a value of 'v' are left out. A certain upper bound is about rows with a "
         "value of 'v'."
     )
     assert fine.guarantee.scope.endswith("of rows with a value of 'v'")
     every = session(pl.DataFrame(FULL), policy=P.addition_only(), schema=declared(["v"]))
-    fine = every.sum("v", bounds=(0, 9), unknown="possible", **asked)
+    fine = every.sum("v", of="units", total_bounds=(0, 9), unknown="possible", **asked)
     assert "A certain" not in fine.warnings[0]
-    either = own.sum("v", bounds=(-9, 9), **asked)
+    either = own.sum("v", of="units", total_bounds=(-9, 9), **asked)
     assert not either.interval.upper_certain or "A certain bound is" in either.warnings[0]
 
 
@@ -392,8 +392,8 @@ ASKED = {
     "count": S.Count(**BY, max_groups=2, on_excess="error"),
     "largest": S.TopK(1, **BY, max_groups=2, on_excess="error"),
     "above": S.Above(1, max_answers=None, unknown="recorded", **BY, max_groups=2),
-    "sum": S.Sum("v", bounds=(0, 9), missing="drop", **ALONE),
-    "sum of both signs": S.Sum("v", bounds=(-9, 9), missing="drop", **ALONE),
+    "sum": S.Sum("v", of="units", total_bounds=(0, 9), missing="drop", **ALONE),
+    "sum of both signs": S.Sum("v", of="units", total_bounds=(-9, 9), missing="drop", **ALONE),
     "rows": S.RowCount(max_rows=3, **ALONE),
     "mean": S.Mean("v", bounds=(0, 9), missing="drop", **ALONE),
     "ranges": S.RangeQuery("v", [(0, 9)], bins=[0, 9], missing="drop", **ALONE),
@@ -462,7 +462,12 @@ def test_what_is_made_per_unit_is_about_what_is_recorded():
     own = session(table(pl.DataFrame, ROWS), policy=P.addition_only())
     recorded = "what is recorded"
     assert list(scopes(own)) == [recorded, recorded, "", recorded]
-    assert recorded in own.per_unit(**made).sum("total", bounds=(0, 9), epsilon=9).guarantee.scope
+    assert (
+        recorded
+        in own.per_unit(**made)
+        .sum("total", of="units", total_bounds=(0, 9), epsilon=9)
+        .guarantee.scope
+    )
     full = session(pl.DataFrame(FULL), policy=P.addition_only(), schema=declared(["v"]))
     assert recorded not in list(scopes(full))
 

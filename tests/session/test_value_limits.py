@@ -27,7 +27,7 @@ def test_no_row_is_ever_a_step_past_its_bound():
     """Near 2^52 steps a bound is no float, and rounding took the row above it by one step."""
     most = 2**52 - 3
     asked = session({"v": [3 * most]})
-    question = Sum("v", bounds=(0, 3 * most), step=3, epsilon=2**14)
+    question = Sum("v", of="units", total_bounds=(0, 3 * most), step=3, epsilon=2**14)
     assert question.prepare(asked._context()).read().tolist() == [most]
 
 
@@ -82,7 +82,7 @@ def test_the_page_on_values_runs_as_it_stands():
 
 QUESTIONS = {
     "count": lambda s: s.count(epsilon=1),
-    "sum": lambda s: s.sum("v", bounds=(0, 10), epsilon=1),
+    "sum": lambda s: s.sum("v", of="units", total_bounds=(0, 10), epsilon=1),
     "mean": lambda s: s.mean("v", bounds=(0, 10), epsilon=1),
     "quantile": lambda s: s.quantile("v", candidates=[2, 5], epsilon=1),
     "histogram": lambda s: s.histogram("v", bins=[0, 5, 11], epsilon=1),
@@ -126,5 +126,5 @@ def test_halves_are_rounded_alike_everywhere(engine):
     }[engine]
     given = {"policy": od.policy.addition_only(), "budget": 10**6}
     session = od.Session(made, unit="person", noise=NotPrivateSeededNoise(7), **given)
-    told = session.sum("pay", bounds=(-100, 100), epsilon=10**5)
+    told = session.sum("pay", of="units", total_bounds=(-100, 100), epsilon=10**5)
     assert told.interval.upper.tolist() == [1 + 2 + 3 + 0 - 1 + 31]

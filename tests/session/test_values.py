@@ -43,21 +43,21 @@ COLUMNS = {
 
 def test_a_sum_clips_rows_and_then_units_on_every_engine(engine):
     asked = session(engine(COLUMNS))
-    total = asked.sum("pay", bounds=(0, 100), step="0.5", epsilon=BIG)
+    total = asked.sum("pay", of="units", total_bounds=(0, 100), step="0.5", epsilon=BIG)
     # person 1: 30, person 2: 30.5, person 3: -5 clipped to 0, person 4: 110 clipped to 100
     assert total.value == pytest.approx(160.5)
     by_place = asked.sum(
-        "pay", bounds=(0, 100), step="0.5", epsilon=BIG, by="place", keys=["b", "a", "z"],
-        max_groups=2,
+        "pay", of="units", total_bounds=(0, 100), step="0.5", epsilon=BIG, by="place",
+        keys=["b", "a", "z"], max_groups=2,
     )  # fmt: skip
     assert by_place.estimate.tolist() == pytest.approx([120, 40.5, 0])
-    signed = asked.sum("pay", bounds=(-10, 100), step="0.5", epsilon=BIG)
+    signed = asked.sum("pay", of="units", total_bounds=(-10, 100), step="0.5", epsilon=BIG)
     assert signed.value == pytest.approx(155.5)
 
 
 def test_rows_may_be_the_unit():
     asked = session(pl.DataFrame(COLUMNS), unit=None)
-    total = asked.sum("pay", bounds=(0, 100), step="1/2", epsilon=BIG)
+    total = asked.sum("pay", of="units", total_bounds=(0, 100), step="1/2", epsilon=BIG)
     assert total.value == pytest.approx(170.5)
     assert asked.mean("age", bounds=(0, 100), epsilon=BIG).value == pytest.approx(279 / 6, abs=0.01)
 
@@ -145,14 +145,16 @@ def test_what_falls_only_has_a_certain_upper_side():
     table = pl.DataFrame({"person": range(500), "pay": rng.integers(0, 90, 500)})
     asked = session(table, od.policy.addition_only())
     for _ in range(20):
-        total = asked.sum("pay", bounds=(0, 90), epsilon=1)
+        total = asked.sum("pay", of="units", total_bounds=(0, 90), epsilon=1)
         assert total.upper_certain
         assert not total.lower_certain
         assert total.upper[0] >= table["pay"].sum()
         shares = asked.quantile("pay", candidates=[30, 60], epsilon=1, **AS_THEY_ARE)
         certain = shares.certified_share(60, of=500)[0]
         assert certain <= (table["pay"] <= 60).mean()
-        assert asked.plan(od.session.Sum("pay", bounds=(0, 90), epsilon=1)).certain == ("upper",)
+        assert asked.plan(
+            od.session.Sum("pay", of="units", total_bounds=(0, 90), epsilon=1)
+        ).certain == ("upper",)
 
 
 def test_open_records_have_a_certain_lower_side():
@@ -169,8 +171,10 @@ def test_open_records_have_a_certain_lower_side():
 
 def test_everybody_being_there_halves_what_a_sum_costs():
     bounded = session(pl.DataFrame(COLUMNS), od.policy.bounded())
-    whole = bounded.plan(od.session.Sum("age", bounds=(50, 100), epsilon=1))
-    part = bounded.plan(od.session.Sum("age", bounds=(50, 100), epsilon=1, where="age > 3"))
+    whole = bounded.plan(od.session.Sum("age", of="units", total_bounds=(50, 100), epsilon=1))
+    part = bounded.plan(
+        od.session.Sum("age", of="units", total_bounds=(50, 100), epsilon=1, where="age > 3")
+    )
     assert whole.mechanism.upper_rate == Fraction(1, 50)
     assert part.mechanism.upper_rate == Fraction(1, 100)
     # The number of records is the same along every move, so a mean's sum gets all there is.
@@ -184,7 +188,7 @@ def test_the_whole_of_epsilon_goes_to_what_costs_anything():
     for question in (
         od.session.Mean("age", bounds=(0, 100), epsilon="0.5"),
         od.session.Variance("age", bounds=(0, 100), epsilon="0.5"),
-        od.session.Sum("age", bounds=(0, 100), epsilon="0.5"),
+        od.session.Sum("age", of="units", total_bounds=(0, 100), epsilon="0.5"),
         od.session.Quantile("age", candidates=range(64), epsilon="0.5"),
         od.session.Histogram("age", bins=[0, 50, 100], epsilon="0.5"),
     ):
@@ -227,7 +231,13 @@ def test_sums_are_those_of_plain_python(rows, low, width):
                 own[person] = own.get(person, 0) + inside
         expected.append(sum(clip(value, low, high) for value in own.values()))
     answer = session(table).sum(
-        "v", bounds=(low, high), epsilon=1, by="place", keys=["a", "b"], max_groups=2
+        "v",
+        of="units",
+        total_bounds=(low, high),
+        epsilon=1,
+        by="place",
+        keys=["a", "b"],
+        max_groups=2,
     )
     assert answer.estimate.tolist() == pytest.approx(expected)
 
@@ -235,7 +245,7 @@ def test_sums_are_those_of_plain_python(rows, low, width):
 def test_asking_again_with_the_same_id_reads_the_answer():
     asked = session(pl.DataFrame(COLUMNS))
     for ask in (
-        lambda **id: asked.sum("age", bounds=(0, 100), epsilon=1, **id),
+        lambda **id: asked.sum("age", of="units", total_bounds=(0, 100), epsilon=1, **id),
         lambda **id: asked.variance("age", bounds=(0, 100), epsilon=1, **id),
         lambda **id: asked.quantile("age", candidates=[1, 50], epsilon=1, **id),
         lambda **id: asked.histogram("age", bins=[0, 50, 100], epsilon=1, **id),
@@ -252,7 +262,7 @@ def test_asking_again_with_the_same_id_reads_the_answer():
 @pytest.mark.parametrize("bad", [(100, 0), (5, 5), (0, float("nan")), (0,), "01", None, (0, "x")])
 def test_bounds_that_cannot_be_meant(bad):
     with pytest.raises(errors.ParameterError):
-        session(pl.DataFrame(COLUMNS)).sum("pay", bounds=bad, epsilon=1)
+        session(pl.DataFrame(COLUMNS)).sum("pay", of="units", total_bounds=bad, epsilon=1)
 
 
 def test_bounds_the_wrong_way_round_say_so():
@@ -264,7 +274,9 @@ def test_bounds_the_wrong_way_round_say_so():
 @pytest.mark.parametrize("step", [0, -1, float("nan"), "3"])
 def test_steps_that_do_not_fit(step):
     with pytest.raises(errors.ParameterError):
-        session(pl.DataFrame(COLUMNS)).sum("pay", bounds=(0, 100), step=step, epsilon=1)
+        session(pl.DataFrame(COLUMNS)).sum(
+            "pay", of="units", total_bounds=(0, 100), step=step, epsilon=1
+        )
 
 
 @pytest.mark.parametrize("hole", [None, float("nan")])
@@ -275,7 +287,7 @@ def test_missing_values_are_refused_before_anything_is_charged_or_dropped(engine
         table = engine({"person": [1, 2, 3], "v": [1.0, math.nan, 3.0]})
     asked = session(table)
     for ask in (
-        lambda **more: asked.sum("v", bounds=(0, 10), epsilon=BIG, **more),
+        lambda **more: asked.sum("v", of="units", total_bounds=(0, 10), epsilon=BIG, **more),
         lambda **more: asked.quantile("v", candidates=[2], epsilon=BIG, **more),
         lambda **more: asked.histogram("v", bins=[0, 2, 4], epsilon=BIG, **more),
     ):
@@ -284,15 +296,19 @@ def test_missing_values_are_refused_before_anything_is_charged_or_dropped(engine
             ask()
         assert asked.remaining == before
         ask(missing="drop")
-    assert asked.sum("v", bounds=(0, 10), epsilon=BIG, missing="drop").value == pytest.approx(4)
+    assert asked.sum(
+        "v", of="units", total_bounds=(0, 10), epsilon=BIG, missing="drop"
+    ).value == pytest.approx(4)
     with pytest.raises(errors.ParameterError, match="missing"):
-        asked.sum("v", bounds=(0, 10), epsilon=1, missing="ignore")
+        asked.sum("v", of="units", total_bounds=(0, 10), epsilon=1, missing="ignore")
 
 
 def test_the_curator_is_told_how_many_values_are_clipped_or_missing(engine):
     table = {"person": [1, 2, 3, 4], "v": [-5.0, 3.0, 200.0, None]}
     asked = session(engine(table))
-    facts = asked.inspect(od.session.Sum("v", bounds=(0, 100), epsilon=1, missing="drop"))
+    facts = asked.inspect(
+        od.session.Sum("v", of="units", total_bounds=(0, 100), epsilon=1, missing="drop")
+    )
     assert (facts.values_outside_bounds, facts.values_missing, facts.rows) == (2, 1, 4)
     assert asked.spent == {"record -> absent": 0, "absent -> record": 0}
 
@@ -330,7 +346,7 @@ def test_what_has_no_public_groups_is_not_inspected(question):
 def test_empty_groups_and_tables_have_answers_within_the_bounds():
     empty = pl.DataFrame({"person": [], "v": []}, schema={"person": pl.Int64, "v": pl.Float64})
     asked = session(empty)
-    assert asked.sum("v", bounds=(0, 9), epsilon=BIG).value == 0
+    assert asked.sum("v", of="units", total_bounds=(0, 9), epsilon=BIG).value == 0
     assert 0 <= asked.mean("v", bounds=(0, 9), epsilon=BIG).value <= 9
     assert asked.variance("v", bounds=(0, 9), epsilon=BIG).value >= 0
     assert asked.quantile("v", candidates=[1, 2], epsilon=BIG, method="cumulative").at("1/2")[
@@ -362,9 +378,9 @@ def test_bins_that_cannot_be_meant(bins, bounds):
 def test_columns_that_are_not_there_or_not_numbers():
     asked = session(pl.DataFrame(COLUMNS))
     with pytest.raises(errors.UnknownColumnError):
-        asked.sum("wage", bounds=(0, 1), epsilon=1)
+        asked.sum("wage", of="units", total_bounds=(0, 1), epsilon=1)
     with pytest.raises(errors.DataError, match="not numbers"):
-        asked.sum("place", bounds=(0, 1), epsilon=1)
+        asked.sum("place", of="units", total_bounds=(0, 1), epsilon=1)
     with pytest.raises(errors.DataError, match="not whole numbers"):
         asked.histogram("place", bins=[0, 1], epsilon=1)
 
@@ -380,7 +396,9 @@ def test_units_with_two_values_are_refused_for_cumulative_counts():
 def test_a_policy_about_groups_alone_cannot_price_a_sum():
     line = od.policy.graph([("a", "b")])
     with pytest.raises(errors.UnprotectableError, match="nothing about"):
-        session(pl.DataFrame(COLUMNS), line, unit=None).sum("age", bounds=(0, 9), epsilon=1)
+        session(pl.DataFrame(COLUMNS), line, unit=None).sum(
+            "age", of="units", total_bounds=(0, 9), epsilon=1
+        )
 
 
 def test_squares_that_no_sum_could_hold_are_refused():
@@ -392,5 +410,5 @@ def test_squares_that_no_sum_could_hold_are_refused():
 
 def test_values_beyond_signed_numbers_are_clipped_like_all_others():
     table = pa.table({"person": [1], "v": pa.array([2**63 + 5], type=pa.uint64())})
-    release = session(table).sum("v", bounds=(0, 10), step="1/2", epsilon=1000)
+    release = session(table).sum("v", of="units", total_bounds=(0, 10), step="1/2", epsilon=1000)
     assert release.estimate.tolist() == [10]

@@ -158,7 +158,7 @@ def refused(own, ask, error=errors.OnesidedError):
         lambda s: s.top_k(k=1, by="place", keys=PLACES, epsilon=1, max_groups=2, counted="open"),
         lambda s: s.at_most(1, by="place", keys=PLACES, epsilon=1, max_groups=2, counted="open"),
         lambda s: s.above(1, by="place", keys=PLACES, epsilon=1, max_groups=2, counted="open"),
-        lambda s: s.sum("age", bounds=(0, 99), epsilon=1, counted="open"),
+        lambda s: s.sum("age", of="units", total_bounds=(0, 99), epsilon=1, counted="open"),
         lambda s: s.mean("age", bounds=(0, 99), epsilon=1, counted="open"),
         lambda s: s.median("age", candidates=[1, 2], epsilon=1, counted="open"),
         lambda s: s.row_count(max_rows=2, epsilon=1, counted="open"),
@@ -180,7 +180,7 @@ def test_what_looks_at_no_kind_is_priced_as_one_record():
     for question in (
         od.Count(epsilon=1),
         asked(epsilon=1),
-        od.session.Sum("age", bounds=(0, 99), epsilon=1, missing="drop"),
+        od.session.Sum("age", of="units", total_bounds=(0, 99), epsilon=1, missing="drop"),
         od.session.Quantile("age", candidates=[1, 50], epsilon=1, missing="drop"),
     ):
         assert own.plan(question).charge == record.plan(question).charge

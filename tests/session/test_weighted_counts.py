@@ -29,7 +29,7 @@ def test_a_weighted_count_loses_what_is_charged():
             schema={"who": pl.Int64, "weight": pl.Int64},
         )
         asked = od.Session(frame, unit="who", policy=POLICY, budget=2, noise=noise)
-        return asked.sum("weight", bounds=(0, 2), epsilon=2).value
+        return asked.sum("weight", of="units", total_bounds=(0, 2), epsilon=2).value
 
     report = verify.exact(program, POLICY, WORLD, tail=1e-4, sealed=False)
     assert report.keeps(2)
@@ -49,18 +49,23 @@ def test_weights_are_cut_and_the_upper_bound_is_certain():
     frame = pl.DataFrame({"who": [1, 2, 3], "weight": [120, 80, 900]})
     for _ in range(5):
         asked = od.Session(frame, unit="who", policy=POLICY, budget=1)
-        release = asked.sum("weight", bounds=(0, 500), step=10, epsilon=1)
+        release = asked.sum("weight", of="units", total_bounds=(0, 500), step=10, epsilon=1)
         assert release.upper_certain
         assert release.upper[0] >= 700
 
 
 @pytest.mark.parametrize(
     "question",
-    [{}, {"bounds": (500, 0)}, {"bounds": (0, Fraction(0))}, {"bounds": (0, 1), "step": 0}],
+    [
+        {},
+        {"total_bounds": (500, 0)},
+        {"total_bounds": (0, Fraction(0))},
+        {"total_bounds": (0, 1), "step": 0},
+    ],
 )
 def test_bad_weights(question):
     frame = pl.DataFrame({"who": [1], "weight": [1]})
     asked = od.Session(frame, unit="who", policy=POLICY, budget=1)
     with pytest.raises((OnesidedError, TypeError)):
-        asked.sum("weight", epsilon=1, **question)
+        asked.sum("weight", of="units", epsilon=1, **question)
     assert min(asked.remaining.values()) == 1

@@ -43,7 +43,7 @@ QUESTIONS = [
     Count(by="at", keys=[dt.datetime(2026, 1, 2, 3, 4, 5, 6, dt.UTC)], epsilon=1),
     Count(by="at", keys=[dt.time(3, 4), dt.timedelta(days=-1, microseconds=3)], epsilon=1),
     Count(by="x", keys=[1.5, math.inf, -math.inf, True, None, 2**70, ""], epsilon=1),
-    Sum("age", bounds=(0, Fraction(1, 2)), step=Fraction(1, 4), **BY),
+    Sum("age", of="units", total_bounds=(0, Fraction(1, 2)), step=Fraction(1, 4), **BY),
     Mean("age", bounds=[0, 100], missing="drop", epsilon="1/2"),
     Quantile("age", Fraction(9, 10), candidates=[1, 2, 3], epsilon=1),
     Histogram("age", bins=[0, 18, 65], epsilon=1, max_groups=3),
@@ -54,7 +54,11 @@ QUESTIONS = [
     Above({"a": 1, "b": 2}, max_answers=3, **BY),
     AtMost(5, **BY),
     Sample(epsilon=1),
-    Several([Count(**BY), Sum("age", bounds=(0, 9), epsilon=1)], weights=[1, 2], id="both"),
+    Several(
+        [Count(**BY), Sum("age", of="units", total_bounds=(0, 9), epsilon=1)],
+        weights=[1, 2],
+        id="both",
+    ),
 ]
 
 
@@ -147,7 +151,7 @@ def releases():
     rows = pl.DataFrame({"person": [1, 2, 3], "place": ["a", "b", "b"], "age": [1, 2, 3]})
     session = od.Session(rows, unit="person", policy=od.policy.addition_only(), budget=999)
     yield session.count(**BY, max_groups=1)
-    yield session.sum("age", bounds=(0, 9), epsilon=1)
+    yield session.sum("age", of="units", total_bounds=(0, 9), epsilon=1)
     yield session.top_k(1, **BY, max_groups=1, on_excess="error")
     yield session.mean("age", bounds=(0, 9), epsilon=1)
     yield session.at_most(1, **BY, max_groups=1, on_excess="error")
@@ -166,7 +170,7 @@ def test_a_release_is_read_back_exactly(release):
     assert np.array_equal(back.interval.upper, release.interval.upper)
     assert back.interval.upper_certain == release.interval.upper_certain
     for other in (
-        text.replace('"version":1', '"version":2'),
+        text.replace('"version":2', '"version":3'),
         text.replace('"title"', '"name"'),
         text.replace('"about"', '"other"'),
         text.replace('"columns":[[', '"columns":[3,['),

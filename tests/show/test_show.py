@@ -47,7 +47,9 @@ ASKED = {
     "count": lambda: session().count(**BY),
     "top_k": lambda: session().top_k(2, **BY),
     "at_most": lambda: session().at_most(2, **BY),
-    "sum": lambda: session(od.policy.addition_only()).sum("age", bounds=(0, 200), epsilon=9),
+    "sum": lambda: session(od.policy.addition_only()).sum(
+        "age", of="units", total_bounds=(0, 200), epsilon=9
+    ),
     "histogram": lambda: rows().histogram("age", bins=AGES, epsilon=9),
     "ranges": lambda: rows().ranges("age", bins=AGES, ranges=[(0, 45), (0, 60)], epsilon=9),
     "median": lambda: rows().median("age", candidates=[20, 40, 60], epsilon=9),

@@ -295,7 +295,9 @@ def one_way(name, by, *, low=0, high=3):
     if by:
         most = 2 if name in (*PARTIAL, "addition", "removal") else 1
         given |= {"by": "place", "keys": ["q", "p"], "max_groups": most, "on_excess": "error"}
-    question = Sum("value", bounds=(low, high), missing="drop", epsilon=6, **given)
+    question = Sum(
+        "value", of="units", total_bounds=(low, high), missing="drop", epsilon=6, **given
+    )
     return Asked(question, POLICIES[policy]), policy, BY_PLACE if by else ALL
 
 
@@ -441,7 +443,15 @@ def test_a_sum_in_stairs_end_to_end(name):
         ]
         frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
         session = od.Session(frame, unit="person", policy=POLICIES[name], budget=6, noise=noise)
-        question = Sum("value", bounds=(0, 2), epsilon=6, by="place", keys=["p", "q"], max_groups=2)
+        question = Sum(
+            "value",
+            of="units",
+            total_bounds=(0, 2),
+            epsilon=6,
+            by="place",
+            keys=["p", "q"],
+            max_groups=2,
+        )
         assert isinstance(session.plan(question).mechanism, od.mechanism.StairSums)
         return tuple(session.ask(question).frame.rows())
 
@@ -468,7 +478,7 @@ def test_a_sum_of_a_session_end_to_end(name):
         ]
         frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
         session = od.Session(frame, unit="person", policy=POLICIES[name], budget=6, noise=noise)
-        told = session.sum("value", bounds=(-1, 2), epsilon=6)
+        told = session.sum("value", of="units", total_bounds=(-1, 2), epsilon=6)
         return tuple(told.frame.row(0))
 
     world = Universe(units=1, values=values)

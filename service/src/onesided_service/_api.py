@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from onesided.numbers import text
 from onesided.session import release_to_json
 from onesided_service._asking import Ask
-from onesided_service._border import asked_in
+from onesided_service._border import SQL_FIELDS, asked_in
 from onesided_service._clock import text_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import json_of, person_of, service_of
@@ -37,7 +37,10 @@ _BODY: Final[dict[str, Any]] = {
                         },
                         {
                             "type": "object",
-                            "properties": {"sql": {"type": "string"}, "epsilon": {}},
+                            "properties": {
+                                "sql": {"type": "string"},
+                                **{name: {} for name in SQL_FIELDS},
+                            },
                             "required": ["sql"],
                         },
                     ]
@@ -175,7 +178,11 @@ def described(service: Service, found: Dataset, person: Person) -> dict[str, Any
             "words": found.policy.explain().splitlines(),
         },
         "unit": found.schema.unit,
-        "schema": {"toml": found.schema.to_toml(), "columns": columns_of(found)},
+        "schema": {
+            "toml": found.schema.to_toml(),
+            "columns": columns_of(found),
+            "max_rows": found.schema.max_rows,
+        },
         "declared_rows": found.config.declared_rows,
         "refills": found.config.refills,
     }

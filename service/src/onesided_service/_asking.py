@@ -70,7 +70,7 @@ class Asking:
         """
         session = dataset.opened()
         question, name = asked_in(body, session, cells=dataset.config.cells)
-        refuse_explain(body, session)
+        refuse_explain(body)
         # No row is there: what fails here would fail on any rows, after the charge.
         rehearse(session, question)
         takes = self._takes(question, dataset)

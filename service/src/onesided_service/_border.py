@@ -22,11 +22,30 @@ from onesided.session import (
     question_from_json,
     question_to_json,
 )
-from onesided.session.kit import prepared, question_of, refuse_asserting
+from onesided.session.kit import explains, prepared, refuse_asserting, refuse_changed
 from onesided.store import canonical, plain_text
 from onesided_service._size import refuse_large
 
-_SQL: Final = ("epsilon", "keys", "max_groups", "on_excess", "counted", "confidence", "unknown")
+SQL_FIELDS: Final = (
+    "epsilon",
+    "keys",
+    "max_groups",
+    "max_rows",
+    "on_excess",
+    "counted",
+    "confidence",
+    "simultaneous",
+    "unknown",
+    "bounds",
+    "total_bounds",
+    "step",
+    "candidates",
+    "method",
+    "missing",
+    "others",
+    "weights",
+    "guesses",
+)
 _LONGEST: Final = 200
 _DEEPEST: Final = 32
 _LARGEST: Final = 100_000
@@ -92,12 +111,11 @@ def offered(question: Any) -> Any:
     return question
 
 
-def refuse_explain(body: Any, session: Session) -> None:
+def refuse_explain(body: Any) -> None:
     """Refuse to charge what wants its plan alone. Errors: ParameterError."""
     if "sql" not in body:
         return
-    columns = () if session.schema is None else session.schema.columns
-    if question_of(body["sql"], unit=session.unit, columns=columns, epsilon=body.get("epsilon"))[1]:
+    if explains(body["sql"]):
         raise ParameterError(
             "EXPLAIN asks for the price alone, which costs nothing.",
             hint="Send it to .../plan, or leave EXPLAIN out.",
@@ -115,10 +133,12 @@ def _of_json(body: Mapping[str, Any]) -> Any:
 
 
 def _of_sql(body: Mapping[str, Any], session: Session) -> Any:
-    _refuse_unknown(body, {"sql", "id", "again", *_SQL})
+    _refuse_unknown(body, {"sql", "id", "again", *SQL_FIELDS})
     if not isinstance(body["sql"], str):
         raise ParameterError("sql must be text.", hint="See docs/sql.md.")
-    more = {name: body[name] for name in (*_SQL, "id", "again") if body.get(name) is not None}
+    more = {name: body[name] for name in (*SQL_FIELDS, "id", "again") if body.get(name) is not None}
+    if "max_rows" not in more:  # before there was such a field, the same words were about units
+        refuse_changed(body["sql"], session.unit)
     return session.question(body["sql"], **more)
 
 

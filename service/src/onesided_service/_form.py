@@ -30,6 +30,7 @@ UNKNOWNS: Final[tuple[tuple[str, str], ...]] = (
 )
 _VALUES: Final = ("sum", "mean", "median", "minimum", "maximum", "variance")
 NEEDS_COLUMN: Final = (*_VALUES, "histogram")
+NEEDS_ROWS: Final = ("sum",)
 NEEDS_NUMBER: Final = ("at_most", "top_k", "histogram")
 _QUESTIONS: Final = {value: question for value, _, question in KINDS}
 _NUMBER: Final = {"at_most": "threshold", "top_k": "k", "histogram": "bins"}
@@ -45,6 +46,7 @@ class Asked:
     kind: str = "count"
     column: str = ""
     number: str = ""
+    max_rows: str = ""
     by: tuple[str, ...] = ()
     where: str = ""
     unknown: str = ""
@@ -68,7 +70,7 @@ class Asked:
         """The same as a request of a program. Errors: ParameterError for what is not filled in."""
         named: dict[str, Any] = {"id": self.name, "again": True} if self.name else {}
         if self.how == SQL:
-            return {"sql": self.sql, "epsilon": self.epsilon, **named}
+            return {"sql": self.sql, "epsilon": self.epsilon, **named, **self._rows()}
         if self.kind not in _QUESTIONS:
             raise ParameterError("There is no such question.", hint="Choose one of the list.")
         more: dict[str, Any] = {"epsilon": self.epsilon, **named}
@@ -82,15 +84,24 @@ class Asked:
             more["column"] = self._column()
         if self.kind in NEEDS_NUMBER:
             more |= self._number()
+        if self.kind in NEEDS_ROWS:
+            more |= {"of": "rows", **self._rows()}
         if self.kind in _SHARES:
             more["q"] = _SHARES[self.kind]
-        question = {"version": 1, "question": _QUESTIONS[self.kind], "fields": more}
+        question = {"version": 2, "question": _QUESTIONS[self.kind], "fields": more}
         return {"question": question}
 
     def _column(self) -> str:
         if not self.column:
             raise ParameterError("No column is chosen.", hint="Choose the column it is about.")
         return self.column
+
+    def _rows(self) -> dict[str, int]:
+        if not self.max_rows:
+            return {}
+        if not self.max_rows.isdecimal():
+            raise ParameterError("max_rows is no number.", hint="Fill in a whole number.")
+        return {"max_rows": int(self.max_rows[:18])}
 
     def _number(self) -> dict[str, int]:
         if not self.number and self.kind == "histogram":
@@ -100,4 +111,15 @@ class Asked:
         return {_NUMBER[self.kind]: int(self.number[:18])}
 
 
-_TEXTS: Final = ("how", "kind", "column", "number", "where", "unknown", "sql", "epsilon", "name")
+_TEXTS: Final = (
+    "how",
+    "kind",
+    "column",
+    "number",
+    "max_rows",
+    "where",
+    "unknown",
+    "sql",
+    "epsilon",
+    "name",
+)

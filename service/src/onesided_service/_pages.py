@@ -13,7 +13,15 @@ from onesided_service._curator import published_as
 from onesided_service._datasets import Dataset
 from onesided_service._doors import COOKIE, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
-from onesided_service._form import KINDS, NEEDS_COLUMN, NEEDS_NUMBER, SQL, UNKNOWNS, Asked
+from onesided_service._form import (
+    KINDS,
+    NEEDS_COLUMN,
+    NEEDS_NUMBER,
+    NEEDS_ROWS,
+    SQL,
+    UNKNOWNS,
+    Asked,
+)
 from onesided_service._look import filled
 from onesided_service._page_kit import (
     PageRoute,
@@ -50,7 +58,11 @@ router = APIRouter(
     route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
 )
 SignedIn = Annotated[Person, Depends(person_of_page)]
-_NEEDS: Final = {"column": " ".join(NEEDS_COLUMN), "number": " ".join(NEEDS_NUMBER)}
+_NEEDS: Final = {
+    "column": " ".join(NEEDS_COLUMN),
+    "number": " ".join(NEEDS_NUMBER),
+    "rows": " ".join(NEEDS_ROWS),
+}
 
 
 @router.get("/sign-in")

@@ -94,10 +94,12 @@ def _of_numbers(name: str) -> Iterator[Any]:
     """Questions over a column of numbers."""
     asked: dict[str, Any] = {"missing": "drop", "epsilon": 1}
     for high in (1, _FAR):
-        yield Sum(name, bounds=(0, high), **asked)
+        yield Sum(name, of="units", total_bounds=(0, high), **asked)
+        yield Sum(name, bounds=(0, high), of="rows", max_rows=2, **asked)
         yield Mean(name, bounds=(0, high), **asked)
         yield Mean(name, bounds=(0, high), of="rows", max_rows=2, **asked)
         yield Quantile(name, bounds=(0, high), **asked)
+        yield Quantile(name, bounds=(0, high), of="rows", max_rows=2, interpolate=True, **asked)
     yield Variance(name, bounds=(0, 1), **asked)
     yield Quantile(name, candidates=[0, 1], method="cumulative", **asked)
     yield Histogram(name, bins=[0, 1], **asked)

@@ -11,11 +11,24 @@ from onesided.engine.kit import quoted
 from onesided.errors import OnesidedError
 from onesided.session import Session, Several
 
+# Bare SUM is of each row where no unit is named; else a request must say max_rows.
 _PLAIN: Final = {"Sum": "SUM", "Mean": "MEAN_PER_UNIT", "Variance": "VARIANCE_PER_UNIT"}
 _FOR_ALL: Final = frozenset({"id", "again", "epsilon", "missing"})
 # What SQL says itself; any other field that is set has no form in it.
 _SQL_FIELDS: Final = frozenset(
-    {"epsilon", "by", "where", "column", "threshold", "k", "q", "id", "again", "missing"}
+    {
+        "epsilon",
+        "by",
+        "where",
+        "column",
+        "threshold",
+        "k",
+        "q",
+        "id",
+        "again",
+        "missing",
+        "interpolate",
+    }
 )
 
 
@@ -86,12 +99,16 @@ def _aggregate(question: Any, name: str, counted: str) -> str:
         return counted
     if name in _PLAIN:
         return f"{_PLAIN[name]}({_name(question.column)})"
-    if name == "Quantile":
-        share = _fraction(question.q)
-        if share == Fraction(1, 2):
-            return f"MEDIAN({_name(question.column)})"
-        return f"QUANTILE({_name(question.column)}, {float(share)})"
-    return ""
+    return _quantile(question, _name(question.column)) if name == "Quantile" else ""
+
+
+def _quantile(question: Any, column: str) -> str:
+    share = _fraction(question.q)
+    if share in (0, 1):
+        return f"{'MAX' if share else 'MIN'}({column})"
+    if question.interpolate is None:
+        return f"QUANTILE_PER_UNIT({column}, {float(share)})"
+    return f"PERCENTILE_{'CONT' if question.interpolate else 'DISC'}({column}, {float(share)})"
 
 
 def _where(question: Any) -> str:

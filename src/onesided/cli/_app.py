@@ -75,7 +75,10 @@ def main(
 
 # Arguments of the library, as they are called here.
 _OPTIONS = {"counted": "count"}
-_ARGUMENTS = "again|by|keys|epsilon|max_groups|on_excess|where|counted|budget|further|id|unit"
+_ARGUMENTS = (
+    "again|by|keys|epsilon|max_groups|max_rows|on_excess|where|counted|budget|further|id|unit|"
+    "bounds|total_bounds|step|missing|confidence|unknown"
+)
 
 
 def as_options(hint: str) -> str:

@@ -37,6 +37,24 @@ class Ask:
     max_groups: Annotated[
         int | None, typer.Option(help="Groups of one unit that ε hides together.")
     ] = None
+    max_rows: Annotated[
+        int | None,
+        typer.Option(help="Rows of one unit that count at most, in aggregates of rows."),
+    ] = None
+    bounds: Annotated[
+        str | None, typer.Option(help="Lowest and highest value of one row, such as 0,100.")
+    ] = None
+    total_bounds: Annotated[
+        str | None,
+        typer.Option(help="Lowest and highest total of one unit, for SUM_PER_UNIT, such as 0,500."),
+    ] = None
+    step: Annotated[str | None, typer.Option(help="The grid that values are rounded to.")] = None
+    missing: Annotated[
+        str | None, typer.Option(help="Rows without a value: refuse, or drop leaves them out.")
+    ] = None
+    confidence: Annotated[
+        str | None, typer.Option(help="How often an interval holds, such as 0.95.")
+    ] = None
     on_excess: Annotated[
         str | None,
         typer.Option(help="What to do with units in more groups: keep, truncate or error."),
@@ -96,7 +114,11 @@ class Ask:
         """What SQL has no words for, where it is given."""
         most = None if self.policy == "presence" else self.max_groups
         given = {"keys": keys, "max_groups": most, "on_excess": self.on_excess}
-        given["unknown"] = self.unknown
+        given |= {"unknown": self.unknown, "max_rows": self.max_rows, "step": self.step}
+        given |= {"missing": self.missing, "confidence": self.confidence}
+        for name in ("bounds", "total_bounds"):
+            ends = getattr(self, name)
+            given[name] = None if ends is None else tuple(ends.split(","))
         own = {"epsilon": self.epsilon, "id": self.id, "again": self.again}
         return {**{name: value for name, value in given.items() if value is not None}, **own}
 

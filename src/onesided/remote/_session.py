@@ -122,8 +122,9 @@ class RemoteSession:
         return self._read(text, question)[0]
 
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
-        columns = list(self._facts["schema"]["columns"])
-        return question_of(text, unit=self.unit, columns=columns, **question)
+        schema = self._facts["schema"]
+        columns, most = list(schema["columns"]), schema.get("max_rows")
+        return question_of(text, unit=self.unit, columns=columns, declared_rows=most, **question)
 
     def plan(self, question: Any) -> RemotePlan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""

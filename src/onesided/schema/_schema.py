@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from onesided._frozen import settle
+from onesided._numbers import whole
 from onesided.errors import ParameterError, SchemaError
 from onesided.schema._checks import one_of, plain, shortened, words_of, wrong
 from onesided.schema._column import ENCODINGS, MISSING_UNIT, UNREADABLE, Column
@@ -22,6 +23,9 @@ from onesided.store import canonical, first_bytes, plain_text
 
 MOST_COLUMNS = 10_000
 _LONGEST_NAME = 1_000
+_MOST_ROWS = 2**20
+# What they say stands in each question, or changes no answer.
+_UNTOLD = ("noun", "max_rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,7 @@ class Schema:
     missing_unit: "refuse" refuses a table with rows of nobody, "drop" leaves these rows out.
     encoding: of files of text, one of "utf-8", "utf-16", "cp1252" and "latin-1"; None is UTF-8.
     noun: what one unit and several are called, such as ("person", "people").
+    max_rows: the most rows of one unit that questions about rows count in a group; None: they say.
 
     >>> import onesided as od
     >>> schema = od.Schema(unit="person", columns={"age": od.column("integer", bounds=(0, 110))})
@@ -52,6 +57,7 @@ class Schema:
     missing_unit: str | None = None
     noun: tuple[str, str] | None = None
     encoding: str | None = None
+    max_rows: int | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None:
@@ -89,6 +95,7 @@ class Schema:
             noun=_pair(self.noun),
             missing_unit=one_of(self.missing_unit, MISSING_UNIT, "missing_unit"),
             encoding=one_of(self.encoding, ENCODINGS, "encoding"),
+            max_rows=_rows(self.max_rows),
         )
 
     @classmethod
@@ -127,9 +134,9 @@ class Schema:
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 over all that it declares, but not over ``about``."""
+        """SHA-256 over all that it declares of rows, but not over ``about``."""
         facts = written(
-            {name: fact for name, fact in self._facts.items() if name != "noun"},
+            {name: fact for name, fact in self._facts.items() if name not in _UNTOLD},
             {name: self.columns[name] for name in sorted(self.columns)},
             told=False,
         )
@@ -198,6 +205,15 @@ class Schema:
     def __reduce__(self) -> tuple[object, ...]:
         facts = [getattr(self, name) for name in TABLE if name != "unit"]
         return Schema, (self.unit, dict(self.columns), self.folder, *facts)
+
+
+def _rows(given: object) -> int | None:
+    if given is None:
+        return None
+    try:
+        return whole(given, name="max_rows", least=1, most=_MOST_ROWS)
+    except ParameterError as error:
+        raise wrong(error.reason, "Write max_rows = 4, for example.", "max_rows") from None
 
 
 def _pair(given: object) -> tuple[str, str] | None:

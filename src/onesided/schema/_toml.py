@@ -27,6 +27,7 @@ TABLE: Final = (
     "missing_unit",
     "noun",
     "encoding",
+    "max_rows",
 )  # said of the whole table
 # Written where they are given: the identities of schemas without them stay.
 _READ: Final = ("missing", "unreadable", "required", *FORMS)

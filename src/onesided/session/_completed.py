@@ -54,12 +54,25 @@ class Completer:
             and not listed
             and known.bounds is not None
             and known.type in ("integer", "number")
+            and not ("total_bounds" in names and question.of == "units")
         ):
             more |= _of_bounds(question, names, known, *known.bounds)
+        more |= self._of(question, names, known)
         step = more.get("step") or getattr(question, "step", None)
         if "step" in names and step is not None and exact(step, name="step") == 1:
             more["step"] = None  # that is what it means, and how it is told from others
         return {name: value for name, value in more.items() if value is not getattr(question, name)}
+
+    def _of(self, question: Any, names: set[str], known: Column | None) -> dict[str, Any]:
+        """How many rows of a unit count; and bounds of a row taken for those of a total."""
+        most = None if self._schema is None else self._schema.max_rows
+        rows = "max_rows" in names and getattr(question, "of", "rows") == "rows"
+        if rows and question.max_rows is None and most is not None:
+            return {"max_rows": most}
+        declared = "total_bounds" in names and question.total_bounds == "column"
+        if declared and known is not None and known.bounds is not None:
+            return {"total_bounds": known.bounds}
+        return {}
 
     def _keys(self, by: Sequence[str]) -> Any:
         """The public keys of these columns, crossed if they are several; None if not all are."""

@@ -30,7 +30,7 @@ class Estimates(Release):
     >>> gifts = pl.DataFrame({"person": [1, 2, 3], "gift": [10, 20, 60]})
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(gifts, unit="person", policy=policy, budget=1000)
-    >>> release = session.sum("gift", bounds=(0, 100), epsilon=1)
+    >>> release = session.sum("gift", of="units", total_bounds=(0, 100), epsilon=1)
     >>> release.interval.upper_certain, int(release.interval.upper[0]) >= 90
     (True, True)
     """

@@ -112,6 +112,8 @@ class Grouped:
 class Groups:
     """Which units are counted in which public groups, and how often one of them may be.
 
+    words: which numbers of theirs are added up, where these may have been cut; "" for counts.
+
     >>> asked = {"unit": "person", "by": ("place",), "where": None, "excess": "truncate"}
     >>> keys = PublicKeys.of(("place",), [("gym",)])
     >>> Groups(keys=keys, query=GroupCount(max_groups=2), **asked).told.size
@@ -126,6 +128,7 @@ class Groups:
     where: Predicate | None
     others: bool = False
     left_out: LeftOut = NOTHING
+    words: str = ""
 
     @property
     def told(self) -> PublicKeys:
@@ -191,7 +194,7 @@ class Groups:
     def sentence(self) -> str:
         """Which data the answer, and a certain bound on it, is about."""
         last = " The group without a key holds all keys that are not listed." if self.others else ""
-        return f"{self._about}{last}"
+        return f"{self._about}{' ' * bool(self.words)}{self.words}{last}"
 
     @property
     def _about(self) -> str:
@@ -206,12 +209,16 @@ class Groups:
             picked = f" in rows where {self.where.text}" if self.where else ""
             kinds = " or ".join(sorted(self.query.counted or ()))
             return (
-                f"{self.left_out.about} Asserted, and found true: no {self.unit}"
+                f"{self._all} Asserted, and found true: no {self.unit}"
                 f"{f' of kind {kinds}' if kinds else ''} is{picked} in more than {most} of the "
                 f"{many(self.told.size, 'group')} listed; data of which that is not true are "
                 "promised nothing."
             )
-        return self.left_out.about
+        return self._all
+
+    @property
+    def _all(self) -> str:
+        return self.left_out.numbers_about if self.words else self.left_out.about
 
     def for_policy(self, mechanism: type[Made], context: QueryContext, **arguments: Any) -> Made:
         """The mechanism with the least noise for these counts."""
@@ -264,14 +271,15 @@ class Groups:
 
         certain: the sides that are marked certain.
         """
-        most, missing = self.query.max_groups, self.left_out.sentence(certain)
-        if self.excess != "truncate":
-            return missing
-        return f"{missing} " * bool(missing) + (
-            f"Units in more than {many(most or 1, 'group')} were counted in {most} of them: every "
-            "number and "
-            "bound here is about data that may have been cut, not about the data as they are."
-        )
+        most, said = self.query.max_groups, [self.words]
+        if self.excess == "truncate":
+            said.append(f"Units in more than {many(most or 1, 'group')} were counted in {most}.")
+        if any(said):
+            said.append(
+                "Every number and bound here is about data that may have been cut, not about the "
+                "data as they are."
+            )
+        return " ".join(one for one in (*said, self.left_out.sentence(certain)) if one)
 
     def published(self, context: QueryContext, plan: Plan, entry: int | None) -> dict[str, Any]:
         """What every release about these groups says."""
@@ -313,8 +321,9 @@ class Groups:
                 f"{many(over, 'value')} of {taken.table.called(unit)!r} "
                 f"{'is' if over == 1 else 'are'} in more than {many(most, 'group')} "
                 f"(at most {largest}).",
-                hint=f"Raise max_groups to {largest}, or choose another on_excess. These numbers "
-                "are not for publication. Nothing was drawn and nothing was recorded.",
+                hint="Choose another on_excess, or a larger max_groups from public knowledge, such as "
+                "the rules of a register; these numbers are of the rows and not for publication. "
+                "Nothing was drawn and nothing was recorded.",
                 units=over,
                 largest=largest,
             )
@@ -397,7 +406,7 @@ def _max_groups(question: Grouped, context: QueryContext, excess: str) -> int | 
     if question.max_groups is None and own is None:
         raise ParameterError(
             f"How many groups of one {context.unit!r} should the noise cover?",
-            hint="Pass max_groups=, for example the most groups that most people are in; "
+            hint="Pass max_groups=, from public knowledge such as the rules of a register; "
             "on_excess says what happens to the others.",
         )
     asked = own if question.max_groups is None else question.max_groups

@@ -58,6 +58,8 @@ def identity_of(
 def _asked(question: Any, context: QueryContext) -> dict[str, object]:
     """The fields that are not at their default."""
     asked: dict[str, object] = {}
+    if hasattr(question, "identified"):
+        question = question.identified(context)
     for one in fields(question):
         if one.name in _UNTOLD:
             continue

@@ -39,6 +39,12 @@ class LeftOut:
     rises: bool = True
 
     @property
+    def numbers_about(self) -> str:
+        """Which numbers the answer is about, where some may have been cut."""
+        of = self.about.removeprefix("About ").replace("the data as they are.", "")
+        return f"About numbers that may have been cut{', of ' * bool(of)}{of or '.'}"
+
+    @property
     def about(self) -> str:
         """Which data the answer is about."""
         if self.where and self.possible and not self.thinned:
@@ -55,10 +61,10 @@ class LeftOut:
         """
         return " and ".join(what for _, what in self._sides(certain))
 
-    def numbers(self, certain: Sequence[str]) -> str:
-        """What a certain bound on numbers in a column is about."""
+    def numbers(self, certain: Sequence[str], words: str) -> str:
+        """What a certain bound on numbers in a column is about. words: how they were cut."""
         scope = self.scope(certain)
-        return f"the values as rounded and clipped{', of ' * bool(scope)}{scope}"
+        return f"{words.removesuffix('.')}{'; of ' * bool(scope)}{scope}"
 
     def sentence(self, certain: Sequence[str]) -> str:
         """What is said before any number; "" where every row is known to count or not.

@@ -24,7 +24,7 @@ from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Check, PreparedQuery
 from onesided.session._release import Release
 from onesided.session.values._moments import asserted, moments
-from onesided.session.values._sum import Sum
+from onesided.session.values._sum import Sum, words_of_totals
 from onesided.session.values._value import Missing, Value, settle_grid
 
 _STATISTICS: Final = ("count", "sum")
@@ -41,8 +41,8 @@ class OwnMechanism(Grouped):
         what its loss holds for: ``per_key``, by how much a unit may change each number, and
         ``max_groups``, how many groups one move may take from a unit, or give it. Without these
         two it must hold for every move with that shift.
-    statistic: what it is given: "count", or "sum" of ``column`` within ``bounds``, as
-        :class:`onesided.session.Sum` has it, as whole numbers of ``step``.
+    statistic: what it is given: "count", or "sum" of ``column``, each unit's total clipped to
+        ``bounds``, as whole numbers of ``step``: ``of="units"`` of :class:`onesided.session.Sum`.
     check: the record of ``onesided.verify.Case(mechanism, policy, epsilon, ...).run()``, which
         must have passed for this very source, policy, ε and ``max_groups``; for sums on an
         ``onesided.verify.SumUniverse`` whose moves go as far as these.
@@ -141,9 +141,15 @@ class OwnMechanism(Grouped):
             return Given(shifts, columns, groups.counts, groups.asserts)
         if self.column is None:
             raise ParameterError("Sums of which column?", hint='Pass column="hours", for example.')
+        if self.bounds is None:
+            raise ParameterError(
+                "Within which bounds is the total of one unit?",
+                hint="Pass bounds=(lowest, highest) from public knowledge.",
+            )
         asked = Sum(
             self.column,
-            bounds=self.bounds,
+            of="units",
+            total_bounds=self.bounds,
             step=self.step,
             missing=self.missing,
             epsilon=self.epsilon,
@@ -219,7 +225,7 @@ class OwnMechanism(Grouped):
         if given.value is None:
             plan = groups.plan(context, self.mechanism, why=assurance)
         else:
-            about = f"{groups.sentence} {given.value.sentence}"
+            about = replace(groups, words=words_of_totals(context, given.value)).sentence
             plan = priced(context, self.mechanism, given.shifts, about=about, why=assurance)
         delta, told = self._deltas(given.shifts), f"{plan.guarantee.about} {assurance}"
         plan = replace(

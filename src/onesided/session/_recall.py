@@ -8,7 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from onesided.engine.kit import BEFORE, STANDS
-from onesided.errors import DataError, LedgerError, ParameterError, ReleaseExistsError
+from onesided.errors import (
+    DataError,
+    LedgerError,
+    OnesidedError,
+    ParameterError,
+    ReleaseExistsError,
+)
 from onesided.ledger import Account, StoredRelease, decode_columns, encode_columns, holds_columns
 from onesided.session import _legacy
 from onesided.session._context import QueryContext
@@ -29,6 +35,60 @@ def asked_as(
         return None
     asked = json.dumps(identity_of(question, prepared, context), sort_keys=True)
     return hashlib.sha256(asked.encode()).hexdigest()
+
+
+def recalled(
+    question: Question[Any],
+    context: QueryContext,
+    account: Account,
+    asked: str | None,
+    *,
+    again: bool,
+) -> StoredRelease | None:
+    """What is stored under the question's id, if that was asked; None if nothing was charged.
+
+    Errors: ReleaseExistsError; it names the change where the same words meant something else in
+    0.2, and that is what was answered.
+    """
+    name = str(question.id)
+    try:
+        return account.recall(name, question=asked, again=again)
+    except ReleaseExistsError as error:
+        old = formerly(question)
+        if old is None or error.values.get("state") != "other":
+            raise
+        try:
+            before = old.prepare(context)
+            account.recall(name, question=asked_as(old, before, context))
+        except OnesidedError:
+            raise error from None
+        raise ReleaseExistsError(
+            f"The release stored under the id {name!r} is of an earlier version, in which the same "
+            "words were about units: each counted once, with its total or its own mean.",
+            hint="Use another id for what they ask today; to be told the old answer, ask "
+            f"{_words_of(old)}.",
+            **error.values,
+        ) from None
+
+
+def formerly(question: Any) -> Any:
+    """What the same words asked in 0.2, where they ask something else today; or None."""
+    parts = getattr(question, "questions", None)
+    if parts is None:
+        return getattr(question, "formerly", None)
+    old = [formerly(part) for part in parts]
+    if not any(old):
+        return None
+    return replace(question, questions=[o or part for o, part in zip(old, parts, strict=True)])
+
+
+def _words_of(question: Any) -> str:
+    """How a question about units is told from one about rows."""
+    of = getattr(question, "of", None)
+    if of is None:
+        return "about units"
+    total = getattr(question, "total_bounds", None)
+    return f'with of="{of}"{"" if total is None else " and total_bounds="}, again=True'
 
 
 def kept(prepared: PreparedQuery[Any, Any], answer: Answer) -> bytes:
@@ -89,7 +149,7 @@ def refuse_asserting(prepared: PreparedQuery[Any, Any]) -> None:
 
     >>> import polars as pl, onesided as od
     >>> session = od.Session(pl.DataFrame({"age": [7]}), policy=od.policy.bounded(), budget=1)
-    >>> asked = od.session.Sum("age", bounds=(0, 9), epsilon=1, id="a")
+    >>> asked = od.session.Sum("age", of="units", total_bounds=(0, 9), epsilon=1, id="a")
     >>> session.charge(asked)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...

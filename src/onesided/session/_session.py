@@ -44,6 +44,7 @@ from onesided.session._recall import (
     kept,
     named,
     read_for,
+    recalled,
     refuse_asserting,
     told_again,
     with_left,
@@ -218,7 +219,10 @@ class Session(Joins):
         return self._read(text, question)[0]
 
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
-        return question_of(text, unit=self.unit, columns=self._table.schema, **question)
+        most = None if self.schema is None else self.schema.max_rows
+        return question_of(
+            text, unit=self.unit, columns=self._table.schema, declared_rows=most, **question
+        )
 
     def suggest(self, question: Question[Any], **wanted: Any) -> Suggestion:
         """The question with the least ε for what is wanted, from public facts; asks nothing.
@@ -281,7 +285,7 @@ class Session(Joins):
         prepared = self._prepared(question, context)
         asked = asked_as(question, prepared, context)
         if question.id is not None:
-            stored = self._account.recall(question.id, question=asked, again=question.again)
+            stored = recalled(question, context, self._account, asked, again=question.again)
             if stored is not None:
                 told = told_again(question, prepared, context, asked, stored)
                 return with_left(told, self._account)
@@ -353,7 +357,7 @@ class Session(Joins):
                     raise
             else:
                 return prepared.result(answer, receipt.number)
-        stored = self._account.recall(name, question=asked)
+        stored = recalled(question, context, self._account, asked, again=True)
         if stored is None:
             raise LedgerError(
                 f"the question {name!r} was never charged.", hint="Charge it first.", id=name

@@ -6,16 +6,18 @@ from onesided.session._groups import Groups
 from onesided.session._question import PreparedQuery, require_question
 from onesided.session._recall import kept, refuse_asserting
 from onesided.session._session import Session
-from onesided.session.sql._questions import question_of
+from onesided.session.sql._questions import explains, question_of, refuse_changed
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
 
 __all__ = [
     "Groups",
     "SumNoise",
+    "explains",
     "prepared",
     "question_of",
     "refuse_asserting",
+    "refuse_changed",
     "rehearse",
     "require_question",
     "value_shifts",

@@ -104,7 +104,7 @@ def _sum(od: Any, gifts: Any) -> TaskAnswer:
     session = od.Session(gifts, unit="person", policy=od.policy.removal_only(), budget=1)
     streets = ["Elm St", "Mill St", "Oak St", "Park St"]
     release = session.sum(
-        "gift", bounds=(0, 50), by="street", keys=streets, max_groups=1, epsilon=1
+        "gift", of="units", total_bounds=(0, 50), by="street", keys=streets, max_groups=1, epsilon=1
     )
     return TaskAnswer(release=release, guarantee=release.guarantee)
 

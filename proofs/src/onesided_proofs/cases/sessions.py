@@ -128,7 +128,7 @@ def _values() -> Iterator[Line]:
         asked: dict[str, Any] = {"epsilon": _EPSILON, "bounds": (low, high)}
         for policy in (added, both, policies.removal_only(), policies.presence(max_groups=1)):
             world = _world(policy, low, high)
-            yield _line(policy, questions.Sum("v", **asked), world, f"of {low} .. {high}")
+            yield _line(policy, _totals(low, high), world, f"of {low} .. {high}")
             yield _line(policy, questions.Mean("v", **asked), world, f"of {low} .. {high}")
     asked = {"epsilon": _EPSILON, "bounds": (0, 2)}
     for policy in (added, both):
@@ -136,7 +136,7 @@ def _values() -> Iterator[Line]:
         yield _line(policy, questions.Variance("v", **asked), world)
         rows = questions.Mean("v", of="rows", max_rows=2, **asked)
         yield _line(policy, rows, world, "of rows")
-        here = questions.Sum("v", by="place", keys=_PLACES, max_groups=1, **asked)
+        here = _totals(0, 2, by="place", keys=_PLACES, max_groups=1)
         yield _line(policy, here, world, "by place")
         nearest = questions.Quantile("v", candidates=[0, 1, 2], epsilon=_EPSILON)
         yield _line(policy, nearest, world)
@@ -147,18 +147,38 @@ def _values() -> Iterator[Line]:
         _world(added, -1, 2),
         "of -1 .. 2",
     )
-    some = questions.Sum("v", where="v > 1", epsilon=_EPSILON, bounds=(1, 3))
+    some = _totals(1, 3, where="v > 1")
     yield _line(both, some, _world(both, 1, 3), "of some")
     # Whoever loses one of several rows at a place stays there with another sum.
     dropped = policies.presence(max_groups=1)
     for low, high in ((0, 2), (-1, 2)):
-        here = questions.Sum("v", by="place", keys=_PLACES, epsilon=_EPSILON, bounds=(low, high))
+        here = _totals(low, high, by="place", keys=_PLACES)
         yield _line(
             dropped, here, _world(dropped, low, high, many=True), f"of several {low} .. {high}"
         )
+    yield from _of_rows()
     yield from _by_place()
     runs = questions.Quantile("v", q=0, candidates=[0, 1], epsilon=_EPSILON, max_groups=2)
     yield _line(added, runs, _world(added, 0, 1), "cumulative")
+
+
+def _totals(low: int, high: int, **more: Any) -> questions.Sum:
+    """A sum of each unit's total."""
+    return questions.Sum("v", of="units", total_bounds=(low, high), epsilon=_EPSILON, **more)
+
+
+def _of_rows() -> Iterator[Line]:
+    """Sums and quantiles of rows, two at most of a unit; where some are dropped, others come in."""
+    added, both, one = policies.addition_only(), policies.bounded(), _dropped(1)
+    for policy in (added, both, policies.removal_only(), one):
+        for low, high in ((1, 3), (-1, 2)):
+            world = _world(policy, low, high, many=True)
+            rows: dict[str, Any] = {"of": "rows", "max_rows": 2, "epsilon": _EPSILON}
+            total = questions.Sum("v", bounds=(low, high), **rows)
+            yield _line(policy, total, world, f"of rows of {low} .. {high}")
+        own: dict[str, Any] = {"max_groups": 1} if policy is not one else {}
+        here = questions.Sum("v", bounds=(0, 2), by="place", keys=_PLACES, **rows, **own)
+        yield _line(policy, here, _world(policy, 0, 2, many=True), "of rows by place")
 
 
 def _by_place() -> Iterator[Line]:
@@ -304,7 +324,7 @@ def _per_unit() -> Iterator[Line]:
         for asked, what in (
             (questions.Count(by="n", keys=(1, 2), max_groups=1, epsilon=_EPSILON), "by rows"),
             (questions.Count(where="most >= 2", epsilon=_EPSILON), "of some"),
-            (questions.Sum("total", bounds=(-1, 2), epsilon=_EPSILON), "of sums"),
+            (questions.Sum("total", of="units", total_bounds=(-1, 2), epsilon=_EPSILON), "of sums"),
         ):
             yield _line(policy, asked, world, f"per unit {what}", made=_units)
 

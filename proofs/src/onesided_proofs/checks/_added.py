@@ -80,7 +80,14 @@ def _sum_fault(seed: int, bounds: tuple[int, int], *, cut: int = 0) -> str:
     """Each row is clipped to the bounds, and then what a unit's rows at a place add up to."""
     rows, (low, high) = _rows(seed), bounds
     asked = questions.Sum(
-        "v", by="place", keys=_PLACES, bounds=bounds, epsilon=1, max_groups=3, **_CUT
+        "v",
+        by="place",
+        keys=_PLACES,
+        of="units",
+        total_bounds=bounds,
+        epsilon=1,
+        max_groups=3,
+        **_CUT,
     )
     told = _read(rows, asked).tolist()
     due = _by_place(
@@ -144,7 +151,7 @@ def _steps_fault() -> str:
         ("3/2", (0, 6), (1, 2, 3, 4, 5, 9), (1, 1, 2, 3, 3, 4)),
     ):
         for value, one in zip(values, due, strict=True):
-            asked = questions.Sum("v", bounds=bounds, step=step, epsilon=1)
+            asked = questions.Sum("v", of="units", total_bounds=bounds, step=step, epsilon=1)
             told = _read([(0, "p", value)], asked).tolist()
             if told != [one]:
                 return f"{value} in steps of {step}: {told}, due {one}"
@@ -156,7 +163,7 @@ def _room_fault() -> str:
     for low, high in ((0, 2**52), (-(2**52), 0), (-(2**51), 2**51)):
         for value, rows in product((low, high), (3, 1100)):
             many = [(unit, "p", value) for unit in range(rows)]
-            asked = questions.Sum("v", bounds=(low, high), epsilon=10**6)
+            asked = questions.Sum("v", of="units", total_bounds=(low, high), epsilon=10**6)
             told, due = _read(many, asked).tolist(), _clip(value * rows, -(2**62), 2**62)
             if told != [due]:
                 return f"{rows} rows of {value}: {told}, due {due}"

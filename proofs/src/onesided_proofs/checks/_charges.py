@@ -59,7 +59,7 @@ def _unrefused(excess: Any) -> str:
     places: dict[str, Any] = {"by": "place", "keys": ["p", "q"], "max_groups": 1}
     grouped = (
         Count(epsilon=1, on_excess=excess, **places),
-        Sum("v", bounds=(0, 2), epsilon=1, on_excess=excess, **places),
+        Sum("v", of="units", total_bounds=(0, 2), epsilon=1, on_excess=excess, **places),
     )
     for question in grouped:
         try:

@@ -261,7 +261,7 @@ def counted_query(
         mechanism_for(context, GroupCount(max_groups=1, counted=kinds, truncated=True), 1, 0)
         raise ParameterError(
             f"How many groups of one {context.unit!r} should the noise cover?",
-            hint="Pass max_groups=, for example the most groups that most people are in; "
+            hint="Pass max_groups=, from public knowledge such as the rules of a register; "
             "others are counted in so many of theirs.",
         )
     most = whole(max_groups, name="max_groups", least=1)

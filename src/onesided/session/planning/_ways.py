@@ -141,7 +141,7 @@ def _narrower(asked: Valued, value: Value) -> Iterator[tuple[str, Any]]:
         if low < high and (low, high) != (value.low, value.high):
             bounds = (low * value.step, high * value.step)
             told = f"bounds=({float(bounds[0]):g}, {float(bounds[1]):g})"
-            yield told, replace(asked, bounds=bounds)
+            yield told, asked.within(*bounds)
 
 
 def _sums(asked: Sum, context: QueryContext) -> Iterator[Way]:

@@ -16,16 +16,22 @@ BOUNDS: Final = ("CONTRIBUTION_BOUNDS_PER_GROUP", "CONTRIBUTION_BOUNDS_PER_ROW")
 FUNCTIONS: Final = (
     "COUNT",
     "SUM",
+    "SUM_PER_UNIT",
     "AVG",
     "MEAN_PER_UNIT",
+    "AVG_PER_UNIT",
     "VARIANCE",
     "VARIANCE_PER_UNIT",
     "MEDIAN",
+    "MEDIAN_PER_UNIT",
     "QUANTILE",
+    "QUANTILE_PER_UNIT",
     "PERCENTILE_CONT",
+    "PERCENTILE_DISC",
     "MIN",
     "MAX",
 )
+SHARED: Final = ("QUANTILE", "QUANTILE_PER_UNIT", "PERCENTILE_CONT", "PERCENTILE_DISC")
 _CLAUSES: Final = ("GROUP", "HAVING", "ORDER", "LIMIT")
 _RESERVED: Final = frozenset(
     [
@@ -56,7 +62,7 @@ _INSTEAD: Final = {
     "QUALIFY": "Use HAVING COUNT(...) <= t, or WHERE.",
     "WINDOW": "Group by a column instead.",
     "OVER": "Group by a column instead.",
-    "WITHIN": "Write QUANTILE(x, 0.5).",
+    "WITHIN": "Write PERCENTILE_CONT(x, 0.5).",
     "FILTER": "Put the condition into WHERE.",
     "AS": "Leave the table's other name out, and name columns alone.",
     ";": "Ask one query at a time.",
@@ -67,10 +73,9 @@ _INSTEAD: Final = {
     "VAR_SAMP": "Write VARIANCE(x), or VARIANCE_PER_UNIT(x).",
     "APPROX_COUNT_DISTINCT": "Write COUNT(DISTINCT unit).",
     "APPROX_QUANTILES": "Write QUANTILE(x, 0.5), one for each share.",
-    "PERCENTILE_DISC": "Write QUANTILE(x, 0.5).",
     "MEAN": "Write MEAN_PER_UNIT(x), or AVG(x) of rows.",
     "ANON_COUNT": "Write COUNT(DISTINCT unit).",
-    "ANON_SUM": "Write SUM(x).",
+    "ANON_SUM": "Write SUM_PER_UNIT(x).",
     "ANON_AVG": "Write MEAN_PER_UNIT(x).",
     "ANY_VALUE": "A value of the table is never released; write QUANTILE(x, 0.5).",
 }
@@ -78,25 +83,33 @@ _INSTEAD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate: its function, column (None for ``*``), share and stated bounds."""
+    """One aggregate: its function, column (None for ``*``), share and stated bounds.
+
+    per_row: whether the bounds are stated of a row, or else of a unit in a group.
+    """
 
     function: str
     column: str | None
     distinct: bool = False
     share: Fraction | None = None
     bounds: tuple[Fraction, Fraction] | None = None
+    per_row: bool = False
     place: int = field(default=0, compare=False)
     column_place: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select:
-    """A query, read. names: selected columns with their places. at_most: HAVING's threshold."""
+    """A query, read. names: selected columns with their places; aliases: their other names.
+
+    at_most: HAVING's threshold.
+    """
 
     query: Query
     explain: bool
     options: Mapping[str, tuple[object, int]]
     names: tuple[tuple[str, int], ...]
+    aliases: Mapping[str, str]
     aggregates: tuple[Aggregate, ...]
     where: str | None
     by: tuple[tuple[str, int], ...]
@@ -117,6 +130,7 @@ class _Parser:
     def __init__(self, words: Reader) -> None:
         self._words = words
         self._aliases: dict[str, Aggregate] = {}
+        self._columns: dict[str, str] = {}
 
     def select(self, *, explain: bool) -> Select:
         words = self._words
@@ -144,6 +158,7 @@ class _Parser:
             explain=explain,
             options=options,
             names=names,
+            aliases=self._columns,
             aggregates=aggregates,
             where=where,
             by=by,
@@ -196,7 +211,10 @@ class _Parser:
                 names.append(self._name("a column or an aggregate"))
             if words.accept("AS"):
                 alias, _ = self._name("a name")
-                self._aliases |= {alias.lower(): one} if one is not None else {}
+                if one is not None:
+                    self._aliases[alias.lower()] = one
+                else:
+                    self._columns[alias] = names[-1][0]
             elif self._named():
                 raise words.refused(
                     "AS is expected before a name of an answer",
@@ -249,11 +267,12 @@ class _Parser:
         place = words.next.start
         if not (function == "COUNT" and not distinct and words.accept("*")):
             column, place = self._name("a column")
-        share, bounds = None, None
+        share, bounds, per_row = None, None, False
         while words.accept(","):
             if words.after().upper == "=>":
+                per_row = words.next.upper == BOUNDS[1]
                 bounds = self._bounds()
-            elif function in ("QUANTILE", "PERCENTILE_CONT") and share is None:
+            elif function in SHARED and share is None:
                 share = words.number("a quantile's share")
             else:
                 raise words.refused(f"{function} takes no more than this")
@@ -264,7 +283,7 @@ class _Parser:
         words.take()
         if words.next.upper in ("OVER", "FILTER", "WITHIN"):
             raise self._unknown("This cannot stand here")
-        return Aggregate(function, column, distinct, share, bounds, word.start, place)
+        return Aggregate(function, column, distinct, share, bounds, per_row, word.start, place)
 
     def _bounds(self) -> tuple[Fraction, Fraction]:
         """BigQuery's ``contribution_bounds_per_group => (0, 100)``."""

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Final
 
 from onesided._numbers import Number, exact
-from onesided.errors import ParameterError, called
+from onesided.errors import ParameterError, SqlError, called
 from onesided.session._above import AtMost
 from onesided.session._count import Count
 from onesided.session._top_k import TopK
 from onesided.session.several._several import Several
-from onesided.session.sql._grammar import Aggregate, Select, select_of
+from onesided.session.sql._grammar import SHARED, Aggregate, Select, select_of
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile
 from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 
-_NAMED: Final = ("column", "by", "where", "epsilon", "id", "again", "q", "k", "threshold")
+_NAMED: Final = frozenset(
+    ["column", "by", "where", "epsilon", "id", "again", "q", "k", "threshold", "of", "interpolate"]
+)
 _OPTIONS: Final = (
     "epsilon",
     "delta",
@@ -40,12 +42,14 @@ def question_of(
     guesses: Any = None,
     id: str | None = None,  # noqa: A002 - a question's own name for it
     again: bool = False,
+    declared_rows: int | None = None,
     **more: Any,
 ) -> tuple[Any, bool]:
     """The question that a query asks, and whether its plan alone is wanted (EXPLAIN).
 
     more: arguments of the questions that SQL has no words for, such as ``keys``, which stand ready
         for all queries: one without GROUP BY does not use them.
+    declared_rows: how many rows of a unit count at most, as a schema says.
     Errors: SqlError, with the place and the nearest thing that works; ParameterError.
 
     >>> asked, plan_alone = question_of(
@@ -55,7 +59,11 @@ def question_of(
     ('Count', True)
     """
     select = select_of(text)
-    reader = _Questions(select, unit, tuple(columns), rows=more.get("max_rows") is not None)
+    names, most = tuple(columns), more.get("max_rows", declared_rows)
+    by = [(one if one in names else select.aliases.get(one, one), at) for one, at in select.by]
+    select = replace(select, by=tuple(by))
+    cumulative = more.get("method") == "cumulative"
+    reader = _Questions(select, unit, names, rows=most is not None, cumulative=cumulative)
     reader.check()
     own, more = reader.options(epsilon), {**reader.options_more(), **more}
     if not select.by:
@@ -63,10 +71,10 @@ def question_of(
     made = reader.made()
     if len(made) == 1 and weights is None and guesses is None:
         ((kind, *place), given) = made[0]
-        fitting = _fitting(more, [kind])
+        fitting = _fitting(more, [(kind, given)])
         question = called(kind, *place, **given, **fitting[0], epsilon=own, id=id, again=again)
         return question, select.explain
-    parts = _fitting(more, [kind for (kind, *_), _ in made])
+    parts = _fitting(more, [(kind, given) for (kind, *_), given in made])
     questions = [
         called(kind, *place, **given, **part, epsilon=own / len(made))
         for ((kind, *place), given), part in zip(made, parts, strict=True)
@@ -79,9 +87,16 @@ class _Questions:
     """Turns a select statement into questions."""
 
     def __init__(
-        self, select: Select, unit: str | None, columns: tuple[str, ...], *, rows: bool = False
+        self,
+        select: Select,
+        unit: str | None,
+        columns: tuple[str, ...],
+        *,
+        rows: bool,
+        cumulative: bool,
     ) -> None:
-        self._select, self._unit, self._columns, self._rows = select, unit, columns, rows
+        self._select, self._unit, self._columns = select, unit, columns
+        self._rows, self._cumulative = rows, cumulative
 
     def check(self) -> None:
         """Names are columns, and what is selected is grouped by."""
@@ -196,10 +211,9 @@ class _Questions:
     def _question(
         self, one: Aggregate, shared: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        bounds = {} if one.bounds is None else {"bounds": one.bounds}
+        if one.function == "COUNT" and not one.distinct:
+            return self._row_count(one, shared)
         if one.function == "COUNT":
-            if self._rows and self._unit is not None and one.column is None:
-                return (RowCount,), dict(shared)
             self._count(one)
             return (Count,), dict(shared)
         if one.distinct:
@@ -212,29 +226,59 @@ class _Questions:
                 one.column_place,
                 f"Write COUNT(DISTINCT {self._unit}).",
             )
-        kind, *place = self._kind(one)
-        of_rows = self._rows and self._unit is not None and one.function in ("AVG", "VARIANCE")
-        rows = {"of": "rows"} if of_rows else {}
-        return (kind, one.column, *place), {**shared, **bounds, **rows}
+        return self._of_values(one, shared)
 
-    def _kind(self, one: Aggregate) -> tuple[Any, ...]:
-        """The class of a question about values, and what follows the column."""
+    def _row_count(
+        self, one: Aggregate, shared: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All rows, or those with a value in a column."""
+        if one.bounds is not None or (self._unit is not None and not self._rows):
+            self._count(one)
+        asked = dict(shared)
+        if one.column is not None:
+            quoted = one.column.replace('"', '""')
+            filled, where = f'"{quoted}" IS NOT NULL', asked.get("where")
+            asked["where"] = filled if where is None else f"({where}) AND {filled}"
+        return (Count if self._unit is None else RowCount,), asked
+
+    def _of_values(
+        self, one: Aggregate, shared: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """A question about a column of numbers: of rows, or of units where it says so."""
         query, function = self._select.query, one.function
-        if function in ("AVG", "VARIANCE") and self._unit is not None and not self._rows:
-            instead = {"AVG": "MEAN_PER_UNIT", "VARIANCE": "VARIANCE_PER_UNIT"}[function]
+        base = function.removesuffix("_PER_UNIT")
+        kind, *place = self._share(one) if function in SHARED else _KINDS[base]
+        asked, given = dict(shared), {} if one.bounds is None else {"bounds": one.bounds}
+        # Where bounds are stated of a unit, it is units that are added up.
+        totals = kind is Sum and (base != function or (one.bounds and not one.per_row))
+        if kind is Sum and base != function and one.per_row:
             raise query.error(
-                f"{function} counts rows one by one, and {self._unit!r} may have many.",
+                f"{function} bounds the total of each unit.",
                 one.place,
-                f"Write {instead}({one.column}), of each unit's own mean, or pass max_rows=.",
+                "Write contribution_bounds_per_group => (lowest, highest).",
             )
-        if function in ("QUANTILE", "PERCENTILE_CONT"):
-            if one.share is None:
-                hint = f"Write QUANTILE({one.column}, 0.5) for the median."
-                raise query.error("A quantile takes a share.", one.place, hint)
-            if not 0 <= one.share <= 1:
-                raise query.error("A quantile's share lies in 0 .. 1.", one.place, "0.5 is half.")
-            return Quantile, one.share
-        return _KINDS[function]
+        if place and place[0] in (0, 1):
+            return (kind, one.column, *place), {**asked, **given}
+        if self._unit is not None and totals:
+            named = {} if one.bounds is None else {"total_bounds": one.bounds}
+            return (kind, one.column), {**asked, **named, "of": "units"}
+        if base == function and self._unit is not None:
+            if not self._rows or self._cumulative:
+                raise _many(self._select, one, self._unit)
+            given["of"] = "rows"
+        if kind is Quantile and base == function and not self._cumulative:
+            given["interpolate"] = base in _ON_THE_LINE
+        return (kind, one.column, *place), {**asked, **given}
+
+    def _share(self, one: Aggregate) -> tuple[Any, ...]:
+        """A quantile and its share. Errors: SqlError."""
+        query = self._select.query
+        if one.share is None:
+            hint = f"Write {one.function}({one.column}, 0.5) for the median."
+            raise query.error("A quantile takes a share.", one.place, hint)
+        if not 0 <= one.share <= 1:
+            raise query.error("A quantile's share lies in 0 .. 1.", one.place, "0.5 is half.")
+        return Quantile, one.share
 
     def _count(self, one: Aggregate) -> None:
         """Refuse counts of anything but units. Errors: SqlError."""
@@ -271,18 +315,63 @@ class _Questions:
 _KINDS: Final[Mapping[str, tuple[Any, ...]]] = {
     "SUM": (Sum,),
     "AVG": (Mean,),
-    "MEAN_PER_UNIT": (Mean,),
+    "MEAN": (Mean,),
     "VARIANCE": (Variance,),
-    "VARIANCE_PER_UNIT": (Variance,),
     "MEDIAN": (Quantile, Fraction(1, 2)),
     "MIN": (Quantile, 0),
     "MAX": (Quantile, 1),
 }
+_ON_THE_LINE: Final = ("MEDIAN", "PERCENTILE_CONT")
+_OF_UNITS: Final[Mapping[str, str]] = {
+    "SUM": "SUM_PER_UNIT",
+    "AVG": "MEAN_PER_UNIT",
+    "VARIANCE": "VARIANCE_PER_UNIT",
+    "MEDIAN": "MEDIAN_PER_UNIT",
+    "QUANTILE": "QUANTILE_PER_UNIT",
+    "PERCENTILE_CONT": "QUANTILE_PER_UNIT",
+    "PERCENTILE_DISC": "QUANTILE_PER_UNIT",
+}
 
 
-def _fitting(more: Mapping[str, Any], kinds: list[Callable[..., Any]]) -> list[dict[str, Any]]:
+def explains(text: str) -> bool:
+    """Whether a query wants its plan alone. Errors: SqlError.
+
+    >>> explains("EXPLAIN SELECT COUNT(*) FROM visits")
+    True
+    """
+    return select_of(text).explain
+
+
+def refuse_changed(text: str, unit: str | None) -> None:
+    """Refuse what was about units in 0.2 and is about rows today. Errors: SqlError.
+
+    >>> refuse_changed("SELECT AVG(age) FROM visits", "person")
+    """
+    select = select_of(text)
+    for one in select.aggregates if unit is not None else ():
+        if one.function in _CHANGED and not (one.function == "SUM" and one.bounds):
+            raise _many(select, one, unit)
+
+
+def _many(select: Select, one: Aggregate, unit: str | None) -> SqlError:
+    """An error for an aggregate of rows, of which a unit may have any number."""
+    share = "" if one.share is None else f", {float(one.share):g}"
+    return select.query.error(
+        f"{one.function} counts rows one by one, and {unit!r} may have many.",
+        one.place,
+        f"Write {_OF_UNITS[one.function]}({one.column}{share}), in which each unit counts once, or "
+        "pass max_rows=, the most rows of a unit that count, from public knowledge.",
+    )
+
+
+_CHANGED: Final = ("SUM", "MEDIAN", "QUANTILE", "PERCENTILE_CONT")
+
+
+def _fitting(
+    more: Mapping[str, Any], kinds: list[tuple[Callable[..., Any], Mapping[str, Any]]]
+) -> list[dict[str, Any]]:
     """What each question takes of the further arguments. Errors: ParameterError."""
-    known = [{one.name for one in fields(kind)} - set(_NAMED) for kind in kinds]  # type: ignore[arg-type] # questions are dataclasses
+    known = [_taken(kind, given) for kind, given in kinds]
     for name in more:
         if not any(name in names for names in known):
             raise ParameterError(
@@ -291,3 +380,13 @@ def _fitting(more: Mapping[str, Any], kinds: list[Callable[..., Any]]) -> list[d
                 name=name,
             )
     return [{n: value for n, value in more.items() if n in names} for names in known]
+
+
+def _taken(kind: Any, given: Mapping[str, Any]) -> set[str]:
+    """The further arguments of a question as the query asks it."""
+    names, of = {one.name for one in fields(kind)} - _NAMED, given.get("of")
+    if of != "rows" and kind is not RowCount:
+        names.discard("max_rows")
+    if of == "units":
+        return names - {"bounds"}
+    return names - {"total_bounds"}

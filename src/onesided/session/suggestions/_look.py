@@ -23,7 +23,7 @@ from onesided.session._estimates import Estimates
 from onesided.session._groups import Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
-from onesided.session.values._moments import own_means
+from onesided.session.values._moments import own_values
 from onesided.session.values._shifts import values_move
 from onesided.session.values._sum import Valued
 from onesided.session.values._value import Value
@@ -133,7 +133,7 @@ class SizeLook(Valued):
         if value is None:
             pieces = [_groups_of_units(taken, groups)]
         else:
-            pieces = own_means(taken, groups, value, own_mean=self.sized == "means")  # type: ignore[assignment] # pairs
+            pieces = own_values(taken, groups, value, own_mean=self.sized == "means")  # type: ignore[assignment] # pairs
         for far, counts in pieces:
             places = np.minimum(np.searchsorted(sizes, np.abs(far)), sizes.size - 1)
             np.add.at(found, places, counts)

@@ -170,25 +170,27 @@ def _bounds_by_look(
     plan_of: PlanOf, ask: Ask, question: Any, kept: Mapping[str, Any], rest: Fraction
 ) -> tuple[Any, Release]:
     plan_of(question)  # refuses what is wrong with it before anything is charged
-    low, high = (exact(end, name="bounds") for end in question.bounds)
+    totals = isinstance(question, Sum) and question.of != "rows"
+    ends = question.total_bounds if totals and question.total_bounds else question.bounds
+    low, high = (exact(end, name="bounds") for end in ends)
     far, pairs = float(max(high, -low)), question.max_groups or 1
     groups = public_keys(question.keys, names_of(question.by, name="by")).size if question.by else 1
     noise = math.sqrt(2) * groups * pairs * far / float(rest)
     above = rank_to_exceed(noise, far, epsilon=kept["epsilon"] / pairs, number=_SIZES)
     sized = SizeLook(
         question.column,
-        bounds=question.bounds,
+        bounds=(low, high),
         step=question.step,
         missing=question.missing,
         above=above,
-        sized="sums" if isinstance(question, Sum) else "means",
+        sized="sums" if totals else "means",
         **kept,
     )
     found = ask(sized)
     size = exact(found.value, name="size")
     bounds = (max(low, -size), min(high, size))
     bounds = bounds if bounds[0] < bounds[1] else (low, high)
-    return replace(question, bounds=bounds, epsilon=rest), found
+    return replace(question.within(*bounds), epsilon=rest), found
 
 
 def _groups_by_look(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up, whole
+from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval, Sums
 from onesided.mechanism.kit import shared
@@ -22,12 +22,10 @@ from onesided.session._groups import Groups
 from onesided.session._plan import Plan, priced, promised
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session.values._moments import Moments, asserted, moments
+from onesided.session.values._of import Of, most_rows, words_of
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum import Valued
 from onesided.session.values._value import Value
-
-Of = Literal["units", "rows"]
-_MOST_ROWS: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +101,15 @@ class Mean(Valued):
 
     def measure(self, units: str) -> str:
         """What the numbers are."""
-        return (
-            f"{type(self).__name__} of {self.column}, over {'rows' if self.of == 'rows' else units}"
-        )
+        over = "rows" if self.of == "rows" else units
+        return f"{type(self).__name__} of {self.column}, over {over}"
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Estimates]:
         """Check and price the question. Looks at no row."""
-        groups, value = self.groups(context), self.value(context)
-        most = self._most_rows(context)
+        value, most = self.value(context), most_rows(context, self)
+        groups = replace(self.groups(context), words=words_of(context, value, most))
         parts = self._parts(context, groups, value, most or 1)
-        plan = _plan(context, groups, value, parts, most)
+        plan = _plan(context, groups, parts)
         self.share(groups)
         name = "variance" if parts.squares else "mean"
 
@@ -137,29 +134,6 @@ class Mean(Valued):
             result=result,
             asserts=asserted(groups, value),
         )
-
-    def _most_rows(self, context: QueryContext) -> int | None:
-        """How many rows of a unit count at most; None for its own mean. Errors: ParameterError."""
-        if self.of not in get_args(Of):
-            raise ParameterError(
-                f"of={self.of!r} is unknown.",
-                hint='Use "units" for the mean of units\' own means, or "rows".',
-                value=self.of,
-            )
-        if self.of == "rows" and context.unit is not None:
-            if self.max_rows is None:
-                raise ParameterError(
-                    f"How many rows of one {context.unit!r} may count?",
-                    hint='Pass max_rows=, or leave of="rows" out for each unit\'s own mean.',
-                )
-            return whole(self.max_rows, name="max_rows", least=1, most=_MOST_ROWS)
-        if self.max_rows is not None:
-            raise ParameterError(
-                f"max_rows={self.max_rows!r} has no meaning here: each unit has one value.",
-                hint='Pass of="rows" as well, in a session with unit=, or leave it out.',
-                value=self.max_rows,
-            )
-        return None
 
     def _parts(self, context: QueryContext, groups: Groups, value: Value, most: int) -> Parts:
         """The parts of least noise: about the middle of the bounds, or about 0.
@@ -269,26 +243,20 @@ def _roomy(square: int) -> int:
     return square
 
 
-def _plan(
-    context: QueryContext, groups: Groups, value: Value, parts: Parts, most: int | None
-) -> Plan:
+def _plan(context: QueryContext, groups: Groups, parts: Parts) -> Plan:
     """Charge each edge the sum of what the parts lose along it."""
     losses = [priced(context, part.mechanism, part.shifts).charge for part in parts.all.values()]
     charge: dict[str, Loss] = {
         edge: sum((loss[edge] for loss in losses), Fraction(0)) for edge in losses[0]
     }
-    each = f" Each {context.unit!r} counts once, with its own mean."
-    some = f" Each {context.unit!r} counts with at most {most} of its rows in a group, by a hash."
-    own = "" if context.unit is None else each if most is None else some
-    about = f"{groups.sentence} {value.sentence}{own}"
     exact_all = all(len(certain_sides(part.mechanism)) == 2 for part in parts.all.values())
     certain = ("upper", "lower") if exact_all else ()
-    scope = groups.left_out.numbers(certain)
+    scope = groups.left_out.numbers(certain, groups.words)
     return Plan(
         mechanism=parts,
         charge=charge,
         account=context.account,
-        guarantee=promised(context, charge, about=about, scope=scope),
+        guarantee=promised(context, charge, about=groups.sentence, scope=scope),
         certain=certain,
     )
 

@@ -52,39 +52,53 @@ def moments(
     squares: bool = False,
     own_mean: bool = False,
     max_rows: int | None = None,
+    farthest: bool = False,
 ) -> Moments:
     """The moments in steps, in the order of the keys. Secret.
 
     A unit's value in a group is the sum over its rows there, clipped to the bounds once more; with
     ``own_mean`` their mean, rounded down to whole steps. With ``max_rows`` each row is a value of
-    its own, of which a unit has so many in a group at most, and all of them are counted.
+    its own, of which a unit has so many in a group at most, and all of them are counted: by a hash,
+    or those ``farthest`` from 0, of which the sum can only fall where rows >= 0 are dropped.
     """
     taken, groups = groups.inside(taken)
     furthest = max(value.high - centre, centre - value.low)
     wide = {VALUE: _is_wide(furthest)}
     wide |= {_SQUARE: _is_wide(furthest**2)} if squares else {}
-    rows = _in_steps(taken, groups, value)
+    totals = max_rows is None and taken.unit is not None and not own_mean
+    rows = _in_steps(taken, groups, value.around_zero if totals else value)
     if max_rows is None or taken.unit is None:
         values = _per_unit(rows, taken, groups, value, own_mean=own_mean)
         return _added(_powers(values, centre, wide), taken, groups, wide)
-    kept = _first_rows(rows, taken, groups, value, most=max_rows)
+    first = _farthest_rows if farthest else _first_rows
+    kept = first(rows, taken, groups, value, most=max_rows)
     units = _powers(kept, centre, wide).group_by(*_kept(taken, groups))
     parts = units.agg(*(nw.col(name).sum() for name in _names(wide)))
     return _added(parts, taken, groups, wide)
 
 
-def own_means(
-    taken: Taken, groups: Groups, value: Value, *, own_mean: bool = True
+def own_values(
+    taken: Taken,
+    groups: Groups,
+    value: Value,
+    *,
+    own_mean: bool = True,
+    max_rows: int | None = None,
 ) -> list[tuple[IntArray, ...]]:
     """Per group, in the order of the keys: own means that occur, in steps and rising, and counts.
 
-    Without ``own_mean`` the units' clipped sums. Secret.
+    Without ``own_mean`` the units' clipped sums; with ``max_rows`` as many rows of each. Secret.
     """
     taken, groups = groups.inside(taken)
-    rows = _in_steps(taken, groups, value)
-    parts = _per_unit(rows, taken, groups, value, own_mean=own_mean)
+    rows = _in_steps(taken, groups, value if own_mean else value.around_zero)
+    if max_rows is None or taken.unit is None:
+        parts = _per_unit(rows, taken, groups, value, own_mean=own_mean)
+        pairs = _paired(parts, taken, groups)
+    else:
+        parts = _first_rows(rows, taken, groups, value, most=max_rows)
+        pairs = _paired_rows(parts, taken, groups)
     named = (ORDER, VALUE) if groups.by else (VALUE,)
-    counted = _paired(parts, taken, groups).group_by(*named).agg(nw.len().alias(LENGTH))
+    counted = pairs.group_by(*named).agg(nw.len().alias(LENGTH))
     found = taken.table.arrays(counted.select(*named, LENGTH))
     steps, counts = (np.asarray(found[name], dtype=np.int64) for name in (VALUE, LENGTH))
     ranks = np.asarray(found.get(ORDER, np.zeros(steps.size)), dtype=np.int64)
@@ -135,6 +149,18 @@ def _paired(parts: Lazy, taken: Taken, groups: Groups) -> Lazy:
     return pairs
 
 
+def _paired_rows(rows: Lazy, taken: Taken, groups: Groups) -> Lazy:
+    """Rows beside the number of their group; those of each unit in its first groups alone."""
+    if not groups.by:
+        return rows
+    pairs, unit = taken.table.join_keys(rows, groups.keys), taken.unit
+    if groups.excess != "truncate" or unit is None:
+        return pairs
+    most, each = groups.query.max_groups or 1, pairs.select(unit, ORDER).unique()
+    first = first_groups(taken.table.engine, each, unit, [ORDER], most=most)
+    return pairs.join(first.select(unit, ORDER), on=[unit, ORDER], how="inner")
+
+
 def _is_wide(most: int) -> bool:
     """Whether numbers so far from 0, one for each row, may add up to more than 2^62."""
     return most * MOST_ROWS > MAX_COUNT
@@ -177,6 +203,17 @@ def _first_rows(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most:
     hashed = taken.table.engine.with_hash(numbered, names, _HASHED)
     ranked = hashed.with_columns(nw.lit(1).alias(_RANK)).with_columns(
         nw.col(_RANK).cum_sum().over(*unit, order_by=[_HASHED, VALUE, _COPY])
+    )
+    return ranked.filter(nw.col(_RANK) <= most).select(*unit, VALUE)
+
+
+def _farthest_rows(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most: int) -> Lazy:
+    """At most ``most`` rows of each unit in each group, those farthest from 0."""
+    unit = _kept(taken, groups)
+    steps = rows.with_columns(_within(value.low, value.high), nw.lit(1).alias(_RANK))
+    below = nw.when(nw.col(VALUE) < 0).then(nw.col(VALUE)).otherwise(0 - nw.col(VALUE))
+    ranked = steps.with_columns(below.alias(_COPY)).with_columns(
+        nw.col(_RANK).cum_sum().over(*unit, order_by=[_COPY, VALUE])
     )
     return ranked.filter(nw.col(_RANK) <= most).select(*unit, VALUE)
 

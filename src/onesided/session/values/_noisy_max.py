@@ -1,10 +1,11 @@
-"""Quantiles of units' own means, by the noisy maximum over public candidates."""
+"""Quantiles of units' own means, or of rows, by the noisy maximum over public candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import lcm
 from typing import Any, Final
 
@@ -12,7 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import many
-from onesided._numbers import Loss, Number, exact, positive, text, whole
+from onesided._numbers import (
+    INFINITE,
+    Infinite,
+    Loss,
+    Number,
+    exact,
+    positive,
+    sampled,
+    text,
+    whole,
+)
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import NoisyMaxQuantile, SeveralQuantiles
@@ -25,12 +36,16 @@ from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer
 from onesided.session._release import Release
 from onesided.session.histograms._bins import edges_of
-from onesided.session.values._moments import own_means
+from onesided.session.values._moments import own_values
 from onesided.session.values._shifts import values_move
 from onesided.session.values._value import Missing, Value, value_of
 
 Floats = NDArray[np.float64]
 FINEST: Final = 10**6
+# The finest shares for which a rank has a part of its own; and where few are to be kept in memory.
+_TIES: Final = 1000
+_SMALL: Final = 2**20
+_FEW: Final = 16
 _PARTS: Final = 2**13  # of a value: ranks of as many values as a table may have fit 62 bits in them
 
 
@@ -164,6 +179,90 @@ class NoisyQuantiles:
 
 
 @dataclass(frozen=True, slots=True)
+class FineQuantiles:
+    """A noisy maximum for each share, on ranks in ``fine`` parts, that also says where between two.
+
+    interpolate: True takes the point on the line between the values on either side, at the rank
+    ``q (n - 1)`` from 0; False the lower one. parts: at the rate of a part of a rank.
+
+    Proof that a value changes each distance by no more than ``fine`` times what it changes that of
+    :class:`NoisyMaxQuantile`. Between two values that are neighbours stand ``fine`` parts, at
+    ``floor(u + (v - u) k / B)`` for k = 0 to B, so n values have ``fine (n - 1)`` parts and equal
+    values theirs at one place. Let C(c) count the parts up to c. One value w more, between u and v:
+    the parts of u and w lie no higher than those of u and v did, those of w and v no lower. So C
+    rises by 0 to ``fine`` below w, and from w on; beyond v by ``fine``. With no value below w or
+    none above it, too; all parts by ``fine``, or by 0 from no value. The terms of a distance are
+    sums of these, as they are of counts. Where the lower value is taken, each value has ``fine``
+    parts at it, and one more part stands at the first candidate, for everybody.
+    """
+
+    parts: tuple[NoisyMaxQuantile, ...]
+    fine: tuple[int, ...]
+    interpolate: bool
+
+    def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
+        """Places of candidates, group by group."""
+        found = [
+            part.choose(*self.ranks(number, places, counts), noise=noise)
+            for places, counts in secret
+            for part, number in zip(self.parts, self.fine, strict=True)
+        ]
+        return {"places": np.array(found, dtype=np.int64)}
+
+    def ranks(self, fine: int, places: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+        """Where the parts of values lie, and how many do. Secret."""
+        if not self.interpolate:
+            return _added(np.append(places, 0), np.append(fine * counts, 1))
+        gaps, points = np.diff(places), fine // 2
+        sizes = np.minimum(gaps, points) + 1
+        gap, first = np.repeat(gaps, sizes), np.repeat(places[:-1], sizes)
+        step = np.arange(gap.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        # In a wide gap each point has a place of its own; in a narrow one places have several.
+        wide = gap > points
+        far = np.where(wide, gap * step // points, step)
+        upto = _parts_upto(step, points)
+        narrow = _parts_upto(-(-(step + 1) * points // gap) - 1, points)
+        before = _parts_upto(-(-step * points // gap) - 1, points)
+        number = np.where(wide, upto - _parts_upto(step - 1, points), narrow - before)
+        held = np.concatenate([places, first + far])
+        return _added(held, np.concatenate([fine * (counts - 1), number]))
+
+    def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
+        """Per share, by how many ranks an answer misses at most, with this confidence."""
+        return tuple(
+            part.rank_error(confidence=confidence) / number + 1
+            for part, number in zip(self.parts, self.fine, strict=True)
+        )
+
+    @property
+    def why(self) -> str:
+        """How the shares are answered."""
+        return "noisy maximum"
+
+
+def _parts_upto(point: IntArray, points: int) -> IntArray:
+    """How many of a gap's parts stand up to a point: two at each, one at either end."""
+    found: IntArray = np.clip(2 * point + 1, 0, 2 * points)
+    return found
+
+
+def _added(places: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+    """Each place once, with all that is at it."""
+    found, inverse = np.unique(places.astype(np.int64), return_inverse=True)
+    total = np.zeros(found.size, dtype=np.int64)
+    np.add.at(total, inverse, counts)
+    return found, total
+
+
+def _fine(share: Fraction, candidates: int, *, interpolate: bool) -> int:
+    """Of how many parts a rank is made; ranks of all rows of any table still fit 62 bits."""
+    over, under = share.as_integer_ratio()
+    if not interpolate:  # one part more moves the target by half of 1/b of a rank
+        return 2 * (under - over) if under <= _TIES else 1
+    return 2 * min(under, _TIES if candidates <= _SMALL else _FEW)
+
+
+@dataclass(frozen=True, slots=True)
 class SharedQuantiles:
     """Many shares at once, each level of halves at a part of ε; ``order``: where each is told."""
 
@@ -257,11 +356,16 @@ def plan_of(
     question: Any,
     *,
     confidence: Fraction,
+    most: int | None = None,
 ) -> Plan:
     """What the shares cost on each edge: from ten on they share levels of halves."""
     policy, epsilon = context.policy, positive(question.epsilon, name="epsilon")
     dropped = values_move(policy) == "dropped" and context.unit is not None
-    shifts = policy.shifts(groups.query)
+    # As many values of a unit come or go as it has rows that count.
+    shifts = {
+        edge: tuple(_times(shift, groups, most or 1) for shift in some)
+        for edge, some in policy.shifts(groups.query).items()
+    }
     moves = [
         Move(edge, shift, epsilon * edge.weight)
         for edge, some in shifts.items()
@@ -269,17 +373,18 @@ def plan_of(
         if shift.rise or shift.fall
     ]
     rising = tuple(sorted(set(shares)))
-    made = _shared if SeveralQuantiles.pays(len(rising)) else _apart
-    mechanism, loss = made(moves, groups, shares, found.number, dropped=dropped)
+    several = SeveralQuantiles.pays(len(rising)) and question.interpolate is None
+    made = _shared if several else partial(_apart, interpolate=question.interpolate)
+    grouped = bool(groups.by)
+    mechanism, loss = made(moves, shares, found.number, grouped=grouped, dropped=dropped)
     ranks = max(mechanism.rank_errors(confidence))
-    own = "" if context.unit is None else f" Each {context.unit!r} counts once, with its own mean."
     return priced(
         context,
         mechanism,
         shifts,
         loss=loss,
-        about=f"{groups.sentence} {found.value.sentence}{own}",
-        scope=groups.left_out.numbers(()),
+        about=groups.sentence,
+        scope=groups.left_out.numbers((), groups.words),
         why=f"{mechanism.why} over {many(found.number, 'candidate')}; within {ranks:,.3g} ranks at "
         f"confidence {question.confidence}",
     )
@@ -288,51 +393,71 @@ def plan_of(
 Priced = Callable[[Shift], Loss]
 
 
+def _times(shift: Shift, groups: Groups, most: int) -> Shift:
+    """How many values come and go with units, or with pairs of a unit and a group."""
+    if not groups.by:
+        shift = Shift(rise=min(shift.rise, 1), fall=min(shift.fall, 1))
+    return Shift(rise=most * shift.rise, fall=most * shift.fall)
+
+
 def _apart(
     moves: Sequence[Move],
-    groups: Groups,
     shares: Sequence[Fraction],
     candidates: int,
     *,
+    grouped: bool,
     dropped: bool,
-) -> tuple[NoisyQuantiles, Priced]:
+    interpolate: bool | None,
+) -> tuple[NoisyQuantiles | FineQuantiles, Priced]:
     """Each share on its own, ε split evenly among them."""
     even = [Move(one.edge, one.shift, one.loss / len(shares)) for one in moves]
-
-    def part(share: Fraction) -> NoisyMaxQuantile:
-        bare = NoisyMaxQuantile(1, q=share, candidates=candidates)
-        rate = largest_rate(even, lambda shift: _span(bare, shift, groups, dropped=dropped))
-        return NoisyMaxQuantile(rate, q=share, candidates=candidates)
-
-    mechanism = NoisyQuantiles(tuple(part(share) for share in shares))
+    bare = [NoisyMaxQuantile(INFINITE, q=share, candidates=candidates) for share in shares]
+    rates = [
+        largest_rate(even, partial(_span, one, grouped=grouped, dropped=dropped)) for one in bare
+    ]
 
     def loss(shift: Shift) -> Loss:
         if not shift.rise and not shift.fall:
             return Fraction(0)
         spans = [
-            one.noise_rate * _span(one, shift, groups, dropped=dropped) for one in mechanism.parts
+            rate * _span(one, shift, grouped=grouped, dropped=dropped)
+            for rate, one in zip(rates, bare, strict=True)
         ]
         return sum(spans, Fraction(0))
 
-    return mechanism, loss
+    if interpolate is None:
+        return NoisyQuantiles(
+            tuple(replace(one, noise_rate=rate) for one, rate in zip(bare, rates, strict=True))
+        ), loss
+    fine = tuple(_fine(share, candidates, interpolate=interpolate) for share in shares)
+    parts = tuple(
+        replace(one, noise_rate=_sampled(rate, number))
+        for one, rate, number in zip(bare, rates, fine, strict=True)
+    )
+    return FineQuantiles(parts, fine, interpolate), loss
+
+
+def _sampled(rate: Loss, parts: int) -> Loss:
+    """The rate of a part of a rank. Errors: ParameterError."""
+    each = rate if isinstance(rate, Infinite) else rate / parts
+    return sampled(each, hint="Use a more ordinary ε, or fewer answers.")
 
 
 def _shared(
     moves: Sequence[Move],
-    groups: Groups,
     shares: Sequence[Fraction],
     candidates: int,
     *,
+    grouped: bool,
     dropped: bool,
 ) -> tuple[SharedQuantiles, Priced]:
     """Many shares, the middle one first, then those on each side of it."""
 
     def moved(shift: Shift) -> int:
         """Values that come and go; one whose rows are dropped may come back as another."""
-        whole = shift if groups.by else Shift(rise=min(shift.rise, 1), fall=min(shift.fall, 1))
-        if not dropped or not (shift.rise or shift.fall):
-            return whole.rise + whole.fall
-        return whole.rise + 2 * whole.fall if groups.by else 2
+        if dropped and not grouped:
+            return 2 * max(shift.rise, shift.fall)
+        return shift.rise + (2 if dropped else 1) * shift.fall
 
     rising = sorted(set(shares))
     made = SeveralQuantiles(
@@ -346,25 +471,27 @@ def _shared(
     return SharedQuantiles(made, order), loss
 
 
-def _span(one: NoisyMaxQuantile, shift: Shift, groups: Groups, *, dropped: bool) -> int:
+def _span(one: NoisyMaxQuantile, shift: Shift, *, grouped: bool, dropped: bool) -> int:
     """How far a move takes two candidates' distances apart, over all groups.
 
-    Without groups all that goes and comes is one value of one unit. Among groups each pair of unit
-    and group has its own, which goes, or comes. Where rows are dropped a pair whose rows are not
-    all gone stays with another mean, which no distance tells from one that goes and one that comes.
+    Without groups all that goes and comes is of one unit. Among groups each pair of unit and group
+    has its own values, which go, or come. Where rows are dropped a pair whose rows are not all gone
+    stays with another mean, or with other rows among those that count, which no distance tells
+    from values that go and others that come.
     """
     changed = one.span(Shift(rise=1, fall=1))
-    if not groups.by:
-        whole = Shift(rise=min(shift.rise, 1), fall=min(shift.fall, 1))
-        return changed if dropped else one.span(whole)
+    if not grouped:
+        return changed * max(shift.rise, shift.fall) if dropped else one.span(shift)
     alone = one.span(Shift(rise=1, fall=0))
     return shift.rise * alone + shift.fall * (changed if dropped else alone)
 
 
-def ranked(taken: Taken, groups: Groups, found: Candidates) -> list[tuple[IntArray, ...]]:
+def ranked(
+    taken: Taken, groups: Groups, found: Candidates, most: int | None
+) -> list[tuple[IntArray, ...]]:
     """Per group, the places of candidates that have values, and how many each has. Secret."""
     secret: list[tuple[IntArray, ...]] = []
-    for steps, counts in own_means(taken, groups, found.value):
+    for steps, counts in own_values(taken, groups, found.value, max_rows=most):
         places, first = np.unique(found.places(steps), return_index=True)
         added = np.add.reduceat(counts, first) if places.size else counts
         secret.append((places, added))

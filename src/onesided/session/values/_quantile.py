@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, Literal, get_args
 
@@ -38,6 +38,7 @@ from onesided.session.values._noisy_max import (
     ranked,
     told,
 )
+from onesided.session.values._of import Of, most_rows, words_of
 from onesided.session.values._value import Missing, settle_grid
 
 QuantileMethod = Literal["noisy_max", "cumulative"]
@@ -164,16 +165,21 @@ _NAMED: Final = {"0": "Minimum", "1/2": "Median", "1": "Maximum"}
 
 @dataclass(frozen=True, slots=True)
 class Quantile(Grouped):
-    """Near which public candidate does the quantile ``q`` of the units' own means lie, per group?
+    """Near which public candidate does the quantile ``q`` of units' own means, or of rows, lie?
 
-    column: a column of numbers. A unit counts once in a group, with the mean of its rows there,
-        rounded down to a step; a unit with one row counts with that.
+    column: a column of numbers.
+    of: "units" counts a unit once in a group, with the mean of its rows there, rounded down to a
+        step. "rows" counts rows, of which a unit has ``max_rows`` in a group at most, by a hash
+        as :class:`Mean` picks them; noise grows with ``max_rows``.
     q: 1/2 is the median, 0 the smallest and 1 the largest value. Several in a list come
         out rising and share ε: evenly, or from ten on by halves, at the cost of its levels. Rounded
         to a fraction of at most a million parts.
     bounds, step: the candidates are all steps between the bounds, up to 2^40 of them.
     candidates: or at least one number, in rising order, from public knowledge; a value counts as
         the next candidate from it upwards.
+    interpolate: between the values on either side of the quantile, True takes the step on the line
+        between them at the rank ``q (n - 1)``, as SQL's PERCENTILE_CONT, False the lower one, as
+        PERCENTILE_DISC; None takes any step from one to the other.
     method: "noisy_max" is near in rank; no bound is certain. "cumulative" counts who is at or
         below each of the candidates, up to 1,024, with certain sides where the policy has them;
         a unit there counts with each of its rows, so that 0 and 1 are the table's own smallest
@@ -198,6 +204,9 @@ class Quantile(Grouped):
     candidates: Sequence[Number] | None = field(default=None, kw_only=True)
     bounds: Sequence[Number] | None = field(default=None, kw_only=True)
     step: Number | None = field(default=None, kw_only=True)
+    of: Of = field(default="units", kw_only=True)
+    max_rows: int | None = field(default=None, kw_only=True)
+    interpolate: bool | None = field(default=None, kw_only=True)
     method: QuantileMethod | None = field(default=None, kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
@@ -206,6 +215,13 @@ class Quantile(Grouped):
     def __post_init__(self) -> None:
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
         settle_grid(self, "candidates", "bounds", "step")
+
+    @property
+    def formerly(self) -> Quantile | None:
+        """What the same words meant in 0.2, where they mean something else today."""
+        if self.of == "units" and self.interpolate is None:
+            return None
+        return replace(self, of="units", max_rows=None, interpolate=None)
 
     @property
     def only_rises(self) -> bool:
@@ -219,12 +235,18 @@ class Quantile(Grouped):
     def measure(self, units: str) -> str:
         """What the numbers are."""
         named = ", ".join(text(q.limit_denominator(FINEST)) for q in _shares(self.q))
-        return f"{_NAMED.get(named) or f'Quantile {named}'} of {self.column}, over {units}"
+        over = "rows" if self.of == "rows" else units
+        return f"{_NAMED.get(named) or f'Quantile {named}'} of {self.column}, over {over}"
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
         shares = _shares(self.q)
         if self.chosen_method == "cumulative":
+            if (self.of, self.max_rows, self.interpolate) != ("units", None, None):
+                raise ParameterError(
+                    "The smallest and the largest value, and cumulative counts, are of all rows.",
+                    hint="Leave of=, max_rows= and interpolate= out.",
+                )
             return self._cumulative(context, shares)
         return self._noisy_max(context, inner(shares))
 
@@ -267,10 +289,15 @@ class Quantile(Grouped):
     def _noisy_max(
         self, context: QueryContext, shares: tuple[Fraction, ...]
     ) -> PreparedQuery[Any, QuantileEstimates]:
-        groups, found = self.groups(context), self.values(context)
+        found, most = self.values(context), most_rows(context, self)
+        groups = replace(self.groups(context), words=words_of(context, found.value, most))
+        if self.interpolate not in (None, True, False):
+            raise ParameterError(
+                f"interpolate={self.interpolate!r} is unknown.", hint="Use True, False or None."
+            )
         sure = Confidence(self.confidence, self.simultaneous)
         sure_of_each = sure.of_each(groups.keys.size * len(shares))
-        plan = plan_of(context, groups, found, shares, self, confidence=sure_of_each)
+        plan = plan_of(context, groups, found, shares, self, confidence=sure_of_each, most=most)
         ranks = plan.mechanism.rank_errors(sure_of_each)
 
         def result(answer: Answer, entry: int | None) -> QuantileEstimates:
@@ -282,11 +309,16 @@ class Quantile(Grouped):
             )
 
         return PreparedQuery(
-            detail={**groups.detail, **found.value.detail, "q": list(map(text, shares))},
+            detail={
+                **groups.detail,
+                **found.value.detail,
+                "q": list(map(text, shares)),
+                **({} if most is None else {"max_rows": most}),
+            },
             plan=plan,
             context=context,
             columns=groups.columns(context, *found.value.columns),
-            look=lambda taken: ranked(taken, groups, found),
+            look=lambda taken: ranked(taken, groups, found, most),
             draw=plan.mechanism.release,
             result=result,
             asserts=asserted(groups, found.value),

@@ -9,8 +9,8 @@ from typing import Final
 import narwhals as nw
 
 from onesided._english import many
-from onesided._numbers import Number, whole
-from onesided.engine.kit import MOST_ROWS, Lazy
+from onesided._numbers import Number
+from onesided.engine.kit import Lazy
 from onesided.errors import ParameterError
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
@@ -18,6 +18,7 @@ from onesided.session._context import QueryContext
 from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
 from onesided.session._question import PreparedQuery
+from onesided.session.values._of import rows_of_unit
 from onesided.session.values._sum import Sum
 from onesided.session.values._value import VALUE, Value
 
@@ -32,7 +33,8 @@ class RowCount(Grouped):
     It is the sum of ones: a move that takes a unit out of a group lowers it by ``max_rows`` at
     most, and dropping some of a unit's rows never raises it. Certain bounds are about the rows as
     cut. Where each row is a unit of its own, ask :class:`onesided.session.Count`.
-    max_rows: the most rows of one unit that count in a group; any further rows are left out.
+    max_rows: the most rows of one unit that count in a group, public; any further ones are left
+        out. None: that of the session's schema.
     confidence, simultaneous: as in :class:`onesided.session.Sum`. others: True adds one group for
     all keys that are not listed. The other arguments are those of
     :class:`onesided.session.Grouped`. Errors: ParameterError.
@@ -45,7 +47,7 @@ class RowCount(Grouped):
     [3.0]
     """
 
-    max_rows: int = field(kw_only=True)
+    max_rows: int | None = field(default=None, kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
     others: bool = field(default=False, kw_only=True)
@@ -56,18 +58,23 @@ class RowCount(Grouped):
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
-        most = whole(self.max_rows, name="max_rows", least=1, most=MOST_ROWS)
         if context.unit is None:
             raise ParameterError(
                 "Each row is a unit of its own here, so it counts once.",
                 hint="Ask count(...), without max_rows.",
             )
+        most = rows_of_unit(context, self.max_rows)
         given = {
             one.name: getattr(self, one.name) for one in fields(self) if one.name not in _OF_ROWS
         }
         asked = Sum(_ROWS, bounds=(0, most), **given)
+        value = _Ones.upto(most)
         return asked.prepared(
-            context, _Ones.upto(most), what="number of rows", detail={"max_rows": str(most)}
+            context,
+            value,
+            what="number of rows",
+            detail={"max_rows": str(most)},
+            words=value.sentence,
         )
 
 

@@ -1,14 +1,16 @@
-"""What do the units' values add up to, per group?"""
+"""What do rows, or the totals of units, add up to, per group?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Literal, Self
 
 import numpy as np
 
-from onesided._numbers import Number
+from onesided._english import many
+from onesided._numbers import Number, exact
 from onesided.errors import ParameterError
 from onesided.mechanism import StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE
@@ -23,6 +25,7 @@ from onesided.session._missing import LeftOut, left_out
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session.values._moments import asserted, moments
+from onesided.session.values._of import Of, ends_of_rows, most_rows
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
 from onesided.session.values._value import Missing, Value, settle_grid, value_of
@@ -33,8 +36,8 @@ class Valued(Grouped):
     """A question about a column of numbers, within declared bounds and in steps of a grid.
 
     column: the numbers. What of a unit's rows counts, the question says.
-    bounds: ``(lowest, highest)``, public. Each row's value, and then each unit's, is clipped to
-        them. None: those of the session's schema.
+    bounds: ``(lowest, highest)`` of one row's value, public; values beyond are clipped to them.
+        None: those of the session's schema.
     step: the grid that values are rounded to; the bounds must lie on it. None: the schema's, or 1.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
     confidence: how often an interval holds, for each group on its own; with simultaneous=True, for
@@ -62,21 +65,30 @@ class Valued(Grouped):
                 hint="Group by another column, or count by this one.",
                 column=self.column,
             )
-        if self.bounds is None:
+        bounds = self._ends
+        if bounds is None:
             raise ParameterError(
                 f"Within which bounds are the values of {self.column!r}?",
-                hint="Pass bounds=(lowest, highest) from public knowledge (in SQL "
-                "contribution_bounds_per_group => (lowest, highest)), or declare them in a schema; "
-                "values beyond are clipped to them.",
+                hint="Pass bounds=(lowest, highest) of one row's value, from public knowledge, or "
+                "declare them in a schema; values beyond are clipped to them.",
                 column=self.column,
             )
         return value_of(
             self.column,
-            bounds=self.bounds,
+            bounds=bounds,
             step=1 if self.step is None else self.step,
             missing=self.missing,
             schema=context.schema,
         )
+
+    @property
+    def _ends(self) -> Sequence[Number] | None:
+        """Within which bounds a number is summed."""
+        return self.bounds
+
+    def within(self, low: Number, high: Number) -> Self:
+        """The same within other bounds."""
+        return replace(self, bounds=(low, high))
 
     @property
     def only_rises(self) -> bool:
@@ -99,40 +111,143 @@ class Valued(Grouped):
 
 @dataclass(frozen=True, slots=True)
 class Sum(Valued):
-    """What do the units' values in a column add up to, per group?
+    """What do a column's rows, or the totals of its units, add up to, per group?
 
-    A unit's value in a group is the sum over its rows there, clipped once per unit.
+    of: in a session with ``unit=``, which numbers the bounds are about. "rows": each row's value is
+        clipped to ``bounds``, and of a unit ``max_rows`` rows count in a group at most, those
+        farthest from 0, so that dropping rows never raises a sum of values from 0 up. "units":
+        what a unit's rows in a group add up to is clipped to ``total_bounds``. Without ``unit=``
+        each row is a unit, and ``bounds`` is all that is needed.
+    max_rows: with "rows", public. total_bounds: with "units", ``(lowest, highest)`` of one unit's
+        total in a group, public; "column" takes the bounds that a schema has of a row, as 0.2 did.
     Where noise on one side is enough it falls in stairs if these vary less, at the same loss.
-    Certain bounds are about the values as rounded and clipped.
+    Certain bounds are about the numbers as they were cut; ``release.cut`` says how.
     others: True adds one group for all keys that are not listed; its own key is null.
     The other arguments are those of :class:`onesided.session.Valued`.
 
     >>> import polars as pl, onesided as od
-    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "cost": [7, 12, 40, 60]})
     >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
-    >>> session.sum("age", bounds=(0, 100), epsilon=1).interval.upper_certain
-    True
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> release = session.sum("cost", of="rows", max_rows=2, bounds=(0, 50), epsilon=90)
+    >>> release.value, release.interval.upper_certain
+    (109.0, True)
+    >>> session.sum("cost", of="units", total_bounds=(0, 50), epsilon=90).value
+    109.0
     """
 
+    of: Of | None = field(default=None, kw_only=True)
+    max_rows: int | None = field(default=None, kw_only=True)
+    total_bounds: Sequence[Number] | Literal["column"] | None = field(default=None, kw_only=True)
     others: bool = field(default=False, kw_only=True)
 
     def measure(self, units: str) -> str:
         """What the numbers are."""
-        return f"Sum of {self.column}, over {units}"
+        over = "rows" if self.of == "rows" else f"totals of {units}"
+        return f"Sum of {self.column}, over {'rows' if units == 'rows' else over}"
+
+    def __post_init__(self) -> None:
+        """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
+        settle_grid(self, "bounds", "step")
+        if self.total_bounds != "column":
+            settle_grid(self, "total_bounds")
+
+    def within(self, low: Number, high: Number) -> Self:
+        """The same within other bounds, of whatever these bounds are."""
+        named = "bounds" if self.total_bounds is None else "total_bounds"
+        return replace(self, **{named: (low, high)})  # type: ignore[arg-type] # one of the two
+
+    def identified(self, context: QueryContext) -> Sum:
+        """The same in the form that tells it from others: as 0.2 wrote it, if it meant this.
+
+        It clipped each row of a unit to the bounds as well: the same where 0 is within them.
+        """
+        if self.of != "units" or self.total_bounds is None:
+            return self
+        low, high = (exact(end, name="total_bounds") for end in self.total_bounds)
+        if context.unit is not None and not low <= 0 <= high:
+            return self
+        return replace(self, of=None, bounds=self.total_bounds, total_bounds=None)
+
+    @property
+    def formerly(self) -> Sum | None:
+        """What the same words meant in 0.2, where they mean something else today."""
+        if self.of != "rows" or self.max_rows is None:
+            return None
+        return replace(self, of="units", max_rows=None, bounds=None, total_bounds=self.bounds)
+
+    @property
+    def _ends(self) -> Sequence[Number] | None:
+        return self.bounds if self.total_bounds is None else self.total_bounds
+
+    def value(self, context: QueryContext) -> Value:
+        """The column, the bounds of a row or of a unit's total, and the grid, checked."""
+        totals, unit = self.total_bounds is not None, context.unit
+        if unit is not None and self.of is None:
+            raise ParameterError(
+                f"Do rows count one by one, or each {unit!r} once, with its total?",
+                hint=f'Pass of="rows" with max_rows=, the most rows of one {unit!r} that count, '
+                f'and bounds of one row; or of="units" with total_bounds=(lowest, highest) of the '
+                f"total of one {unit!r}.",
+            )
+        if totals and (self.of != "units" or self.bounds is not None):
+            raise ParameterError(
+                "total_bounds= bounds the total of each unit, and bounds= a row's value.",
+                hint='Pass of="units" with total_bounds=, or bounds= alone.',
+            )
+        if self.of == "units" and unit is not None and not totals:
+            raise ParameterError(
+                f"Within which bounds is the total of one {unit!r}?",
+                hint="Pass total_bounds=(lowest, highest) from public knowledge; bounds of a "
+                "column are about one row.",
+            )
+        if self.total_bounds == "column":
+            raise ParameterError(
+                f'total_bounds="column" asks for declared bounds of {self.column!r}, and there '
+                "are none.",
+                hint="Pass total_bounds=(lowest, highest), or declare the column's bounds.",
+            )
+        return Valued.value(self, context)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
         """Check and price the question. Looks at no row."""
-        value = self.value(context)
-        return self.prepared(context, value, what=f"sum of {self.column}", detail=value.detail)
+        value, most = self.value(context), most_rows(context, self)
+        told: dict[str, object] = {} if most is None else {"max_rows": most}
+        if most is None:
+            words = words_of_totals(context, value)
+        else:
+            words = (
+                f"{value.sentence} Of each {context.unit!r} at most "
+                f"{many(most, 'row', one='counts', more='count')} in a group, those farthest "
+                "from 0."
+            )
+        return self.prepared(
+            context,
+            value,
+            what=f"sum of {self.column}",
+            detail={**value.detail, **told},
+            words=words,
+            most=most,
+        )
 
     def prepared(
-        self, context: QueryContext, value: Value, *, what: str, detail: Mapping[str, object]
+        self,
+        context: QueryContext,
+        value: Value,
+        *,
+        what: str,
+        detail: Mapping[str, object],
+        words: str,
+        most: int | None = None,
     ) -> PreparedQuery[IntArray, Estimates]:
-        """The same with other words for it, and what identifies the value in the ledger."""
+        """The same with other words for it, and what identifies the value in the ledger.
+
+        words: which numbers are added up, exactly. most: how many rows of a unit, if rows count.
+        """
         groups = self.groups(context).with_others(self.others, context.policy)
-        groups = replace(groups, left_out=replace(groups.left_out, rises=value.low >= 0))
-        chosen, plan = self._plan(context, groups, value)
+        rises = value.low >= 0
+        groups = replace(groups, left_out=replace(groups.left_out, rises=rises), words=words)
+        chosen, plan = self._plan(context, groups, value, most)
         mechanism = chosen.mechanism
 
         def draw(totals: IntArray, noise: Noise | None) -> Answer:
@@ -154,7 +269,7 @@ class Sum(Valued):
             plan=plan,
             context=context,
             columns=groups.columns(context, *value.columns),
-            look=lambda taken: moments(taken, groups, value).total,
+            look=lambda taken: moments(taken, groups, value, max_rows=most, farthest=True).total,
             draw=draw,
             result=result,
             asserts=asserted(groups, value),
@@ -162,42 +277,39 @@ class Sum(Valued):
         )
 
     def shifts(
-        self, context: QueryContext, groups: Groups, value: Value
+        self, context: QueryContext, groups: Groups, value: Value, most: int | None = None
     ) -> Mapping[Edge, tuple[Shift, ...]]:
         """Per edge, how far the sums move, in steps."""
+        low, high = ends_of_rows(value, most)
         return value_shifts(
             context.policy,
             groups,
-            low=value.low,
-            high=value.high,
+            low=low,
+            high=high,
             optional=self.optional(groups),
             monotone=value.low >= 0,
         )
 
     def noise(self, context: QueryContext, groups: Groups, value: Value) -> SumNoise:
         """Which noise the sums get."""
-        return self._plan(context, groups, value)[0]
+        return self._plan(context, groups, value, most_rows(context, self))[0]
 
-    def _plan(self, context: QueryContext, groups: Groups, value: Value) -> tuple[SumNoise, Plan]:
+    def _plan(
+        self, context: QueryContext, groups: Groups, value: Value, most: int | None
+    ) -> tuple[SumNoise, Plan]:
         """The noise, and what it costs on each edge."""
-        shifts = self.shifts(context, groups, value)
+        shifts, (low, high) = self.shifts(context, groups, value, most), ends_of_rows(value, most)
         chosen = SumNoise.for_shifts(
-            context.policy,
-            groups,
-            shifts,
-            largest=max(value.high, -value.low),
-            epsilon=self.epsilon,
+            context.policy, groups, shifts, largest=max(high, -low), epsilon=self.epsilon
         )
         mechanism, certain = chosen.mechanism, certain_sides(chosen.mechanism)
         self.share(groups)
-        each = f" The rows of each {context.unit!r} are added up, and the sum is clipped again."
-        own = "" if context.unit is None else each
         return chosen, priced(
             context,
             mechanism,
             shifts,
-            about=f"{groups.sentence} {value.sentence}{own}",
-            scope=groups.left_out.numbers(certain),
+            about=groups.sentence,
+            scope=groups.left_out.numbers(certain, groups.words),
             certain=certain,
             standard_deviation=float(value.step) * deviation(mechanism),
             bias=float(value.step) * residual_bias(mechanism),
@@ -217,3 +329,13 @@ class Sum(Valued):
         certain = (interval.lower_certain, interval.upper_certain)
         estimate: Floats = np.asarray(centred * float(value.step), dtype=np.float64)
         return (estimate, lower, upper), certain
+
+
+def words_of_totals(context: QueryContext, value: Value) -> str:
+    """Which numbers are added up, exactly, where each unit has one total."""
+    if context.unit is None:
+        return value.sentence
+    return (
+        f"{value.around_zero.sentence} What the rows of each {context.unit!r} in a group add up to "
+        f"is clipped to {value.ends}."
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Literal
 
@@ -50,12 +50,23 @@ class Value:
     @property
     def sentence(self) -> str:
         """Which numbers the answer is about."""
-        low, high = text(self.low * self.step), text(self.high * self.step)
         left = "" if self.missing == "refuse" else " Rows without a value are left out."
-        return (
-            f"Values of {self.column!r} are rounded to steps of {text(self.step)} and clipped to "
-            f"{low} .. {high}.{left}"
-        )
+        return f"Values of {self.column!r} are {self.clipped}.{left}"
+
+    @property
+    def clipped(self) -> str:
+        """What becomes of a number."""
+        return f"rounded to steps of {text(self.step)} and clipped to {self.ends}"
+
+    @property
+    def ends(self) -> str:
+        """The bounds, in the column's unit."""
+        return f"{text(self.low * self.step)} .. {text(self.high * self.step)}"
+
+    @property
+    def around_zero(self) -> Value:
+        """The same with 0 within its bounds: what cannot cancel where rows are added up."""
+        return replace(self, low=min(self.low, 0), high=max(self.high, 0))
 
     @property
     def columns(self) -> tuple[str, ...]:

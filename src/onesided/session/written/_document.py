@@ -38,7 +38,7 @@ def opened(text: object, *forms: set[str]) -> dict[str, Any]:
         )
     if found["version"] not in _READ or isinstance(found["version"], bool):
         raise ParameterError(
-            f"This is of version {found['version']!r}; versions up to {VERSION} are read.",
+            f"This is of version {found['version']!r}; versions 1 and {VERSION} are read.",
             hint="A newer release of onesided may read it.",
             version=found["version"],
         )

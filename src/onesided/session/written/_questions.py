@@ -23,7 +23,7 @@ from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
-from onesided.session.written._document import document, opened
+from onesided.session.written._document import VERSION, document, opened
 from onesided.session.written._values import value_of, written
 
 QUESTIONS: Final[dict[str, Any]] = {
@@ -65,7 +65,7 @@ def question_to_json(question: Any) -> str:
 
 
 def question_from_json(text: str) -> Any:
-    """The question that was written.
+    """The question that was written; of version 1, what it meant in 0.2.
 
     Errors: ParameterError for another version, for unknown questions or fields, and for what is
     no JSON of this form.
@@ -75,7 +75,8 @@ def question_from_json(text: str) -> Any:
     >>> question_from_json(question_to_json(question)) == question
     True
     """
-    return _read(opened(text, {"question", "fields"}))
+    found = opened(text, {"question", "fields"})
+    return _read(found, found["version"])
 
 
 def questions_schema() -> dict[str, Any]:
@@ -88,7 +89,7 @@ def questions_schema() -> dict[str, Any]:
         {
             "type": "object",
             "properties": {
-                "version": {"const": 1},
+                "version": {"const": VERSION},
                 "question": {"const": name},
                 "fields": {
                     "type": "object",
@@ -125,7 +126,7 @@ def _value(name: str, value: Any) -> Any:
     return written(value.text if isinstance(value, Predicate) else value)
 
 
-def _read(given: Any) -> Any:
+def _read(given: Any, version: int) -> Any:
     if not isinstance(given, dict) or set(given) - {"version"} != {"question", "fields"}:
         raise ParameterError(
             "This is not a question.", hint='Write {"question": "Count", "fields": {...}}.'
@@ -138,22 +139,34 @@ def _read(given: Any) -> Any:
         )
     if not isinstance(told.get("questions", []), list):
         raise ParameterError("questions must be a list of questions.", hint="See docs/json.md.")
-    unknown = set(told) - {one.name for one in fields(kind) if one.init}
+    later = _LATER.get(kind.__name__, ()) if version == 1 else ()
+    known = [one.name for one in fields(kind) if one.init and one.name not in later]
+    unknown = set(told) - set(known)
     missing = _required(kind) - set(told)
     if unknown or missing:
         word, name = ("no", min(unknown)) if unknown else ("not its", min(missing))
         raise ParameterError(
             f"{kind.__name__} has {word} field {name!r}.",
-            hint=f"Its fields are {', '.join(one.name for one in fields(kind) if one.init)}.",
+            hint=f"Its fields are {', '.join(known)}.",
             field=name,
         )
     read = {
-        name: [_read(part) for part in value]
+        name: [_read(part, version) for part in value]
         if name == "questions" and isinstance(value, list)
         else value_of(value)
         for name, value in told.items()
     }
+    if version == 1 and kind is Sum:
+        # Its bounds were those of a unit's total, and a schema's bounds of a row were taken for it.
+        read |= {"of": "units", "total_bounds": read.pop("bounds", None) or "column"}
     return called(kind, **read)
+
+
+# What questions of version 1 did not know.
+_LATER: Final = {
+    "Quantile": ("of", "max_rows", "interpolate"),
+    "Sum": ("of", "max_rows", "total_bounds"),
+}
 
 
 def _required(kind: Any) -> set[str]:
