@@ -24,7 +24,7 @@ ROWS = pl.DataFrame(
 )
 WHERE = "infected"
 MISSING = "Recorded as infected: rows for which that is unknown are not counted."
-CUT = "Units in more than 1 group were counted in 1 of them"
+CUT = "Units in more than 1 group were counted in 1"
 PLACE = {"by": "place", "keys": ["gym", "bar"], "max_groups": 1, "on_excess": "truncate"}
 PAY = {"bounds": (0, 100), "missing": "drop"}
 
