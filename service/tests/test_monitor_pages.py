@@ -50,7 +50,7 @@ def test_the_page_says_what_holds_and_links_to_the_past(service, sender):
     page = service.get("/monitors/live", who="").text
     assert "Step 2, as of" in page
     assert "2 January 2026, 12:00 UTC" in page
-    assert "within 1 day?" in page
+    assert "within 1 day" in page
     assert "<script>alert" not in page
     assert "Live &lt;b&gt;places" in page
     past = service.get("/monitors/live/places/1", who="").text

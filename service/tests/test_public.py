@@ -18,7 +18,7 @@ def test_an_answer_is_published_by_the_curator_alone(service):
     same = {"If-None-Match": found.headers["etag"]}
     assert service.get(f"/api/v1/published/{told}", who=None, headers=same).status_code == 304
     assert service.get(f"/api/v1/published/{told}.csv", who=None).text.startswith("place,estimate")
-    assert service.get(f"/api/v1/published/{told}.json", who=None).json()["version"] == 1
+    assert service.get(f"/api/v1/published/{told}.json", who=None).json()["version"] == 2
     assert [one["id"] for one in service.get("/api/v1/published", who=None).json()] == [told]
     assert service.get("/api/v1/published/none", who=None).status_code == 404
 

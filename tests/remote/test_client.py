@@ -290,11 +290,11 @@ LOCAL = {"release", "inspect", "total", "suggest", "account", "detail", "charge"
 
 
 def test_a_connected_session_has_the_methods_of_a_session():
-    own = {name: one for name, one in vars(od.Session).items() if not name.startswith("_")}
-    assert set(own) - LOCAL <= set(vars(RemoteSession))
+    own = {name: getattr(od.Session, name) for name in dir(od.Session) if name[0] != "_"}
+    assert set(own) - LOCAL <= set(dir(RemoteSession))
     # A plan is compared over public data where the data are, in a session of one's own.
     for name in set(own) - LOCAL - {"remaining", "spent", "plan"}:
-        mine, theirs = inspect.signature(vars(RemoteSession)[name]), inspect.signature(own[name])
+        mine, theirs = inspect.signature(getattr(RemoteSession, name)), inspect.signature(own[name])
         assert list(mine.parameters) == list(theirs.parameters), name
 
 

@@ -19,7 +19,7 @@ def preview(question: Any, *, schema: Schema, policy: Policy) -> list[Release]:
     >>> schema = od.Schema(unit="person", columns={"age": od.column("integer", bounds=(0, 110))})
     >>> asked = od.Count(where="age >= 18", epsilon=1)
     >>> [one.title for one in preview(asked, schema=schema, policy=od.policy.bounded())]
-    ['Count']
+    ['Number of units (person), where age >= 18']
     """
     release = previewed_as_one(question, schema=schema, policy=policy)
     return list(getattr(release, "releases", (release,)))

@@ -4,62 +4,27 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Concatenate, Final, ParamSpec, Self
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 from onesided._numbers import Number, readable
-from onesided.errors import ParameterError, ServiceError, called
+from onesided.errors import ParameterError, ServiceError
 from onesided.policy import Policy, from_toml
 from onesided.remote._plan import RemotePlan, RemoteSuggestion, plain, plan_of, suggestion_of
 from onesided.remote._releases import Tables, release_of
 from onesided.remote._server import Server
 from onesided.schema import Schema
-from onesided.session import (
-    Above,
-    AtMost,
-    Count,
-    Discover,
-    Enclosed,
-    Histogram,
-    LinearQuery,
-    Mean,
-    Ngrams,
-    Quantile,
-    RangeQuery,
-    RowCount,
-    Sample,
-    Several,
-    Statement,
-    Sum,
-    TopK,
-    Variance,
-    question_to_json,
-    statement_of,
-)
-from onesided.session.kit import question_of, require_question
+from onesided.session import Statement, question_to_json, statement_of
+from onesided.session.kit import Asks, question_of, require_question
 
-P = ParamSpec("P")
 _FACTS: Final = {"name", "open", "policy", "unit", "schema"}
 
 
-def _method(
-    question: Callable[P, Any],
-) -> Callable[Concatenate[RemoteSession, P], Any]:
-    """A method that asks a question of this class; its arguments are the question's."""
-
-    def ask(session: RemoteSession, /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        return session.ask(called(question, *args, **kwargs))
-
-    ask.__doc__ = question.__doc__
-    ask.__wrapped__ = question  # type: ignore[attr-defined] # so that help() shows the arguments
-    return ask
-
-
-class RemoteSession:
+class RemoteSession(Asks):
     """Ask questions of a dataset on a server; made by :func:`onesided.connect`.
 
     Every question goes under an id. Where the caller names none, a fresh one is made, so that a
@@ -81,45 +46,6 @@ class RemoteSession:
         self.dataset, self._server, self._tables = dataset, server, tables
         self._path = f"/datasets/{quote(dataset, safe='')}"
         self._facts = self._dataset()
-
-    count = _method(Count)
-    top_k = _method(TopK)
-    above = _method(Above)
-    at_most = _method(AtMost)
-    enclose = _method(Enclosed)
-    sum = _method(Sum)
-    row_count = _method(RowCount)
-    mean = _method(Mean)
-    variance = _method(Variance)
-    histogram = _method(Histogram)
-    quantile = _method(Quantile)
-    sample = _method(Sample)
-    linear = _method(LinearQuery)
-    ranges = _method(RangeQuery)
-    discover = _method(Discover)
-    ngrams = _method(Ngrams)
-    ask_all = _method(Several)
-
-    def median(self, column: str, **question: Any) -> Any:
-        """A candidate near which half of the units' means are below."""
-        return self.ask(called(Quantile, column, Fraction(1, 2), **question))
-
-    def minimum(self, column: str, **question: Any) -> Any:
-        """The smallest value's candidate, over all rows of all units."""
-        return self.ask(called(Quantile, column, 0, **question))
-
-    def maximum(self, column: str, **question: Any) -> Any:
-        """The largest value's candidate, over all rows of all units."""
-        return self.ask(called(Quantile, column, 1, **question))
-
-    def sql(self, text: str, **question: Any) -> Any:
-        """Answer a query in SQL; the plan if it begins with EXPLAIN. See docs/sql.md."""
-        asked, plan_alone = self._read(text, question)
-        return self.plan(asked) if plan_alone else self.ask(asked)
-
-    def question(self, text: str, **question: Any) -> Any:
-        """The question that a query in SQL asks, as Python would write it. Asks nothing."""
-        return self._read(text, question)[0]
 
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
         schema = self._facts["schema"]

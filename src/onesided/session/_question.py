@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.errors import ParameterError, called
+from onesided.errors import ParameterError
 from onesided.noise import Noise
 from onesided.session._context import QueryContext, Taken
 from onesided.session._plan import Plan
@@ -17,7 +17,7 @@ from onesided.session._release import Release
 from onesided.session._statement import UNSAID, Statement, statement_of
 
 if TYPE_CHECKING:
-    from onesided.session._session import Session
+    pass
 
 CONTENT_TYPE: Final = "application/vnd.onesided.answer"
 LABEL: Final = 500
@@ -177,16 +177,3 @@ def require_noise(given: Noise | None) -> Noise | None:
             hint="Leave noise= out: production draws from the operating system.",
         )
     return given
-
-
-def query_method(
-    question: Callable[P, Question[Result]],
-) -> Callable[Concatenate[Session, P], Result]:
-    """A session's method that asks a question of this class; its arguments are the question's."""
-
-    def ask(session: Session, /, *args: P.args, **kwargs: P.kwargs) -> Result:
-        return session.ask(called(question, *args, **kwargs))
-
-    ask.__doc__ = question.__doc__
-    ask.__wrapped__ = question  # type: ignore[attr-defined] # so that help() shows the arguments
-    return ask

@@ -16,13 +16,11 @@ from onesided.ledger import Account, Allowance, Ledger, Receipt, Unit
 from onesided.noise import Noise
 from onesided.policy import Policy
 from onesided.schema import Schema, schema_of
-from onesided.session._above import Above, AtMost
+from onesided.session._asks import Asks, asking
 from onesided.session._card import card_of
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, opened
-from onesided.session._count import Count
 from onesided.session._diagnostics import Inspected, inspected
-from onesided.session._enclosed import Enclosed
 from onesided.session._health import health_in
 from onesided.session._joins import Joins
 from onesided.session._own_mechanism import OwnMechanism
@@ -33,7 +31,6 @@ from onesided.session._question import (
     PreparedQuery,
     Question,
     Result,
-    query_method,
     require_noise,
     require_question,
     stated,
@@ -49,26 +46,14 @@ from onesided.session._recall import (
     told_again,
     with_left,
 )
-from onesided.session._sample import Sample
 from onesided.session._statement import Statement
-from onesided.session._top_k import TopK
-from onesided.session.discover._ngrams import Ngrams
-from onesided.session.discover._unknown import Discover
-from onesided.session.histograms._histogram import Histogram
 from onesided.session.planning._tried import with_ways
-from onesided.session.several._several import Several
 from onesided.session.sql._questions import question_of
 from onesided.session.suggestions._suggest import Suggestion, suggested
-from onesided.session.values._mean import Mean, Variance
-from onesided.session.values._quantile import Quantile, QuantileRelease
-from onesided.session.values._row_count import RowCount
-from onesided.session.values._sum import Sum
-from onesided.session.workloads._linear import LinearQuery
-from onesided.session.workloads._ranges import RangeQuery
 from onesided.store import address
 
 
-class Session(Joins):
+class Session(Joins, Asks):
     """Ask questions of a table under a policy, each charged to a ledger before it is answered.
 
     data: Polars (eager or lazy), pandas, PyArrow, a DuckDB relation, or a Spark table.
@@ -163,60 +148,7 @@ class Session(Joins):
         charges = self.ledger.entries(kind="spend", policy_id=self.policy.identity)
         return total_of(self.policy, charges, delta=delta)
 
-    count = query_method(Count)
-    top_k = query_method(TopK)
-    above = query_method(Above)
-    at_most = query_method(AtMost)
-    enclose = query_method(Enclosed)
-    sum = query_method(Sum)
-    row_count = query_method(RowCount)
-    mean = query_method(Mean)
-    variance = query_method(Variance)
-    histogram = query_method(Histogram)
-    quantile = query_method(Quantile)
-    sample = query_method(Sample)
-    linear = query_method(LinearQuery)
-    ranges = query_method(RangeQuery)
-    discover = query_method(Discover)
-    ngrams = query_method(Ngrams)
-    release = query_method(OwnMechanism)
-    ask_all = query_method(Several)
-
-    def median(self, column: str, **question: Any) -> Any:
-        """A candidate near which half of the units' means are below; see :class:`Quantile`."""
-        return self.ask(called(Quantile, column, Fraction(1, 2), **question))
-
-    def minimum(self, column: str, **question: Any) -> QuantileRelease:
-        """The smallest value's candidate, over all rows of all units; see :class:`Quantile`."""
-        released: QuantileRelease = self.ask(called(Quantile, column, 0, **question))
-        return released
-
-    def maximum(self, column: str, **question: Any) -> QuantileRelease:
-        """The largest value's candidate, over all rows of all units; see :class:`Quantile`."""
-        released: QuantileRelease = self.ask(called(Quantile, column, 1, **question))
-        return released
-
-    def sql(self, text: str, **question: Any) -> Any:
-        """Answer a query in SQL; the plan if it begins with EXPLAIN. See docs/sql.md.
-
-        question: ``epsilon``, ``id``, ``again``, ``weights`` and ``guesses`` as in ``ask_all``, and
-        what SQL has no words for, such as ``keys`` or ``max_groups``.
-        Errors: SqlError, with the place in the text and the nearest thing that works.
-
-        >>> import polars as pl, onesided as od
-        >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
-        >>> policy = od.policy.presence(max_groups=2)
-        >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
-        >>> text = "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place"
-        >>> session.sql(text, epsilon=90, keys=["a", "b"]).estimate.tolist()
-        [1, 3]
-        """
-        asked, plan_alone = self._read(text, question)
-        return self.plan(asked) if plan_alone else self.ask(asked)
-
-    def question(self, text: str, **question: Any) -> Any:
-        """The question that a query in SQL asks; takes what :meth:`sql` takes, and asks nothing."""
-        return self._read(text, question)[0]
+    release = asking(OwnMechanism)
 
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
         most = None if self.schema is None else self.schema.max_rows

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from onesided.session._asks import Asks
 from onesided.session._groups import Groups
 from onesided.session._question import PreparedQuery, require_question
 from onesided.session._recall import kept, refuse_asserting
@@ -11,6 +12,7 @@ from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
 
 __all__ = [
+    "Asks",
     "Groups",
     "SumNoise",
     "explains",

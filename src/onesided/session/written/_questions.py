@@ -7,47 +7,11 @@ from typing import Any, Final
 
 from onesided.errors import ParameterError, called
 from onesided.policy import Predicate
-from onesided.session._above import Above, AtMost
-from onesided.session._count import Count
-from onesided.session._enclosed import Enclosed
+from onesided.session._asks import QUESTIONS
 from onesided.session._question import require_question
-from onesided.session._sample import Sample
-from onesided.session._top_k import TopK
-from onesided.session.discover._ngrams import Ngrams
-from onesided.session.discover._unknown import Discover
-from onesided.session.histograms._histogram import Histogram
-from onesided.session.several._several import Several
-from onesided.session.values._mean import Mean, Variance
-from onesided.session.values._quantile import Quantile
-from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
-from onesided.session.workloads._linear import LinearQuery
-from onesided.session.workloads._ranges import RangeQuery
 from onesided.session.written._document import VERSION, document, opened
 from onesided.session.written._values import value_of, written
-
-QUESTIONS: Final[dict[str, Any]] = {
-    kind.__name__: kind
-    for kind in (
-        Above,
-        AtMost,
-        Count,
-        Discover,
-        Enclosed,
-        Histogram,
-        LinearQuery,
-        Mean,
-        Ngrams,
-        Quantile,
-        RangeQuery,
-        RowCount,
-        Sample,
-        Several,
-        Sum,
-        TopK,
-        Variance,
-    )
-}
 
 
 def question_to_json(question: Any) -> str:

@@ -1,0 +1,128 @@
+"""What can be asked, once: the methods of sessions here and on a server, and questions by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from inspect import Parameter, signature
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args, get_type_hints
+
+from onesided.errors import called
+from onesided.session._above import Above, AtMost
+from onesided.session._count import Count
+from onesided.session._enclosed import Enclosed
+from onesided.session._question import Question
+from onesided.session._sample import Sample
+from onesided.session._top_k import TopK
+from onesided.session.discover._ngrams import Ngrams
+from onesided.session.discover._unknown import Discover
+from onesided.session.histograms._histogram import Histogram
+from onesided.session.several._several import Several
+from onesided.session.values._mean import Mean, Variance
+from onesided.session.values._quantile import Quantile
+from onesided.session.values._row_count import RowCount
+from onesided.session.values._sum import Sum
+from onesided.session.workloads._linear import LinearQuery
+from onesided.session.workloads._ranges import RangeQuery
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def asking(question: Callable[P, Question[Result]]) -> Callable[Concatenate[Any, P], Result]:
+    """A method that asks a question of this class; its arguments are the question's."""
+
+    def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        return session.ask(called(question, *args, **kwargs))  # type: ignore[no-any-return]
+
+    ask.__doc__ = question.__doc__
+    ask.question = question  # type: ignore[attr-defined] # the list of questions is read off it
+    given = signature(question)
+    steps = get_type_hints(question.prepare)["return"]  # type: ignore[attr-defined] # of a class
+    answers = get_args(steps) or get_args(steps.__orig_bases__[0])
+    ask.__signature__ = given.replace(  # type: ignore[attr-defined] # so that help() shows them
+        parameters=[Parameter("self", Parameter.POSITIONAL_ONLY), *given.parameters.values()],
+        return_annotation=answers[-1],
+    )
+    return ask
+
+
+class Asks:
+    """Every question as a method; :meth:`ask` answers them, here or on a server."""
+
+    def ask(self, question: Any) -> Any:
+        """Answer ``question``; what every method named after a question does."""
+        raise NotImplementedError
+
+    def plan(self, question: Any) -> Any:
+        """What ``question`` would cost and give. Looks at no row and spends nothing."""
+        raise NotImplementedError
+
+    def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
+        """The question of a query, and whether its plan alone is asked for."""
+        raise NotImplementedError
+
+    above = asking(Above)
+    at_most = asking(AtMost)
+    count = asking(Count)
+    discover = asking(Discover)
+    enclose = asking(Enclosed)
+    histogram = asking(Histogram)
+    linear = asking(LinearQuery)
+    mean = asking(Mean)
+    ngrams = asking(Ngrams)
+    quantile = asking(Quantile)
+    ranges = asking(RangeQuery)
+    row_count = asking(RowCount)
+    sample = asking(Sample)
+    ask_all = asking(Several)
+    sum = asking(Sum)
+    top_k = asking(TopK)
+    variance = asking(Variance)
+
+    def median(self, column: str, **question: Any) -> Any:
+        """A candidate near which half of the units' means are below; see :class:`Quantile`."""
+        return self.ask(called(Quantile, column, Fraction(1, 2), **question))
+
+    def minimum(self, column: str, **question: Any) -> Any:
+        """The smallest value's candidate, over all rows of all units; see :class:`Quantile`."""
+        return self.ask(called(Quantile, column, 0, **question))
+
+    def maximum(self, column: str, **question: Any) -> Any:
+        """The largest value's candidate, over all rows of all units; see :class:`Quantile`."""
+        return self.ask(called(Quantile, column, 1, **question))
+
+    def sql(self, text: str, **question: Any) -> Any:
+        """Answer a query in SQL; the plan if it begins with EXPLAIN. See docs/sql.md.
+
+        question: ``epsilon``, ``id``, ``again``, ``weights`` and ``guesses`` as in ``ask_all``, and
+        what SQL has no words for, such as ``keys`` or ``max_groups``.
+        Errors: SqlError, with the place in the text and the nearest thing that works.
+
+        >>> import polars as pl, onesided as od
+        >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+        >>> policy = od.policy.presence(max_groups=2)
+        >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+        >>> text = "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place"
+        >>> session.sql(text, epsilon=90, keys=["a", "b"]).estimate.tolist()
+        [1, 3]
+        """
+        asked, plan_alone = self._read(text, question)
+        return self.plan(asked) if plan_alone else self.ask(asked)
+
+    def question(self, text: str, **question: Any) -> Any:
+        """The question that a query in SQL asks; takes what :meth:`sql` takes, and asks nothing."""
+        return self._read(text, question)[0]
+
+
+def _named() -> Mapping[str, Any]:
+    """The questions by their class's name, each method called as it is found."""
+    found = {}
+    for name, method in vars(Asks).items():
+        if hasattr(method, "question"):
+            method.__name__, method.__qualname__ = name, f"Session.{name}"
+            found[method.question.__name__] = method.question
+    return found
+
+
+QUESTIONS: Final = _named()

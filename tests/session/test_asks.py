@@ -1,0 +1,45 @@
+"""What a session can be asked, as those see it who ask it in an editor or a notebook."""
+
+import inspect
+
+import jedi
+import polars as pl
+import pytest
+
+import onesided as od
+from onesided.remote._session import RemoteSession
+from onesided.session._asks import QUESTIONS, Asks
+
+METHODS = {name: one.question for name, one in vars(Asks).items() if hasattr(one, "question")}
+SESSION = od.Session(pl.DataFrame({"age": [7]}), policy=od.policy.addition_only(), budget=9)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_shows_its_questions_arguments_words_and_answer(name):
+    method, question = getattr(SESSION, name), METHODS[name]
+    told, own = inspect.signature(method), inspect.signature(question)
+    assert list(told.parameters) == list(own.parameters)
+    assert told.return_annotation is not inspect.Signature.empty
+    assert (method.__name__, method.__doc__) == (name, question.__doc__)
+    assert getattr(od.Session, name) is getattr(RemoteSession, name)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_editor_completes_the_arguments(name):
+    editor = jedi.Interpreter(f"session.{name}(", [{"session": SESSION}])
+    (told,) = editor.get_signatures()
+    names = [one.name for one in told.params]
+    assert names == list(inspect.signature(METHODS[name]).parameters)
+
+
+def test_answers_are_typed_where_there_is_one_class_of_them():
+    returned = {
+        name: inspect.signature(getattr(SESSION, name)).return_annotation for name in METHODS
+    }
+    assert returned["count"] is od.session.CountRelease
+    assert returned["ask_all"] is od.session.Answers
+
+
+def test_every_question_with_a_form_in_json_is_a_method():
+    assert set(QUESTIONS.values()) == set(METHODS.values())
+    assert {one.__name__: one for one in QUESTIONS.values()} == QUESTIONS
