@@ -286,7 +286,18 @@ def test_a_dataset_is_named_where_there_are_several(made):
 
 
 # What a server has no use for: a mechanism is code, and notes are for the curator.
-LOCAL = {"release", "inspect", "total", "suggest", "account", "detail", "charge", "answer"}
+LOCAL = {
+    "release",
+    "join_public",
+    "per_unit",
+    "inspect",
+    "total",
+    "suggest",
+    "account",
+    "detail",
+    "charge",
+    "answer",
+}
 
 
 def test_a_connected_session_has_the_methods_of_a_session():

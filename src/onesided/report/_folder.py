@@ -147,10 +147,10 @@ def stated(publication: Publication) -> dict[str, Any]:
     release = publication.release
     certified = publication.certified
     return {
-        "statement": publication.statement.to_json(),
         "told_again": publication.told_again,
         "cut_data": release.guarantee.scope or None,
         "read_first": list(release.warnings),
+        "statement": publication.statement.to_json(),
         "onesided": __version__,
         "guarantee": release.guarantee.as_dict(),
         "policy_identity": publication.policy.identity,
