@@ -34,7 +34,7 @@ def test_a_query_is_answered_and_charged(folder):
     first, *rest = found.output.splitlines()
     assert first.endswith("own.db (new): 110 left on present -> not present.")
     assert "Rows without a value of 'place' are in no group." in rest[0]
-    assert "Counts of 2 groups." in rest
+    assert "Number of units (person) by place." in rest
     with Ledger.open(folder / "own.db") as ledger:
         assert len(ledger.entries(kind="spend")) == 1
     again = run(folder, QUERY, "--id", "monday", "--again", "--budget", "200")

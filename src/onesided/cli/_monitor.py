@@ -299,7 +299,7 @@ class Follower:
             self._done[file.name] = file.stamp
             if release is not None:
                 releases.append(release)
-                self._console.print(release.title)
+                self._console.print(release.summary)
                 if self.job.as_json:
                     print_line(_told(release))
         if releases:

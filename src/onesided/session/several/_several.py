@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided._numbers import Loss, Number
 from onesided.accounting import several_note
 from onesided.errors import ParameterError
@@ -62,6 +63,10 @@ class Several:
     guesses: Sequence[Number] | None = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
+
+    def measure(self, units: str) -> str:
+        """What the numbers are: each answer says it of itself."""
+        return f"{many(len(self.questions), 'answer')} about {units}"
 
     def prepare(self, context: QueryContext) -> PreparedSeveral:
         """Check and price the questions. Looks at no row."""
