@@ -326,9 +326,9 @@ class Groups:
                 f"{many(over, 'value')} of {taken.table.called(unit)!r} "
                 f"{'is' if over == 1 else 'are'} in more than {many(most, 'group')} "
                 f"(at most {largest}).",
-                hint="Choose another on_excess, or a larger max_groups from public knowledge, such as "
-                "the rules of a register; these numbers are of the rows and not for publication. "
-                "Nothing was drawn and nothing was recorded.",
+                hint="Choose another on_excess, or a larger max_groups from public knowledge, such "
+                "as the rules of a register; these numbers are of the rows and not for "
+                "publication. Nothing was drawn and nothing was recorded.",
                 units=over,
                 largest=largest,
             )
