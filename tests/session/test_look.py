@@ -37,14 +37,16 @@ def opened(policy=None, **rest):
 @pytest.mark.parametrize("kind", [Sum, Mean])
 def test_bounds_come_from_a_look_that_is_charged_in_a_line_of_its_own(kind):
     session = opened(noise=NotPrivateSeededNoise(1))
-    found = session.suggest(kind("gift", bounds=(0, 10**9), epsilon=1), look="1/20")
+    named = "total_bounds" if kind is Sum else "bounds"
+    given = {"of": "units", named: (0, 10**9)}
+    found = session.suggest(kind("gift", **given, epsilon=1), look="1/20")
     assert found.question.epsilon == Fraction(19, 20)
     assert set(session.spent.values()) == {Fraction(1, 20)}
     (line,) = session.ledger.entries(kind="spend")
     assert "look" in line.label
     assert found.look.entry == line.number
     assert f"A look was charged: ε = 1/20, entry {line.number}." in str(found)
-    assert 30 <= found.question.bounds[1] <= 1000
+    assert 30 <= getattr(found.question, named)[1] <= 1000
     session.ask(found.question)
     assert set(session.spent.values()) == {1}
 
@@ -76,7 +78,7 @@ def test_bounds_from_public_rows_are_free():
     session = opened()
     asked = Sum("gift", of="units", total_bounds=(0, 4000), epsilon=1)
     found = session.suggest(asked, like=gifts(7, rows=4_000, people=1_000))
-    assert found.question.bounds[1] < 4000
+    assert found.question.total_bounds[1] < 4000
     assert not any(session.spent.values())
 
 

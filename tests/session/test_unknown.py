@@ -227,7 +227,7 @@ def test_a_negative_value_may_turn_a_sum_either_way():
         "Rows without a value of 'v' are left out. A certain upper bound is about rows with a "
         "value of 'v'."
     )
-    assert fine.guarantee.scope.endswith("of rows with a value of 'v'")
+    assert fine.guarantee.scope.endswith("; of rows with a value of 'v'")
     every = session(pl.DataFrame(FULL), policy=P.addition_only(), schema=declared(["v"]))
     fine = every.sum("v", of="units", total_bounds=(0, 9), unknown="possible", **asked)
     assert "A certain" not in fine.warnings[0]

@@ -179,6 +179,11 @@ def _of_rows() -> Iterator[Line]:
         own: dict[str, Any] = {"max_groups": 1} if policy is not one else {}
         here = questions.Sum("v", bounds=(0, 2), by="place", keys=_PLACES, **rows, **own)
         yield _line(policy, here, _world(policy, 0, 2, many=True), "of rows by place")
+    for policy in (added, one):
+        for between in (True, False):
+            nearest = questions.Quantile("v", candidates=[0, 1], interpolate=between, **rows)
+            words = "on the line" if between else "the lower one"
+            yield _line(policy, nearest, _world(policy, 0, 1, many=True), f"of rows, {words}")
 
 
 def _by_place() -> Iterator[Line]:
@@ -403,6 +408,25 @@ def _priced_as_recorded() -> Line:
     )
 
 
+def _priced_as_one_row(
+    policy: Policy, asked: Callable[[int], Any], low: int, high: int, name: str
+) -> Line:
+    """Wrong: two rows of a unit count, at the price of one."""
+    return Line(
+        f"session: {name} of two rows at the price of one",
+        policy,
+        Mispriced(policy, asked(1), read=asked(2)),
+        dict.fromkeys(policy.edges, Fraction(_EPSILON)),
+        universe=_world(policy, low, high, many=True),
+        epsilon=_EPSILON,
+        tail=1e-8,
+        unseen=1e-3,
+        sealed=False,
+        flaw="priced for one row of a unit, where two count",
+        seen="in sessions that count rows of units",
+    )
+
+
 def _broken() -> Iterator[Line]:
     policy, world = policies.addition_only(), Universe(groups=_PLACES, units=1)
     flawed: dict[str, Any] = {"seen": "in sessions that add up by hand", "loose": ""}
@@ -423,3 +447,18 @@ def _broken() -> Iterator[Line]:
     flaw = "a unit that loses a row keeps another row of its own"
     flawed |= {"flaw": flaw, "seen": "where rows become units under presence"}
     yield _line(dropped, asked, _world(dropped, 0, 2), "per unit", made=_unpriced, **flawed)
+    rows: dict[str, Any] = {"of": "rows", "epsilon": _EPSILON}
+    yield _priced_as_one_row(
+        policies.addition_only(),
+        lambda most: questions.Sum("v", bounds=(0, 2), max_rows=most, **rows),
+        1,
+        2,
+        "Sum",
+    )
+    yield _priced_as_one_row(
+        policies.bounded(),
+        lambda most: questions.Quantile("v", candidates=[0, 1], max_rows=most, **rows),
+        0,
+        1,
+        "Quantile",
+    )
