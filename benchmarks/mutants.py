@@ -36,7 +36,7 @@ from pkgutil import iter_modules
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _mutate import MEANT, codes_run, modules, mutants_of
+from _mutate import codes_run, modules, mutants_of, promises
 
 from onesided.errors import OnesidedError
 from onesided.verify._distribution import Settings
@@ -236,7 +236,7 @@ def main():
         if isinstance(one, _lru_cache_wrapper):
             one.cache_clear()
     every = [mutant for name in modules(PACKAGES) for mutant in mutants_of(name)]
-    meant = [mutant for name in modules(MEANT) for mutant in mutants_of(name, meant=True)]
+    meant = list(promises())
     known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
     idle = stale(known, [*every, *meant])
     every = meant if asked.promises else every

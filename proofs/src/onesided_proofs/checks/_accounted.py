@@ -106,12 +106,12 @@ def _noise_fault() -> str:
     """One count that falls, by every pair of rates; and another that rises with it."""
     faults = []
     for upper, lower in product((*_RATES, INFINITE), repeat=2):
-        for fall in (0, 1, 2, 5):
+        for fall in (0, 1, 4):
             told = acc.two_sided_loss(upper, lower, fall=fall)
             faults.append(_against(told, *_shifted(upper, lower, fall)))
             if fall and not isinstance(upper, Infinite) and told.largest != upper * fall:
                 faults.append(f"at most {told.largest} of {upper}, {lower} by {fall}")
-        for rise, fall in ((1, 0), (1, 2), (2, 1)):
+        for rise, fall in ((1, 0), (2, 1)):
             told = acc.counts_loss(Counts(upper, lower), Shift(rise=rise, fall=fall))
             both = _pair(_shifted(upper, lower, fall), _shifted(upper, lower, -rise))
             faults.append(_against(told, *both))
@@ -382,7 +382,6 @@ def _paths_fault() -> str:
         return f"a path keeps {told}, due {due}"
     for rest, kept in (
         ([Bound(1, "1/2"), Bound(2, "1/2")], Bound(3, 1)),
-        ([Bound(3000), Bound(1, "1/8")], Bound(3001, 1)),
         ([Bound(INFINITE, "1/2"), Bound(1)], Bound(INFINITE, 1)),
         ([Bound(1), Bound(INFINITE)], Bound(INFINITE, 1)),
         ([Bound(1), Bound(2)], Bound(3, 0)),
@@ -518,12 +517,14 @@ def _unbelieved(epsilon: str) -> str:
 
 def _notes_fault() -> str:
     """Which notes are believed: those that lose what was charged, and no more."""
-    counts, edges = Counts(1, "1/2"), {_EDGE: _FALL, "b -> a": (Shift(rise=2, fall=0), *_FALL)}
+    counts, edges = Counts(1, "1/2"), {_EDGE: _FALL, "b -> a": (Shift(rise=4, fall=0), *_FALL)}
     note: dict[str, Any] = dict(acc.noise_note(counts, edges))
     law = _shifted(1, Fraction(1, 2), 1)
     fault = _against(acc.charge_loss(note, edge=_EDGE, epsilon=Fraction(1)), *law)
-    back = acc.charge_loss(note, edge="b -> a", epsilon=Fraction(1))
+    back = acc.charge_loss(note, edge="b -> a", epsilon=Fraction(2))
     fault = fault or _worst_of_fault([acc.counts_loss(counts, s) for s in edges["b -> a"]], back)
+    less = acc.charge_loss(note, edge="b -> a", epsilon=Fraction(1))
+    fault = fault or _against(less, *_extreme(Bound(1)))
     for one_sided in (Counts(1, INFINITE), Counts(INFINITE, 1), AtMost(1, upper_rate=1)):
         if acc.noise_note(one_sided, edges):
             fault = fault or f"{one_sided} has a note"
