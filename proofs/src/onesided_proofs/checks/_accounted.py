@@ -572,6 +572,7 @@ def _several_fault(note: dict[str, Any], law: tuple[Law, Law]) -> str:
         held = zip(notes, charged, strict=True)
         return {**made, "parts": [{"note": n, "epsilon": {_EDGE: e}} for n, e in held]}
 
+    nested = other(note=acc.several_note([(note, one)]))
     for told, epsilon, delta, due in (
         (made, 4, 0, split),
         (made, 4, "1/8", _extreme(Bound(4, "1/8"))),
@@ -584,7 +585,8 @@ def _several_fault(note: dict[str, Any], law: tuple[Law, Law]) -> str:
         ({**made, "parts": [{}]}, 4, 0, whole),
         (other(epsilon={}), 4, 0, whole),
         (other(epsilon={_EDGE: "x"}), 4, 0, whole),
-        (other(note=acc.several_note([(note, one)])), 4, 0, whole),
+        (nested, 4, 0, whole),
+        ({**made, "parts": nested["parts"][::-1]}, 4, 0, whole),
         (other(note=None), 4, 0, _pair(_extreme(Bound(1)), _extreme(Bound(3)))),
         (parts("1", "-1/2"), Fraction(1, 2), 0, _extreme(Bound("1/2"))),
         (parts("-1/2", "1"), Fraction(1, 2), 0, _extreme(Bound("1/2"))),
