@@ -152,7 +152,7 @@ def _promised_fault() -> str:
     faults.append(_against(acc.certain_loss(INFINITE), [1, 0], [0, 1]))
     sizes = (0, "1/3", 3)
     faults += [_against(acc.certain_loss(one), *_extreme(Bound(one))) for one in sizes]
-    for ahead, back in (("1/2", 2), (2, "1/2"), (1, 1), (0, 0)):
+    for ahead, back in (("1/2", 2), (2, "1/2"), (1, 1), (0, 0), (0, 2), (2, 0)):
         # Whoever answers x or not x, as often as both promises let him.
         f, b = (np.exp(-float(Fraction(one))) for one in (ahead, back))
         share = (1 - b) / (1 - f * b) if f * b < 1 else 1.0

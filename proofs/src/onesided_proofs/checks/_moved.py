@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import product, starmap
+from itertools import permutations, product, starmap
 from typing import Any, Final, NamedTuple
 
 from onesided import policy as policies
@@ -35,6 +35,7 @@ def moved_checks() -> Iterator[Sampled]:
     """Each part, and a control of its kind."""
     for subject, found in (
         ("kinds without conditions", _unruled_fault),
+        ("parts of intersections", _joined_fault),
         ("what may happen to the rest of a row", _rest_fault),
         ("units in any number of groups", _unbounded_fault),
         ("records that two policies see", lambda: _first(starmap(_seen_fault, _pairs()))),
@@ -236,7 +237,24 @@ def _edges_fault(policy: Policy, world: Tables, *, told: Policy | None = None) -
     known = any(ABSENT in part.kinds for part in policy.parts)
     if (ABSENT in said.kinds) > known or (reached and known and ABSENT not in said.kinds):
         return f"{policy.name} has the kinds {said.kinds}"
-    return _records_fault(policy, world)
+    return _records_fault(policy, world) or _between_fault(policy, world)
+
+
+def _between_fault(policy: Policy, world: Tables) -> str:
+    """Between records of units in other groups there is an edge exactly if a unit has a move."""
+    if policy.single_valued:
+        return ""
+    due = {
+        (_record(policy, before), _record(policy, after)): edge
+        for before, after, edge in _steps(policy, world)
+    }
+    records = {_record(policy, rows) for rows in world.possible if rows}
+    for real, other in product(records, repeat=2):
+        if real.value != other.value:
+            told = policy.edge_between(real, other)
+            if told != due.get((real, other)):
+                return f"{policy.name}, {real} as {other}: {told}, due {due.get((real, other))}"
+    return ""
 
 
 def _records_fault(policy: Policy, world: Tables) -> str:
@@ -367,6 +385,8 @@ def _unruled_fault() -> str:
         (several[0], several[1], free),
         (several[0], several[2], free),
         (several[0], several[0], same),
+        (one & zoo.MINORS, zoo.ILL, set(product((one & zoo.MINORS).kinds, ("open", "sensitive")))),
+        (zoo.ILL, one & zoo.MINORS, set(product(("open", "sensitive"), (one & zoo.MINORS).kinds))),
     ):
         told = set(policies.possible_pairs(first, second))
         if told != due:
@@ -374,6 +394,21 @@ def _unruled_fault() -> str:
     fewer = policies.joint_records(zoo.MINORS, zoo.ILL, groups="abc", max_groups=1)
     if any(len(pair[0].value) > 1 for pair in fewer):  # type: ignore[arg-type]
         return "records of more groups than were asked for"
+    return ""
+
+
+def _joined_fault() -> str:
+    """Whichever way policies are joined, every part is there once, and is kept with the name."""
+    some = zoo.MINORS, zoo.ILL, zoo.PRESENCE, zoo.BOTH
+    for first, second, third in permutations(some, 3):
+        for joint in ((first & second) & third, first & (second & third), first & second & third):
+            back = policies.from_toml(joint.to_toml())
+            if not ({*joint.parts} == {*back.parts} == {first, second, third}):
+                return f"{first.name}, {second.name} and {third.name} are {joint.to_toml()}"
+        if (first & first) != first or len((first & second & first).parts) != 2:
+            return f"{first.name} twice is not as once"
+        if (first & second).identity == (first & third).identity:
+            return f"{first.name} with {second.name} or {third.name} has one identity"
     return ""
 
 
