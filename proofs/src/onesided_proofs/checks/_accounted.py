@@ -37,14 +37,14 @@ Law = Sequence[float]
 def accounted_checks() -> Iterator[Sampled]:
     """Each part, and a control of its kind."""
     for subject, found in (
-        ("noise on counts", _noise_fault),
-        ("noise on counts that fall far", _far_fault),
-        ("several shifts", _shifts_fault),
-        ("promises of which no more is known", _promised_fault),
         ("sums of losses", _sums_fault),
         ("losses on a grid made coarser", _coarse_fault),
         ("δ and ε of a loss", _read_fault),
         ("the worst of several losses", _worst_fault),
+        ("noise on counts", _noise_fault),
+        ("noise on counts that fall far", _far_fault),
+        ("several shifts", _shifts_fault),
+        ("promises of which no more is known", _promised_fault),
         ("paths and ways back", _paths_fault),
         ("promises after sampling", _sampled_fault),
         ("sampling and noise in balance", _balance_fault),
@@ -316,6 +316,8 @@ def _read_fault() -> str:
     if (empty.delta(3), empty.epsilon("1/4"), over.delta(0)) != (Fraction(1, 4), 0, 1):
         return "a loss that is all or nothing is read otherwise"
     fault = _first(_delta_fault(_NEAR, _NEAR.made(_TINY), at) for at in _NEAR.masses)
+    single = [Known({Fraction(1): _UNIT // at}) for at in range(1, 6)]
+    fault = fault or _first(_delta_fault(one, one.made(), 1 - _TINY) for one in single)
     fault = fault or _first(
         _delta_fault(known, known.made(), epsilon)
         for known in _KNOWN

@@ -366,6 +366,8 @@ def _unruled_fault() -> str:
     other = policies.custom(kinds=["x", "y"], edges=[("x", "y")])
     leaves = policies.custom(kinds=["s", "o", ABSENT], edges=[*pair, ("s", ABSENT)])
     ruled = policies.custom(kinds=["s", "o"], edges=pair, rules=[("s", "minor")], default="o")
+    # It knows absent units, and no move of theirs.
+    still = policies.custom(kinds=["s", "o", ABSENT], edges=pair)
     same, gone = {("s", "s"), ("o", "o")}, {(ABSENT, ABSENT)}
     texts = [f"f{at}" for at in range(7)]
     several = [
@@ -377,6 +379,8 @@ def _unruled_fault() -> str:
         (one, alike, same),
         (leaves, leaves, same | gone),
         (one, leaves, same),
+        (still, leaves, same | gone),
+        (leaves, still, same | gone),
         (one, other, set(product("so", "xy"))),
         (one, ruled, free),
         (ruled, one, free),
@@ -391,9 +395,10 @@ def _unruled_fault() -> str:
         told = set(policies.possible_pairs(first, second))
         if told != due:
             return f"{first.parameters()} and {second.parameters()}: {told}, due {due}"
-    fewer = policies.joint_records(zoo.MINORS, zoo.ILL, groups="abc", max_groups=1)
-    if any(len(pair[0].value) > 1 for pair in fewer):  # type: ignore[arg-type]
-        return "records of more groups than were asked for"
+    for pair in ((zoo.MINORS, zoo.ILL), (zoo.PRESENCE, zoo.WIDE)):
+        fewer = policies.joint_records(*pair, groups="abc", max_groups=1)
+        if any(len(one.value) > 1 for one, _ in fewer):  # type: ignore[arg-type]
+            return "records of more groups than were asked for"
     return ""
 
 
