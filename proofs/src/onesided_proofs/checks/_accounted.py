@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import accumulate, product
-from typing import Any, Final, NamedTuple
+from itertools import accumulate, permutations, product
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,8 @@ _ROUNDED: Final = 1e-12
 _FAR: Final = 70
 _GRID: Final = 8192
 _AT: Final = (*(Fraction(k, 8) for k in range(-24, 29, 4)), Fraction(1, 3), Fraction(40))
-Law = Sequence[float]
+# The probability of each outcome, in the same order for both data sets.
+Law: TypeAlias = Any
 
 
 def accounted_checks() -> Iterator[Sampled]:
@@ -46,6 +47,7 @@ def accounted_checks() -> Iterator[Sampled]:
         ("several shifts", _shifts_fault),
         ("promises of which no more is known", _promised_fault),
         ("paths and ways back", _paths_fault),
+        ("units that are replaced, or leave", _ways_fault),
         ("promises after sampling", _sampled_fault),
         ("sampling and noise in balance", _balance_fault),
         ("notes of charges", _notes_fault),
@@ -53,7 +55,7 @@ def accounted_checks() -> Iterator[Sampled]:
     ):
         yield Sampled(_NAME, subject, found())
     half = Counts("1/2", 1)
-    law = _shifted(1, 1, 1)
+    law = _shifted(_ONE, _ONE, 1)
     for subject, fault in (
         ("noise at twice the rate", _against(acc.counts_loss(half, Shift(rise=0, fall=1)), *law)),
         ("one release of two", _added_fault(_KNOWN[0], _KNOWN[1], told=_KNOWN[0])),
@@ -99,13 +101,14 @@ def _pair(first: tuple[Law, Law], second: tuple[Law, Law]) -> tuple[Law, Law]:
     return real, other
 
 
-_RATES: Final = tuple(Fraction(r) for r in ("1/2", "2/3", "2"))
+_ONE: Final = Fraction(1)
+_RATES: Final[tuple[Loss, ...]] = (*(Fraction(r) for r in ("1/2", "2/3", "2")), INFINITE)
 
 
 def _noise_fault() -> str:
     """One count that falls, by every pair of rates; and another that rises with it."""
     faults = []
-    for upper, lower in product((*_RATES, INFINITE), repeat=2):
+    for upper, lower in product(_RATES, repeat=2):
         for fall in (0, 1, 4):
             told = acc.two_sided_loss(upper, lower, fall=fall)
             faults.append(_against(told, *_shifted(upper, lower, fall)))
@@ -119,7 +122,7 @@ def _noise_fault() -> str:
     falls, rises = (
         acc.counts_loss(above, one) for one in (Shift(rise=0, fall=2), Shift(rise=1, fall=0))
     )
-    if (falls.largest, rises.largest) != (1, INFINITE) or falls.delta("1/2") == 0:
+    if falls.largest != 1 or rises.largest != INFINITE or falls.delta("1/2") == 0:
         faults.append(f"decisions lose {falls.largest} and {rises.largest}")
     return _first(faults)
 
@@ -313,7 +316,7 @@ def _read_fault() -> str:
     """δ by its sum in 120 digits, and the least ε at each δ."""
     empty = LossDistribution(Fraction(0), Fraction(0), (), _UNIT // 4)
     over = LossDistribution(Fraction(9), Fraction(0), (_UNIT,), _UNIT // 4)
-    if (empty.delta(3), empty.epsilon("1/4"), over.delta(0)) != (Fraction(1, 4), 0, 1):
+    if empty.delta(3) != Fraction(1, 4) or empty.epsilon("1/4") != 0 or over.delta(0) != 1:
         return "a loss that is all or nothing is read otherwise"
     fault = _first(_delta_fault(_NEAR, _NEAR.made(_TINY), at) for at in _NEAR.masses)
     single = [Known({Fraction(1): _UNIT // at}) for at in range(1, 6)]
@@ -339,7 +342,7 @@ def _delta_fault(known: Known, loss: LossDistribution, epsilon: Fraction) -> str
 
 def _epsilon_fault(known: Known) -> str:
     loss = known.made()
-    for delta in map(Fraction, ("1/1000", "1/10", "1/3", "1/2", 1)):
+    for delta in map(Fraction, ("1/1000", "1/10", "1/3", "1/2", "1")):
         told = loss.epsilon(delta)
         if (told is INFINITE) != (Fraction(known.infinite, _UNIT) > delta):
             return f"ε of {known} at {delta}: {told}"
@@ -405,7 +408,19 @@ def _paths_fault() -> str:
         if not -_ROUNDED <= float(back.delta) - due < _CLOSE:
             return f"{bound} is {back} the other way, and δ is {due}"
     nobody = acc.reverse(Bound(INFINITE, "1/2"))
-    return "" if (nobody.epsilon, nobody.delta) == (0, 1) else f"{nobody} of no promise"
+    return f"{nobody} of no promise" if nobody.epsilon != 0 or nobody.delta != 1 else ""
+
+
+def _ways_fault() -> str:
+    """Whoever drops some groups stays, whoever drops all leaves: the larger ε, and the larger δ."""
+    policy = policies.presence(max_groups=2)
+    (edge,) = (edge.name for edge in policy.edges)
+    for (e, d), (f, g) in permutations((("1", "1/8"), ("3/4", "1/64")), 2):
+        for replace, leave in ((Bound(e, d), Bound(f, g)), (Bound(e, g), Bound(f, d))):
+            told = acc.from_dp(policy, replace=replace, add_or_remove=leave)
+            if told.epsilon[edge] != 1 or told.delta.get(edge) != Fraction(1, 8):
+                return f"{replace} and {leave} are {told}"
+    return ""
 
 
 def _mixed(kept: float, one: Law, two: Law) -> Law:
@@ -444,7 +459,7 @@ def _kept_fault(p: Fraction, *, told: Fraction | None = None) -> str:
         )
         if fault:
             return f"{bound} at p = {p}: {fault}"
-    for epsilon, alone in product(("1/2", 2), ("1/3", 3)):
+    for epsilon, alone in product(("1/2", "2"), ("1/3", "3")):
         first, second, gone = (
             [np.exp(-float(Fraction(loss))), 1 - np.exp(-float(Fraction(loss)))]
             for loss in (0, epsilon, alone)
@@ -514,14 +529,14 @@ def _unbelieved(epsilon: str) -> str:
     """A charge of another ε than its noise loses counts as what was charged."""
     note = acc.noise_note(Counts(1, 1), {_EDGE: _FALL})
     told = acc.charge_loss(note, edge=_EDGE, epsilon=Fraction(epsilon))
-    return _against(told, *_shifted(1, 1, 1))
+    return _against(told, *_shifted(_ONE, _ONE, 1))
 
 
 def _notes_fault() -> str:
     """Which notes are believed: those that lose what was charged, and no more."""
     counts, edges = Counts(1, "1/2"), {_EDGE: _FALL, "b -> a": (Shift(rise=4, fall=0), *_FALL)}
     note: dict[str, Any] = dict(acc.noise_note(counts, edges))
-    law = _shifted(1, Fraction(1, 2), 1)
+    law = _shifted(_ONE, Fraction(1, 2), 1)
     fault = _against(acc.charge_loss(note, edge=_EDGE, epsilon=Fraction(1)), *law)
     back = acc.charge_loss(note, edge="b -> a", epsilon=Fraction(2))
     fault = fault or _worst_of_fault([acc.counts_loss(counts, s) for s in edges["b -> a"]], back)

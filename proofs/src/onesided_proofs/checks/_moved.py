@@ -395,8 +395,9 @@ def _unruled_fault() -> str:
         told = set(policies.possible_pairs(first, second))
         if told != due:
             return f"{first.parameters()} and {second.parameters()}: {told}, due {due}"
-    for pair in ((zoo.MINORS, zoo.ILL), (zoo.PRESENCE, zoo.WIDE)):
-        fewer = policies.joint_records(*pair, groups="abc", max_groups=1)
+    both: tuple[tuple[Policy, Policy], ...] = (zoo.MINORS, zoo.ILL), (zoo.PRESENCE, zoo.WIDE)
+    for mine, yours in both:
+        fewer = policies.joint_records(mine, yours, groups="abc", max_groups=1)
         if any(len(one.value) > 1 for one, _ in fewer):  # type: ignore[arg-type]
             return "records of more groups than were asked for"
     return ""
