@@ -75,6 +75,221 @@ MEANT = (
     "onesided.session._own_mechanism",
     "onesided.session._total",
 )
+# And where one release, one move or one account is priced, function by function.
+PRICED = {
+    "onesided.bounds._correlated": (
+        "_scaled",
+        "_worst",
+    ),
+    "onesided.ledger._allowance": (
+        "Allowance.limits",
+        "Askers.spent",
+    ),
+    "onesided.ledger._amounts": (
+        "Amounts.within",
+        "_added",
+        "read_charge",
+        "settle",
+    ),
+    "onesided.ledger._balance": (
+        "_Sums.add",
+        "_add",
+    ),
+    "onesided.linear._moves": (
+        "_Laid.of_points",
+        "listed_moves",
+        "placed_moves",
+    ),
+    "onesided.linear._sensitivity": (
+        "sensitivity",
+        "strategy_shifts",
+    ),
+    "onesided.mechanism._adaptive": (
+        "AdaptiveSparseVector.coarse_rate",
+        "AdaptiveSparseVector.for_policy",
+        "AdaptiveSparseVector.loss",
+    ),
+    "onesided.mechanism._asymmetric": (
+        "AGeo.for_policy",
+        "ALap.for_policy",
+    ),
+    "onesided.mechanism._continual": (
+        "ContinualCount.for_policy",
+        "ContinualCount.loss",
+    ),
+    "onesided.mechanism._counts": (
+        "Counts.for_policy",
+        "Counts.loss",
+        "shared",
+    ),
+    "onesided.mechanism._cube": (
+        "CubeCounts.for_policy",
+        "CubeCounts.loss",
+    ),
+    "onesided.mechanism._cumulative": (
+        "Cumulative._added",
+        "Cumulative.loss",
+    ),
+    "onesided.mechanism._decision": ("AtMost.for_policy",),
+    "onesided.mechanism._linear": (
+        "Linear.for_policy",
+        "Linear.loss",
+        "Linear.losses",
+    ),
+    "onesided.mechanism._noisy_max_quantile": (
+        "NoisyMaxQuantile.loss",
+        "NoisyMaxQuantile.span",
+    ),
+    "onesided.mechanism._noisy_max_rank": (
+        "NoisyMaxRank.loss",
+        "NoisyMaxRank.span",
+    ),
+    "onesided.mechanism._paid": (
+        "count_moves",
+        "largest_rate",
+        "paid_loss",
+        "paid_rate",
+    ),
+    "onesided.mechanism._rates": ("rates_over",),
+    "onesided.mechanism._record_sample": (
+        "RecordSample.for_policy",
+        "RecordSample.loss",
+    ),
+    "onesided.mechanism._several_quantiles": (
+        "SeveralQuantiles._rate",
+        "SeveralQuantiles.for_policy",
+        "SeveralQuantiles.level_rate",
+        "SeveralQuantiles.loss",
+    ),
+    "onesided.mechanism._sparse_vector": ("SparseVector.loss",),
+    "onesided.mechanism._stair_sums": (
+        "StairSums._slope",
+        "StairSums.loss",
+    ),
+    "onesided.mechanism._staircase": (
+        "Staircase.for_policy",
+        "Staircase.loss",
+    ),
+    "onesided.mechanism._subsampled": (
+        "Subsampled._arriving",
+        "Subsampled._leaving",
+        "Subsampled.delta",
+        "Subsampled.for_policy",
+        "Subsampled.loss",
+        "_after",
+        "_grown",
+        "_share_up",
+    ),
+    "onesided.mechanism._sums": ("Sums.loss",),
+    "onesided.mechanism._top_k": (
+        "TopK.for_policy",
+        "TopK.loss",
+    ),
+    "onesided.mechanism._truncated": (
+        "TruncatedCounts.delta",
+        "TruncatedCounts.for_policy",
+        "TruncatedCounts.loss",
+        "_delta",
+        "_least_width",
+        "_safe",
+    ),
+    "onesided.mechanism._unknown_keys": (
+        "UnknownKeys.for_policy",
+        "UnknownKeys.loss",
+    ),
+    "onesided.mechanism.histograms._agrid": (
+        "UniformGrid.for_policy",
+        "UniformGrid.learn_loss",
+    ),
+    "onesided.mechanism.histograms._dawa": (
+        "Dawa.for_policy",
+        "Dawa.learn_loss",
+        "Dawa.loss",
+        "Dawa.measure_loss",
+        "both_ways_rate",
+    ),
+    "onesided.mechanism.histograms._hierarchical": (
+        "Hierarchical.for_policy",
+        "Hierarchical.learn_loss",
+        "TreeTotals.loss",
+        "tree_rate",
+    ),
+    "onesided.mechanism.histograms._marginals": (
+        "Marginals.for_policy",
+        "Marginals.learn_loss",
+        "Marginals.loss",
+        "Marginals.measure_loss",
+    ),
+    "onesided.mechanism.histograms._open_shape": (
+        "OpenShape._loss",
+        "OpenShape.for_policy",
+        "OpenShape.loss",
+        "OpenShape.losses",
+        "_further",
+        "_less",
+    ),
+    "onesided.mechanism.histograms._split": (
+        "SplitHistogram.loss",
+        "SplitHistogram.losses",
+    ),
+    "onesided.mechanism.histograms._two_parts": (
+        "Demands.lower",
+        "Demands.most_upper",
+        "Demands.open_lower",
+        "Demands.records",
+        "Parts.shifts",
+        "_least",
+    ),
+    "onesided.mechanism.histograms._two_phase": ("TwoPhase.loss",),
+    "onesided.mechanism.histograms._zeros": (
+        "Zeroed.loss",
+        "Zeroed.losses",
+        "Zeros.for_policy",
+        "_rises_rate",
+    ),
+    "onesided.mechanism.local._channel": ("Channel.odds",),
+    "onesided.mechanism.local._randomiser": (
+        "Randomiser.loss",
+        "Randomiser.losses",
+    ),
+    "onesided.mechanism.local._response": ("RandomisedResponse.odds",),
+    "onesided.mechanism.local._shuffled": ("ShuffledCounts.lone_loss",),
+    "onesided.mechanism.local._unary": ("UnaryResponse.odds",),
+    "onesided.policy._attributes": ("Attributes.shifts",),
+    "onesided.policy._base": (
+        "Policy.moves",
+        "Policy.one_value_shifts",
+    ),
+    "onesided.policy._kinds": ("KindPolicy.shifts",),
+    "onesided.policy._neighbourhood": ("Neighbourhood.moves_along",),
+    "onesided.policy._view": (
+        "View.decides",
+        "View.shifts",
+    ),
+    "onesided.session._enclosed": ("short_share",),
+    "onesided.session._plan": ("priced",),
+    "onesided.session.several._several": ("_added",),
+    "onesided.session.suggestions._look": ("SizeLook._priced",),
+    "onesided.session.values._noisy_max": (
+        "_apart",
+        "_shared",
+        "_span",
+    ),
+    "onesided.session.values._shifts": (
+        "_several",
+        "_single",
+        "value_shifts",
+    ),
+    "onesided.session.values._sum": ("Sum.shifts",),
+    "onesided.session.values._sum_noise": ("SumNoise.for_shifts",),
+    "onesided.session.workloads._cells": (
+        "_Laid.of_points",
+        "_of_globe",
+        "_of_points",
+        "_of_values",
+    ),
+    "onesided.session.workloads._ranges": ("RangeQuery._moves",),
+}
 DRAWS = ("geometric", "two_sided", "bernoulli", "bernoulli_exp", "uniform")
 TEXT = ("__repr__", "__str__", "_repr_html_", "__reduce__")
 TOLD = ("str", "NoReturn", "NoiseError", "ParameterError", "PolicyError", "UnprotectableError")
@@ -284,6 +499,17 @@ def mutants_of(module: str, *, meant: bool = False) -> Iterator[Mutant]:
             seen[name] += 1
             name += f" #{seen[name]}" * (seen[name] > 1)
             yield Mutant(module, function, site, name, meant)
+
+
+def promises() -> Iterator[Mutant]:
+    """Every mutant, by meaning, of what prices, totals, relaxes, composes or converts."""
+    for module in modules(MEANT):
+        yield from mutants_of(module, meant=True)
+    for module, priced in PRICED.items():
+        found = dict(functions(ast.parse(source_of(module))))
+        if missing := sorted({*priced} - {*found}):
+            raise LookupError(f"{module} has no {', '.join(missing)}")
+        yield from (one for one in mutants_of(module, meant=True) if one.function in priced)
 
 
 def codes_run(run: set[types.CodeType]) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@
     python benchmarks/mutants.py --promises               what totals, relaxes, composes, converts,
                                                           with parts left out as well
     python benchmarks/mutants.py --lines promises         seen by the lines of these modules alone
+    python benchmarks/mutants.py --lines accounted        or by these of the other checks
 
 A mutant is one function with one thing changed (``_mutate.py``). Which lines of the catalogue,
 which certificates and which other checks run a function is found once, on a few random paths. For
@@ -22,6 +23,7 @@ import gc
 import hashlib
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -34,7 +36,7 @@ from pkgutil import iter_modules
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _mutate import MEANT, codes_run, modules, mutants_of
+from _mutate import codes_run, modules, mutants_of, promises
 
 from onesided.errors import OnesidedError
 from onesided.verify._distribution import Settings
@@ -62,13 +64,25 @@ LIVES = "LIVES"
 # What noticed a mutant, by the first word of what is told; all else is another check.
 KINDS = ("line", "certificate", "error", "does not end", LIVES)
 SAID = {"line": "seen by a line", "error": "an error", LIVES: "live"}
-CERTIFICATES, OWN = "certificates", "other checks"
-OWN_CHECKS = ("_floats", "_draws", "_charges", "_definitions", "_samplers", "_laws", "_repeats")
+CERTIFICATES = "certificates"
+OWN_CHECKS = (
+    "_accounted",
+    "_moved",
+    "_floats",
+    "_draws",
+    "_charges",
+    "_definitions",
+    "_samplers",
+    "_laws",
+    "_repeats",
+)
 DIVES, SETS = 3, 2
 # CPU seconds for one check: whoever runs the command would give up as well.
 PATIENCE = 20
 # CPU seconds for all checks of one mutant: what was not noticed by then lives.
 ENOUGH = 8
+# Bytes: a number that is far too long must not take all there is.
+MEMORY = 4 * 2**30
 
 
 def case_modules():
@@ -81,10 +95,9 @@ def checks(module):
     if module == CERTIFICATES:
         for one in _certified.certificates():
             yield f"certificate {one.name}", lambda one=one: (not one.fault()) == one.sound, None
-    elif module == OWN:
-        for name in OWN_CHECKS:
-            run = getattr(_own, name)
-            yield name.strip("_"), lambda run=run: all(check.right for check in run()), None
+    elif module in OWN_CHECKS:
+        run = getattr(_own, module)
+        yield module.strip("_"), lambda: all(check.right for check in run()), None
     else:
         for line in reload(import_module(module)).cases():
             title = f"line {line.title} under {line.policy.name}"
@@ -130,9 +143,9 @@ def touched(module):
 def all_touched(processes, lines=None):
     """The checks that run each function, and the CPU seconds that it took to find out."""
     users, total = defaultdict(list), 0.0
-    every = (CERTIFICATES, OWN, *case_modules())
+    every = (CERTIFICATES, *OWN_CHECKS, *case_modules())
     if lines is not None:
-        every = [one for one in every if one.rpartition(".")[2] in lines]
+        every = [one for one in every if one.rpartition(".")[2].strip("_") in lines]
     tasks = [partial(touched, module) for module in every]
     for found, seconds in spread(tasks, processes):
         total += seconds
@@ -143,7 +156,8 @@ def all_touched(processes, lines=None):
 
 def notices(mutant, keys):
     """The first check that notices the mutant, or nothing. For a process of its own."""
-    signal.signal(signal.SIGVTALRM, lambda *_: os._exit(3))
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     try:
         mutant.planted()
         for title, right in due(keys):
@@ -222,7 +236,7 @@ def main():
         if isinstance(one, _lru_cache_wrapper):
             one.cache_clear()
     every = [mutant for name in modules(PACKAGES) for mutant in mutants_of(name)]
-    meant = [mutant for name in modules(MEANT) for mutant in mutants_of(name, meant=True)]
+    meant = list(promises())
     known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
     idle = stale(known, [*every, *meant])
     every = meant if asked.promises else every

@@ -33,6 +33,8 @@ def test_every_own_check_tells_sound_from_broken():
         "samplers, by their law",
         "what is said of noise",
         "charges of a session",
+        "losses, by the laws of both data sets",
+        "what policies say, by moves of tables",
         "parts, by their definition",
         "rows, added up by hand",
         "bounds that a curator asserts",

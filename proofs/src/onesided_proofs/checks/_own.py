@@ -12,6 +12,7 @@ from onesided.mechanism import Counts
 from onesided.noise import Noise, NotPrivateSeededNoise, SecureNoise
 from onesided.numbers import INFINITE
 from onesided.verify import CheckResult, EachCount, agrees, audit, geometric_law
+from onesided_proofs.checks._accounted import accounted_checks
 from onesided_proofs.checks._added import added_checks
 from onesided_proofs.checks._alignments import alignment_checks
 from onesided_proofs.checks._certified import certificates
@@ -19,6 +20,7 @@ from onesided_proofs.checks._charges import charge_checks
 from onesided_proofs.checks._definitions import definition_checks
 from onesided_proofs.checks._floats import float_free
 from onesided_proofs.checks._gaps import Attack, NaiveLaplace, attack_floats, attack_whole
+from onesided_proofs.checks._moved import moved_checks
 from onesided_proofs.checks._sampler_checks import sampler_checks
 from onesided_proofs.checks._timing import draws_differ
 
@@ -40,6 +42,8 @@ def own_checks() -> Iterator[CheckResult]:
     yield from _alignments()
     yield from _samplers()
     yield from _charges()
+    yield from _accounted()
+    yield from _moved()
     yield from _definitions()
     yield from _repeats()
     yield from _gaps()
@@ -78,6 +82,20 @@ def _charges() -> Iterator[CheckResult]:
     """What a real session adds up of its rows, and what its ledger holds after some questions."""
     for one in (*charge_checks(), *added_checks()):
         measured = one.fault or "all that was planned"
+        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
+
+
+def _accounted() -> Iterator[CheckResult]:
+    """What releases lose together, sampled or read the other way, by laws written out in full."""
+    for one in accounted_checks():
+        measured = one.fault or "as the laws say"
+        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
+
+
+def _moved() -> Iterator[CheckResult]:
+    """Shifts, edges, kinds and records of policies, by every move of small tables."""
+    for one in moved_checks():
+        measured = one.fault or "as its moves are"
         yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
 
 
