@@ -282,7 +282,7 @@ def opened(
     Errors: those of columns that the policy or the unit cannot be asked of; DataError for rows
     that are not as declared.
     """
-    table = Table(data, declared=declared)
+    table = Table(data, declared=declared, unit=unit)
     if unit is not None:
         table.require(unit)
         table.refuse_collated(unit)
