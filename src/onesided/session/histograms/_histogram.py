@@ -132,7 +132,7 @@ class Histogram(Count):
                 f"Which bins of {self.column!r}?",
                 hint="Pass bins= as edges, or as a number together with bounds=.",
             )
-        return {self.column: bins_of(self.bins, self.bounds, closed=True)}
+        return {self.column: bins_of(self.bins, self.bounds)}
 
 
 def _in_bins(counts: CountRelease, bins: Mapping[str, BinEdges]) -> HistogramRelease:
