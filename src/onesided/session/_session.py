@@ -42,6 +42,7 @@ from onesided.session._recall import (
     is_free,
     kept,
     named,
+    naming_changes,
     read_for,
     refuse_asserting,
     told_again,
@@ -267,10 +268,11 @@ class Session(Joins):
         prepared = self._prepared(question, context)
         asked = asked_as(question, prepared, context)
         if question.id is not None:
-            stored = self._account.recall(question.id, question=asked, again=question.again)
-            if stored is not None:
-                told = told_again(question, prepared, context, asked, stored)
-                return with_left(told, self._account)
+            with naming_changes(question):
+                stored = self._account.recall(question.id, question=asked, again=question.again)
+                if stored is not None:
+                    told = told_again(question, prepared, context, asked, stored)
+                    return with_left(told, self._account)
         if is_free(prepared):
             # No move of the policy can change this answer: it may be told as it is. Another
             # policy's moves may, so the account goes on record, where totals find it.
@@ -339,12 +341,13 @@ class Session(Joins):
                     raise
             else:
                 return prepared.result(answer, receipt.number)
-        stored = self._account.recall(name, question=asked)
-        if stored is None:
-            raise LedgerError(
-                f"the question {name!r} was never charged.", hint="Charge it first.", id=name
-            )
-        return told_again(question, prepared, context, asked, stored)
+        with naming_changes(question):
+            stored = self._account.recall(name, question=asked)
+            if stored is None:
+                raise LedgerError(
+                    f"the question {name!r} was never charged.", hint="Charge it first.", id=name
+                )
+            return told_again(question, prepared, context, asked, stored)
 
     def _charged(
         self,

@@ -46,9 +46,10 @@ class Axis:
         """The cells of these bins."""
         if dtype.is_integer():
             edges = tuple(Fraction(-(-edge.numerator // edge.denominator)) for edge in bins.edges)
-            return cls(column, edges, True, bins.closed and edges[-1] == bins.edges[-1])
+            closed = bins.closed and edges[-1] == bins.edges[-1]
+            return cls(column, edges, whole=True, closed=closed)
         rounded = tuple(Fraction(float(edge)) for edge in bins.edges)
-        return cls(column, rounded, False, bins.closed)
+        return cls(column, rounded, whole=False, closed=bins.closed)
 
     @property
     def cells(self) -> int:
