@@ -118,7 +118,7 @@ def test_an_id_of_before_is_refused_with_what_changed(tmp_path, monkeypatch, who
     asked = Histogram("rating", bins=2, bounds=(1, 5), epsilon=1)
     asked = asked if whole else od.session.Several([asked, od.Count(epsilon=1)])
     asked = replace(asked, id="monday")
-    made = od.Session(frame, policy=od.policy.addition_only(), budget=9, ledger=tmp_path / "ledger.db")
+    made = session(frame, ledger=tmp_path / "ledger.db")
     with monkeypatch.context() as before:
         before.setattr(Histogram, "meaning", {})
         made.ask(asked)
