@@ -1,6 +1,7 @@
 """The gallery: every family is there, and the page says what the code gives today."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,22 +12,27 @@ from onesided_experiments.gallery import TASKS, page, run, write
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "gallery.md").read_text()
-SHOWN = {task.family: run(task) for task in TASKS}
+FAMILIES = sorted(task.family for task in TASKS)
+
+
+@cache
+def gallery():
+    return {task.family: run(task) for task in TASKS}
 
 
 def test_the_gallery_shows_families_and_none_is_lost():
     """A new family may come without a task: the gallery is of another distribution."""
-    assert set(SHOWN) <= set(od.policy.families())
-    assert len(SHOWN) == len(TASKS) >= 15
+    assert set(gallery()) <= set(od.policy.families())
+    assert len(gallery()) == len(TASKS) >= 15
 
 
 def section(family):
     return re.search(rf"^## {family}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)[1]
 
 
-@pytest.mark.parametrize("family", sorted(SHOWN))
+@pytest.mark.parametrize("family", FAMILIES)
 def test_the_page_says_what_the_code_gives(family):
-    shown, part = SHOWN[family], section(family)
+    shown, part = gallery()[family], section(family)
     assert shown.task.code in part
     assert f"- **Promise.** {shown.answer.guarantee}\n" in part
     assert all(f"{edge}: {text(loss)}" in part for edge, loss in shown.cost.items())
@@ -35,9 +41,9 @@ def test_the_page_says_what_the_code_gives(family):
     assert 2_000 < (DOCS / picture).stat().st_size < 60_000
 
 
-@pytest.mark.parametrize("family", sorted(SHOWN))
+@pytest.mark.parametrize("family", FAMILIES)
 def test_the_code_is_short_and_is_what_ran(family):
-    code = SHOWN[family].task.code
+    code = gallery()[family].task.code
     assert 1 <= len(code.splitlines()) <= 12
     assert "seeded" not in code
     assert "return" not in code
@@ -46,8 +52,8 @@ def test_the_code_is_short_and_is_what_ran(family):
 
 def test_equal_seeds_make_equal_pages():
     """All of it but the pictures, which depend on the version of matplotlib."""
-    assert page(list(SHOWN.values())) == PAGE
-    assert run(TASKS[0], seed=2).figure != SHOWN[TASKS[0].family].figure
+    assert page(list(gallery().values())) == PAGE
+    assert run(TASKS[0], seed=2).figure != gallery()[TASKS[0].family].figure
 
 
 def test_removal_only_carries_its_warning():
@@ -56,7 +62,7 @@ def test_removal_only_carries_its_warning():
 
 def test_certain_bounds_of_the_pictures_hold():
     checked = 0
-    for shown in SHOWN.values():
+    for shown in gallery().values():
         for panel in shown.figure.panels:
             drawn = {curve.look.name: curve.y for curve in panel.curves}
             truth = drawn.get("truth (generated)")

@@ -163,7 +163,7 @@ def ask(dataset, question):
 
     session = dataset.session()
     charged = replace(question, id=f"asked {session.account.standing().spent}")
-    session.charge(charged)
+    session.charge(charged, elsewhere=True)
     return dataset.answer(charged)
 
 

@@ -144,7 +144,7 @@ def test_without_the_clock_they_can_be_told_apart(tmp_path):
     for turn in range(20):
         for kind, found in taken.items():
             question = od.Count(epsilon=1, where=f"place = '{kind}'", id=f"{kind} {turn}")
-            dataset.session().charge(question)
+            dataset.session().charge(question, elsewhere=True)
             start = time.process_time()
             dataset.answer(question)
             found.append(time.process_time() - start)

@@ -170,7 +170,7 @@ def test_another_encoding_is_told_with_its_byte(town, name):
 def test_batches_are_read_as_declared(town):
     (town.folder / "batches").mkdir()
     batch = town.folder / "batches" / "visits-2026-11-21.csv"
-    batch.write_text("person,place,hour\n1,place 1,7\n01,place 2,x\n2,place 1,8\n")
+    batch.write_text("person,place,hour\n1,place 1,7\n1,place 2,x\n2,place 1,8\n")
     (town.folder / "public").mkdir()
     run = (
         "monitor", "--input", "batches", "--schema", "s.toml", "--epsilon", "1",
@@ -182,7 +182,7 @@ def test_batches_are_read_as_declared(town):
     assert "1 text is not of the declared form of 'hour'" in " ".join(done.stderr.split())
     (town.folder / "s.toml").write_text(f'missing_unit = "drop"\n{SCHEMA}')
     nobody = town.folder / "batches" / "visits-2026-11-21T12-00.csv"
-    nobody.write_text("person,place,hour\n,place 1,7\n7.0,place 1,7\n3,place 1,7\n")
+    nobody.write_text("person,place,hour\n,place 1,7\n07,place 1,7\n3,place 1,7\n")
     done = town.run(*run)
     assert done.returncode == 0, done.stderr
     assert "1 text is not of the declared form of 'person'" in " ".join(done.stderr.split())
@@ -191,7 +191,7 @@ def test_batches_are_read_as_declared(town):
     done = town.run(*run)
     assert done.returncode == 2
     assert "Not taken in" in done.stderr
-    # As text, 7 and 07 would be two people.
+    # As text, 7 and 07 would be two people, and not one and none.
     text = SCHEMA.replace('[columns.person]\ntype = "integer"', '[columns.person]\ntype = "text"')
     (town.folder / "s.toml").write_text(text)
     done = town.run(*run)

@@ -274,8 +274,10 @@ def test_a_charge_whose_rows_cannot_be_read_stands_and_is_answered_later_once(lo
     asked = session(connect(), **account)
     asked.charge(question)
     end()
+    lost_too = session(connect(), **account)
+    end()
     with pytest.raises(errors.DataError, match="stays charged"):
-        asked.answer(question)
+        lost_too.answer(question)
     again = session(connect(), **account)
     assert [float(spent) for spent in again.spent.values()] == [0.25]
     first, second = again.answer(question), again.answer(question)

@@ -55,9 +55,9 @@ ENGINES = {
 }
 
 
-def values(data, kind):
+def values(data, kind, unit=None):
     """What the column x is read as, by the column i, and how many texts were not."""
-    table = Table(data, declared=od.Schema(columns={"x": od.column(kind)}))
+    table = Table(data, declared=od.Schema(columns={"x": od.column(kind)}), unit=unit)
     with table.take(["i", "x"]) as held:
         native = nw.to_native(held.frame)
         if "spark" in type(native).__module__:
@@ -74,9 +74,17 @@ def values(data, kind):
     return [value_of(rows[i]) for i in range(len(rows))], table.unreadable().get("x", 0)
 
 
-def wanted(texts, kind):
+def wanted(texts, kind, unit=None):
     found = [None if text is None else read(kind, text) for text in texts]
+    if unit is not None:  # as Python writes them, and in no other way
+        found = [v if written(kind, v) == t else None for t, v in zip(texts, found, strict=True)]
     return found, sum(v is None and t is not None for t, v in zip(texts, found, strict=True))
+
+
+def written(kind, value):
+    if value is None:
+        return None
+    return od.schema.date_text(value) if kind == "date" else str(value)
 
 
 def same(one, other):
@@ -92,6 +100,38 @@ def test_hostile_text_is_read_alike(engine, kind):
         (t, a, b) for t, a, b in zip(TEXTS, found[0], expected[0], strict=True) if not same(a, b)
     ] == []
     assert found[1] == expected[1]
+
+
+@pytest.mark.parametrize("kind", ["text", "integer", "date"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_two_texts_are_one_unit(engine, kind):
+    data = ENGINES[engine]({"i": list(range(len(TEXTS))), "x": TEXTS})
+    found = values(data, kind, unit="x")
+    assert same(found, wanted(TEXTS, kind, unit="x"))
+    known = [value for value in found[0] if value is not None]
+    assert len(set(known)) == len(known)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        *(od.column(kind) for kind in TYPES if kind not in ("text", "integer", "date")),
+        od.column("integer", thousands=","),
+        od.column("date", date="%d/%m/%Y"),
+    ],
+    ids=repr,
+)
+def test_types_that_write_a_unit_in_several_ways_are_refused(declared):
+    data, schema = pl.DataFrame({"x": ["1"]}), od.Schema(unit="x", columns={"x": declared})
+    with pytest.raises(SchemaError, match="several texts are one unit"):
+        Table(data, declared=schema)
+
+
+@pytest.mark.xdist_group("spark")
+def test_no_two_texts_are_one_unit_in_spark(spark):
+    rows = spark.createDataFrame(list(enumerate(TEXTS)), "i int, x string").cache()
+    for kind in ("text", "integer", "date"):
+        assert same(values(rows, kind, unit="x"), wanted(TEXTS, kind, unit="x")), kind
 
 
 @pytest.mark.xdist_group("spark")

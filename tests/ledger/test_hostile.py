@@ -43,18 +43,20 @@ print(json.dumps({"told": told, "seconds": time.process_time() - start,
 """
 DEEP, WIDE = 10**6, 4 * 10**6
 HOSTILE = {
-    "deep": '{"a":' + "[" * DEEP + "]" * DEEP + "}",
-    "deep unit": '{"onesided.unit":' + '{"a":' * 10**5 + "1" + "}" * 10**5 + "}",
-    "wide": '{"a":[' + "[]," * WIDE + "1]}",
-    "names": "{" + ",".join(f'"{i}":0' for i in range(10**6)) + "}",
-    "digits": '{"a":' + "1" * 10**6 + "}",
-    "exponent": '{"a":1e999999999}',
-    "long": json.dumps({"a": "x" * 10**8}),
-    "text": "not JSON",
-    "unit": '{"onesided.unit":{"row":true,"column":"x"}}',
-    "budget": '{"budget":{"e":"1e999999999"},"delta_budget":{"e":"1/0"}}',
-    "budget of text": json.dumps({"budget": "x" * 10**6, "delta_budget": []}),
-    "digits of a budget": json.dumps({"budget": {EDGE: "9" * 10**6}, "delta_budget": {EDGE: "0"}}),
+    "deep": lambda: '{"a":' + "[" * DEEP + "]" * DEEP + "}",
+    "deep unit": lambda: '{"onesided.unit":' + '{"a":' * 10**5 + "1" + "}" * 10**5 + "}",
+    "wide": lambda: '{"a":[' + "[]," * WIDE + "1]}",
+    "names": lambda: "{" + ",".join(f'"{i}":0' for i in range(10**6)) + "}",
+    "digits": lambda: '{"a":' + "1" * 10**6 + "}",
+    "exponent": lambda: '{"a":1e999999999}',
+    "long": lambda: json.dumps({"a": "x" * 10**8}),
+    "text": lambda: "not JSON",
+    "unit": lambda: '{"onesided.unit":{"row":true,"column":"x"}}',
+    "budget": lambda: '{"budget":{"e":"1e999999999"},"delta_budget":{"e":"1/0"}}',
+    "budget of text": lambda: json.dumps({"budget": "x" * 10**6, "delta_budget": []}),
+    "digits of a budget": lambda: json.dumps(
+        {"budget": {EDGE: "9" * 10**6}, "delta_budget": {EDGE: "0"}}
+    ),
 }
 
 
@@ -105,7 +107,7 @@ def test_an_honest_ledger_is_looked_at(path):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_detail(path, name):
-    forged(path, "detail", HOSTILE[name], number=1)
+    forged(path, "detail", HOSTILE[name](), number=1)
     found = looked(path, *LOOKS)
     assert found["told"][-1] in ("TamperedLedgerError", "LedgerFormatError")
     assert found["megabytes"] < 200
@@ -115,17 +117,17 @@ def test_hostile_detail(path, name):
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * DEEP + "]" * DEEP,
-        json.dumps({EDGE: "9" * 10**7}),
-        json.dumps({EDGE: "1e999999999"}),
-        json.dumps({EDGE: "1/0"}),
-        "{" + ",".join(f'"{i}":"0"' for i in range(10**5)) + "}",
-        "x" * 10**8,
+        lambda: "[" * DEEP + "]" * DEEP,
+        lambda: json.dumps({EDGE: "9" * 10**7}),
+        lambda: json.dumps({EDGE: "1e999999999"}),
+        lambda: json.dumps({EDGE: "1/0"}),
+        lambda: "{" + ",".join(f'"{i}":"0"' for i in range(10**5)) + "}",
+        lambda: "x" * 10**8,
     ],
     ids=["deep", "digits", "exponent", "zero", "wide", "long"],
 )
 def test_hostile_amounts(path, text):
-    forged(path, "total_epsilon", text, number=3)
+    forged(path, "total_epsilon", text(), number=3)
     found = looked(path, *LOOKS)
     assert found["told"][-1] in ("TamperedLedgerError", "LedgerFormatError")
     assert found["megabytes"] < 200

@@ -1,5 +1,6 @@
 """A float names a place on a grid at its decimal value; equal bins hold both their bounds."""
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -113,3 +114,19 @@ def test_an_answer_of_before_is_no_answer_of_closed_bins():
 
     assert closed(Histogram("rating", bins=2, bounds=(1, 5), epsilon=1))
     assert not closed(Histogram("rating", bins=[1, 3, 5], epsilon=1))
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_id_of_before_is_refused_with_what_changed(tmp_path, monkeypatch, whole):
+    frame = pl.DataFrame({"id": range(3), "rating": [1, 4, 5]})
+    asked = Histogram("rating", bins=2, bounds=(1, 5), epsilon=1)
+    asked = asked if whole else od.session.Several([asked, od.Count(epsilon=1)])
+    asked = replace(asked, id="monday")
+    made = session(frame, ledger=tmp_path / "ledger.db")
+    with monkeypatch.context() as before:
+        before.setattr(Histogram, "meaning", {})
+        made.ask(asked)
+    for ask in (made.ask, made.answer):
+        with pytest.raises(errors.ReleaseExistsError, match="another question") as caught:
+            ask(replace(asked, again=True))
+        assert "The last of equal bins holds the highest value now" in caught.value.hint

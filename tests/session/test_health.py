@@ -52,6 +52,18 @@ def test_a_table_that_would_be_refused_is_described(make):
     assert health.as_dict()["columns"][1]["unreadable"] == 2
 
 
+@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+def test_units_that_a_number_would_make_one_are_unreadable(make):
+    data = make({"person": ["7", "07", "7"]})
+    schema = od.Schema(unit="person", columns={"person": od.column("integer")})
+    health = health_of(data, schema)
+    (person,) = health.columns
+    assert (person.unreadable, person.proposal) == (1, "")
+    assert "'07'). Units have one text each: 7, not 07 or +7." in health.refused[0]
+    with pytest.raises(od.errors.DataError, match="Units have one text each"):
+        od.Session(data, schema=schema, policy=od.policy.addition_only(), budget=1)
+
+
 def test_what_is_proposed_is_read():
     text = SCHEMA.to_toml()
     for one in health_of(pl.DataFrame(ROWS), SCHEMA).columns:

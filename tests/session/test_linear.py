@@ -277,6 +277,35 @@ def test_values_beyond_the_bins(outside):
         beyond.ranges("x", "cells", bins=[0, 2, 6], epsilon=1)
 
 
+@pytest.mark.parametrize("column", ["x", "y"])
+@pytest.mark.parametrize("top", [4, "9/2"])
+def test_the_last_of_equal_bins_holds_its_upper_edge_as_in_histograms(engine, column, top):
+    frame = engine({"x": [0, 2, 4, 4], "y": [0.0, 2.0, 4.0, float(Fraction(top))]})
+    ask = {"bins": 2, "bounds": (0, top), "epsilon": 40}
+    told = od.Session(frame, policy=od.policy.unbounded(), budget=1000)
+    counts = told.histogram(column, **ask).estimate.round().tolist()
+    for outside in ("clamp", "refuse"):
+        found = told.ranges(column, "cells", outside=outside, **ask)
+        assert found.estimate.round().tolist() == counts
+    beyond = engine({"x": [0, 5], "y": [0.0, 5.0]})
+    with pytest.raises(DataError, match="1 row lies outside"):
+        od.Session(beyond, policy=od.policy.unbounded(), budget=1000).ranges(
+            column, "cells", outside="refuse", **ask
+        )
+
+
+def test_moves_to_the_upper_edge_of_the_last_of_equal_bins_are_priced():
+    policy = od.policy.graph([(0, 6), (6, 7), (7, 2)])
+    made = [BinEdges(tuple(map(Fraction, (0, 3, 6))), closed=closed) for closed in (True, False)]
+    axes = [Axis.of("x", one, WHOLE) for one in made]
+    found = [moves_between(policy, [one], clamped=False, partition=True) for one in axes]
+    assert [pairs_of(moves) for moves in found] == [{(0, 1), (1, 0)}, set()]
+    assert {tuple(border.cells.tolist()) for _, border in found[0].borders} == {(0, 1)}
+    # A top edge that is no whole number is no value of theirs.
+    odd = BinEdges((Fraction(0), Fraction(3), Fraction("11/2")), closed=True)
+    assert not Axis.of("x", odd, WHOLE).closed
+
+
 def test_rectangles_of_two_columns():
     x, y = [0.1, 0.4, 0.6, 0.9], [0.1, 0.6, 0.4, 0.9]
     asked = session(x, NEAR(radius=1), y=y)

@@ -1,8 +1,10 @@
 import datetime as dt
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -310,3 +312,49 @@ def test_a_further_policy_has_to_be_asked_for(tmp_path):
     further = session(ledger=tmp_path / "l.db", policy=other, further=True)
     further.count(by="place", keys=["a"], epsilon="1/2")
     assert further.spent == {"present -> not present": Fraction(1, 2)}
+
+
+class Changing:
+    """A table whose rows change between a charge and its answer."""
+
+    def __init__(self):
+        self.connection = duckdb.connect()
+        self.connection.execute("CREATE TABLE t (person VARCHAR, place VARCHAR, x VARCHAR)")
+        self.insert("('1', 'a', '1'), ('2', 'b', '2')")
+
+    def insert(self, rows):
+        self.connection.execute(f"INSERT INTO t VALUES {rows}")
+
+    def session(self, **more):
+        schema = od.Schema(unit="person", columns={"x": od.column("integer")})
+        given = {"policy": od.policy.addition_only(), "budget": 99, **more}
+        return od.Session(self.connection.table("t"), schema=schema, **given)
+
+
+UNFIT = ["('', 'a', '3')", "(NULL, 'a', '3')", "('3', 'a', 'no number')"]
+
+
+@pytest.mark.parametrize("rows", UNFIT)
+def test_rows_that_change_are_checked_before_a_charge_and_not_after(rows):
+    table = Changing()
+    asked = table.session()
+    question = od.session.Sum("x", bounds=(0, 9), missing="drop", epsilon=40, id="monday")
+    asked.charge(question)
+    table.insert(rows)
+    assert asked.answer(question).estimate.round() == 3
+    assert asked.answer(question).told_again
+    assert not asked._held
+    with pytest.raises(errors.DataError, match=r"unit column|cannot be read"):
+        asked.charge(replace(question, id="tuesday"))
+    assert asked.spent == {EDGE: 40}
+
+
+def test_a_charge_for_another_session_looks_at_no_rows():
+    table = Changing()
+    front = table.session()
+    back = table.session(ledger=front.ledger)
+    table.insert(UNFIT[0])
+    question = od.Count(epsilon=40, id="monday")
+    front.charge(question, elsewhere=True)
+    with pytest.raises(errors.DataError, match="The charge stands"):
+        back.answer(question)

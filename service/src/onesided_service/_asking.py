@@ -86,7 +86,7 @@ class Asking:
 
     def _charge(self, ask: Ask, session: Any, allowance: Any) -> None:
         try:
-            session.charge(self.question_of(ask), allowance=allowance)
+            session.charge(self.question_of(ask), allowance=allowance, elsewhere=True)
         except ReleaseExistsError as error:
             if error.values.get("state") != "charged":
                 raise

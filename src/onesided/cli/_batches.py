@@ -119,7 +119,7 @@ class Layout:
     def _declared(
         self, relation: duckdb.DuckDBPyRelation, file: BatchFile
     ) -> tuple[dict[str, Column], dict[str, int]]:
-        table = Table(relation, declared=self.schema, complete=False)
+        table = Table(relation, declared=self.schema, unit=self.person, complete=False)
         with table.texts(usable(table), records=True) as rows:
             unread, kept = rows.unreadable(), rows
             if self.schema.missing_unit == "drop" and self.person in rows.names:

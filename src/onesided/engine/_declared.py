@@ -15,14 +15,19 @@ from onesided.schema import Reading, Schema
 _NOTHING: Final = ("Null", "void")
 
 
-def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[str, str]:
+def declare(
+    engine: Engine, schema: Schema, *, unit: str | None = None, complete: bool = True
+) -> dict[str, str]:
     """Read the engine's text as ``schema`` declares it, and say which. Looks at no row.
 
-    complete: every declared column must be there.
-    Errors: UnknownColumnError; SchemaError where a typed column is of another type.
+    unit: the column of units, if the schema does not name it. complete: every declared column must
+    be there.
+    Errors: UnknownColumnError; SchemaError where a typed column is of another type, and where
+    several texts would be one unit.
     """
     held = dict(engine.types)
     readings: dict[str, Reading] = {}
+    unit = schema.unit if unit is None else unit
     for name, column in schema.columns.items():
         dtype, refused = held.get(name), engine.refused.get(name)
         if dtype is None and refused is None:
@@ -38,6 +43,7 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
             or (refused is None and isinstance(dtype, nw.String))
         ):
             reading = schema.reading(name)
+            reading = reading.of_unit(name) if name == unit else reading
             if reading != Reading("text") or refused:
                 readings[name] = reading
         elif refused is not None or dtype is None or not _holds(dtype, column.type):
@@ -48,7 +54,6 @@ def declare(engine: Engine, schema: Schema, *, complete: bool = True) -> dict[st
                 "says.",
                 column=name,
             )
-    unit = schema.unit
     if unit is not None and unit not in schema.columns and unit not in engine.refused:
         text = isinstance(held.get(unit), nw.String)
         readings |= {unit: Reading("text", schema.missing)} if text and schema.missing else {}

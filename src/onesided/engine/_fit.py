@@ -77,7 +77,7 @@ def misfits(rows: Snapshot, schema: Schema, unit: str | None) -> Iterator[DataEr
     """
     unread = {n: c for n, c in rows.unreadable().items() if schema.refuses_unreadable(n)}
     if unread:
-        yield _unread(rows, schema, unread)
+        yield _unread(rows, schema, unread, unit)
     required = [n for n, one in schema.columns.items() if one.required and n in rows.names]
     told = unit if unit in rows.names and schema.missing_unit != "drop" else None
     height, lost, nobodys = _lost(rows, required, told)
@@ -122,14 +122,17 @@ def _lost(rows: Snapshot, required: list[str], unit: str | None) -> tuple[int, d
     return whole_of(height), lost, told[-1] if unit is not None else 0
 
 
-def _unread(rows: Snapshot, schema: Schema, unread: dict[str, int]) -> DataError:
+def _unread(rows: Snapshot, schema: Schema, unread: dict[str, int], unit: str | None) -> DataError:
     objects = f"{OBJECTS.strip()} " if set(unread) & set(rows.engine.odd) else ""
+    whole = unit in unread and schema.columns[unit].type == "integer"
+    once = " Units have one text each: 7, not 07 or +7." if whole else ""
+    told = " ".join(
+        f"{many(count, 'value')} of the column {name!r} cannot be read as "
+        f"{schema.columns[name].type}: {', '.join(_examples(rows, name))}."
+        for name, count in unread.items()
+    )
     return DataError(
-        " ".join(
-            f"{many(count, 'value')} of the column {name!r} cannot be read as "
-            f"{schema.columns[name].type}: {', '.join(_examples(rows, name))}."
-            for name, count in unread.items()
-        ),
+        f"{told}{once}",
         hint=f"{objects}Mend the file; or declare the column as what it holds; or write "
         f'unreadable = "missing" for it in the schema, which every answer then says. {_PUBLIC}',
         column=next(iter(unread)),

@@ -60,7 +60,8 @@ class Step:
 class Table:
     """A caller's table: what its columns are, and how snapshots of them are taken.
 
-    declared: a schema, by which columns of text are read. complete: it must fit all of them.
+    declared: a schema, by which columns of text are read. unit: the column of units, if it does not
+    name it. complete: it must fit all of them.
     read_as: the columns of text that it had read as other types. joined: what tells public tables
     that were joined with it from others. step: how it is made of another one. owner: the column of
     units without which a row is left out wherever rows are looked at; None leaves none out. home:
@@ -80,10 +81,15 @@ class Table:
     home: tuple[int, int] = field(init=False)
 
     def __init__(
-        self, data: object, *, declared: Schema | None = None, complete: bool = True
+        self,
+        data: object,
+        *,
+        declared: Schema | None = None,
+        unit: str | None = None,
+        complete: bool = True,
     ) -> None:
-        engine = enter(data)
-        texts = {} if declared is None else declare(engine, declared, complete=complete)
+        engine, schema = enter(data), Schema() if declared is None else declared
+        texts = declare(engine, schema, unit=unit, complete=complete)
         settle(self, engine=engine, schema=dict(engine.types), read_as=texts, joined="", step=None)
         settle(self, home=this_process())
 

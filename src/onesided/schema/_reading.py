@@ -10,10 +10,11 @@ import datetime as dt
 import re
 import zoneinfo
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, TypeAlias
 
+from onesided.errors import SchemaError
 from onesided.schema._iso import Value, read
 
 Piece: TypeAlias = str | int
@@ -28,6 +29,8 @@ NEEDED: Final = {
     "datetime with zone": ("YmdHM", "Sfz"),
     "time": ("HM", "Sf"),
 }
+# The types of which each value has one text, in this form.
+_SPELT_ONCE: Final = {"text": "", "integer": "0|-?[1-9][0-9]*", "date": ""}
 _BEFORE: Final = {"m": "-", "d": "-", "H": "T", "M": ":", "S": ":", "f": "."}
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _YEARS: Final = range(1900, 2101)
@@ -57,6 +60,25 @@ class Reading:
     pieces: tuple[Piece, ...] = ()
     swaps: tuple[tuple[str, str], ...] = ()
     zone: str = ""
+
+    def of_unit(self, name: str) -> Reading:
+        """The same reading of a column of units, in which no two texts are one value.
+
+        Errors: SchemaError where a type or a form writes one value in several ways.
+
+        >>> person = reading_of("integer").of_unit("person")
+        >>> person.read("7"), [person.is_unreadable(text) for text in ("07", "+7", "-0")]
+        (7, [True, True, True])
+        """
+        plain = not (self.words or self.form or self.zone)
+        if self.kind not in _SPELT_ONCE or not plain:
+            raise SchemaError(
+                f"The schema reads the text of the unit column {name!r} as {self.kind}, in which "
+                "several texts are one unit.",
+                hint="Declare it as text, or as integer or date without a form of its own.",
+                column=name,
+            )
+        return replace(self, form=_SPELT_ONCE[self.kind])
 
     def canonical(self, text: str) -> str | None:
         """The text in the canonical form of its type, as far as it has the declared one."""

@@ -148,7 +148,7 @@ class QueryContext:
         checked: False takes them as they are. records: all columns, as for samples.
         Errors: DataError for rows that are not as declared.
         """
-        checked = checked and not self._fixed
+        checked = checked and not self.fixed
         with ExitStack() as held:
             taking = self.table.source(columns, records=records, texts=checked)
             rows = held.enter_context(taking)
@@ -163,7 +163,7 @@ class QueryContext:
             yield rows.without_texts() if checked else rows, marks
 
     @property
-    def _fixed(self) -> bool:
+    def fixed(self) -> bool:
         """Whether what was found of the rows when they were opened is true of them still."""
         return self.table.engine.fixed and (self.marks is None or self.marks.engine.fixed)
 
@@ -282,7 +282,7 @@ def opened(
     Errors: those of columns that the policy or the unit cannot be asked of; DataError for rows
     that are not as declared.
     """
-    table = Table(data, declared=declared)
+    table = Table(data, declared=declared, unit=unit)
     if unit is not None:
         table.require(unit)
         table.refuse_collated(unit)

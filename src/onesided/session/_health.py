@@ -148,7 +148,7 @@ def health_of(
     """
     declared = Schema() if schema is None else schema
     unit = declared.unit_of(unit)
-    table = Table(data, declared=declared)
+    table = Table(data, declared=declared, unit=unit)
     if unit is not None:
         table.require(unit)
     return health_in(table, declared, unit=unit, max_groups=max_groups)
@@ -239,7 +239,7 @@ class _Look:
                 text if row is None else f"row {row:,} ({text})"
                 for row, text in examples(held, name)
             )
-            more |= {"examples": tuple(told), "proposal": _proposal(held, self.declared, name)}
+            more |= {"examples": tuple(told), "proposal": self._proposal(name)}
         if one.keys is not None:
             more |= self._keyed(name)
         return replace(found, **more)
@@ -259,6 +259,30 @@ class _Look:
             found |= {"most": most, "over": None if self.covered is None else over}
         return found
 
+    def _proposal(self, name: str) -> str:
+        """A line for the schema with which all text is read, where no other reads it otherwise."""
+        rows, declared = self.held, self.declared
+        one, text = declared.columns[name], text_of(rows.at(name))
+        if name in rows.engine.odd:
+            return ""
+        with reading():
+            held = rows.engine.distinct(rows.frame.select(text)).head(_MOST + 1)
+            texts = [found for found in rows.engine.columns(held)[text] if found is not None]
+        if len(texts) > _MOST:
+            return ""
+        reader = rows.engine.readings[name]
+        odd = sorted(text for text in texts if reader.is_unreadable(text))
+        if _NO_VALUE.issuperset(odd):
+            return _line({"missing": (*reader.missing, *odd)})
+        fit: list[dict[str, Any]] = []
+        for forms in () if name == self.unit else proposals(one.type):  # they merge units
+            reader = replace(declared, columns={name: replace(one, **forms)}).reading(name)
+            # One that says more than another that fits is no other reading of these texts.
+            more = any(other.items() <= forms.items() for other in fit)
+            if not more and all(reader.read(text) is not None for text in texts):
+                fit.append(forms)
+        return _line(fit[0]) if len(fit) == 1 else ""
+
 
 def _outside(rows: Snapshot, at: str, one: Column) -> int | None:
     if one.bounds is None:
@@ -271,30 +295,6 @@ def _plain(end: Any) -> Any:
     if not isinstance(end, Fraction):
         return end
     return int(end) if end.denominator == 1 else float(end)
-
-
-def _proposal(rows: Snapshot, declared: Schema, name: str) -> str:
-    """A line for the schema with which all text is read, where no other one reads it otherwise."""
-    one, text = declared.columns[name], text_of(rows.at(name))
-    if name in rows.engine.odd:
-        return ""
-    with reading():
-        held = rows.engine.distinct(rows.frame.select(text)).head(_MOST + 1)
-        texts = [found for found in rows.engine.columns(held)[text] if found is not None]
-    if len(texts) > _MOST:
-        return ""
-    reader = declared.reading(name)
-    odd = sorted(text for text in texts if reader.is_unreadable(text))
-    if _NO_VALUE.issuperset(odd):
-        return _line({"missing": (*reader.missing, *odd)})
-    fit: list[dict[str, Any]] = []
-    for forms in proposals(one.type):
-        reader = replace(declared, columns={name: replace(one, **forms)}).reading(name)
-        # One that says more than another that fits is no other reading of these texts.
-        more = any(other.items() <= forms.items() for other in fit)
-        if not more and all(reader.read(text) is not None for text in texts):
-            fit.append(forms)
-    return _line(fit[0]) if len(fit) == 1 else ""
 
 
 def _line(forms: Mapping[str, Any]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -94,6 +96,19 @@ def _words_of(question: Any) -> str:
 def kept(prepared: PreparedQuery[Any, Any], answer: Answer) -> bytes:
     """An answer as the ledger keeps it."""
     return encode_columns(*prepared.pack(answer))
+
+
+@contextmanager
+def naming_changes(question: Question[Any]) -> Iterator[None]:
+    """Says, where an id is refused as another question's, what the same words meant before."""
+    try:
+        yield
+    except ReleaseExistsError as error:
+        if error.values.get("state") == "other":
+            parts = (question, *getattr(question, "questions", ()))
+            told = dict.fromkeys(getattr(part, "changed", "") for part in parts)
+            error.hint = " ".join(filter(None, [*told, error.hint]))
+        raise
 
 
 def told_again(

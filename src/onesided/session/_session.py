@@ -40,6 +40,7 @@ from onesided.session._recall import (
     is_free,
     kept,
     named,
+    naming_changes,
     read_for,
     recalled,
     refuse_asserting,
@@ -103,6 +104,7 @@ class Session(Joins, Asks):
         self.policy, self.schema = policy, schema_of(schema)
         self.unit = unit = unit if self.schema is None else self.schema.unit_of(unit)
         self._noise, self._completed = require_noise(noise), Completer(self.schema)
+        self._held: dict[str, Any] = {}  # by id: what was read for charges without an answer
         self._table, self._marks = opened(data, policy, unit, self.schema, tables)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._account: Account = self.ledger.account(
@@ -217,10 +219,11 @@ class Session(Joins, Asks):
         prepared = self._prepared(question, context)
         asked = asked_as(question, prepared, context)
         if question.id is not None:
-            stored = recalled(question, context, self._account, asked, again=question.again)
-            if stored is not None:
-                told = told_again(question, prepared, context, asked, stored)
-                return with_left(told, self._account)
+            with naming_changes(question):
+                stored = recalled(question, context, self._account, asked, again=question.again)
+                if stored is not None:
+                    told = told_again(question, prepared, context, asked, stored)
+                    return with_left(told, self._account)
         if is_free(prepared):
             # No move of the policy can change this answer: it may be told as it is. Another
             # policy's moves may, so the account goes on record, where totals find it.
@@ -236,12 +239,19 @@ class Session(Joins, Asks):
         return with_left(prepared.result(answer, receipt.number), self._account)
 
     def charge(
-        self, question: Question[Any], *, allowance: Allowance | None = None
+        self,
+        question: Question[Any],
+        *,
+        allowance: Allowance | None = None,
+        elsewhere: bool = False,
     ) -> Receipt | None:
-        """Check ``question`` and charge it, without a look at any row; :meth:`answer` answers it.
+        """Check ``question`` and charge it; :meth:`answer` answers it.
 
-        For services, where whether something is charged must not depend on rows. The question
-        needs an id, which was not charged before. allowance: who asks, and what they may spend.
+        For services, where whether something is charged must not depend on rows. Rows that may
+        have changed since the table was opened are read and checked before the charge, and what
+        was read is kept for the answer; others are not looked at. The question needs an id, which
+        was not charged before. allowance: who asks, and what they may spend. elsewhere: another
+        session answers it, over rows that do not change; none are looked at here.
         Returns None for a question that costs nothing. Errors: as :meth:`ask`; ParameterError for
         a question that asserts something of the rows, and would be answered or not by them.
 
@@ -261,16 +271,20 @@ class Session(Joins, Asks):
         if is_free(prepared):
             self._account.open()
             return None
-        return self._charged(
-            question, prepared, context, named(asked_as(question, prepared, context)), allowance
-        )
+        asked = named(asked_as(question, prepared, context))
+        self._account.require(prepared.plan.charge, delta=prepared.plan.guarantee.delta)
+        held = {} if elsewhere or context.fixed else {str(question.id): prepared.read()}
+        receipt = self._charged(question, prepared, context, asked, allowance)
+        self._held.update(held)
+        return receipt
 
     def answer(self, question: Question[Result]) -> Result:
         """The one answer of a question that :meth:`charge` charged, drawn unless it is stored.
 
         An answer is told only once it is stored, and a charge stores one: where none is, whatever
         was drawn before a crash was seen by nobody, and noise is drawn anew. Of two processes
-        that draw at once, both tell what was stored first.
+        that draw at once, both tell what was stored first. Rows are read anew, but for those that
+        the charge of this session read.
         Errors: LedgerError if it was not charged; those of reading the data.
         """
         context, question = self._context(), self._completed(question)
@@ -281,7 +295,8 @@ class Session(Joins, Asks):
         name = str(question.id)
         receipt = self._account.unanswered(name, question=asked)
         if receipt is not None:
-            answer = prepared.draw(read_for(prepared), self._noise)
+            secret = self._held[name] if name in self._held else read_for(prepared)
+            answer = prepared.draw(secret, self._noise)
             try:
                 self._account.store(receipt, kept(prepared, answer), content_type=CONTENT_TYPE)
             except LedgerError as error:
@@ -289,12 +304,15 @@ class Session(Joins, Asks):
                     raise
             else:
                 return prepared.result(answer, receipt.number)
-        stored = recalled(question, context, self._account, asked, again=True)
-        if stored is None:
-            raise LedgerError(
-                f"the question {name!r} was never charged.", hint="Charge it first.", id=name
-            )
-        return told_again(question, prepared, context, asked, stored)
+            finally:
+                self._held.pop(name, None)
+        with naming_changes(question):
+            stored = recalled(question, context, self._account, asked, again=True)
+            if stored is None:
+                raise LedgerError(
+                    f"the question {name!r} was never charged.", hint="Charge it first.", id=name
+                )
+            return told_again(question, prepared, context, asked, stored)
 
     def _charged(
         self,

@@ -133,11 +133,8 @@ def edges_of(edges: Sequence[Number], *, name: str = "bins") -> tuple[Fraction, 
     return given
 
 
-def bins_of(bins: Any, bounds: Sequence[Number] | None, *, closed: bool = False) -> BinEdges:
-    """Bins from their number and bounds, or from edges.
-
-    closed: bins between bounds hold the highest value, too.
-    """
+def bins_of(bins: Any, bounds: Sequence[Number] | None) -> BinEdges:
+    """Bins from their number and bounds, which hold the highest value, too; or from edges."""
     if isinstance(bins, Sequence | range) and not isinstance(bins, str):
         if bounds is not None:
             raise ParameterError(
@@ -158,7 +155,7 @@ def bins_of(bins: Any, bounds: Sequence[Number] | None, *, closed: bool = False)
         )
     low, high = edges_of(bounds, name="bounds")[:: max(1, len(bounds) - 1)]
     edges = tuple(low + (high - low) * i / number for i in range(number + 1))
-    return BinEdges(edges, closed=closed)
+    return BinEdges(edges, closed=True)
 
 
 def require_numbers(column: str, schema: Mapping[str, nw.dtypes.DType]) -> None:

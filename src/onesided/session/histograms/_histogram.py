@@ -122,6 +122,12 @@ class Histogram(Count):
         """What tells it from the same words of before: the last of equal bins holds its end."""
         return {"last bin": "closed"} if isinstance(self.bins, Integral) else {}
 
+    @property
+    def changed(self) -> str:
+        """What an answer to the same words of before is told beside; "" where nothing changed."""
+        said = "The last of equal bins holds the highest value now; answers of before leave it out."
+        return said if self.meaning else ""
+
     def _bins(self) -> dict[str, BinEdges]:
         if isinstance(self.column, Mapping):
             if self.bins is not None or self.bounds is not None:
@@ -136,7 +142,7 @@ class Histogram(Count):
                 f"Which bins of {self.column!r}?",
                 hint="Pass bins= as edges, or as a number together with bounds=.",
             )
-        return {self.column: bins_of(self.bins, self.bounds, closed=True)}
+        return {self.column: bins_of(self.bins, self.bounds)}
 
 
 def _in_bins(counts: CountRelease, bins: Mapping[str, BinEdges]) -> HistogramRelease:

@@ -39,7 +39,9 @@ def with_ways(plan: Plan, question: Any, context: QueryContext, like: object) ->
     """The plan with all ways to answer, worked out when they are read; tried on ``like``."""
     if like is None:
         return replace(plan, alternatives=cache(partial(known, question, context, plan)))
-    public = replace(context, table=Table(like, declared=context.declared), marks=None)
+    public = replace(
+        context, table=Table(like, declared=context.declared, unit=context.unit), marks=None
+    )
     return replace(plan, tried=cache(partial(tried, question, context, public, plan)))
 
 

@@ -32,21 +32,24 @@ class Axis:
     """One column's cells: cell i holds the values from ``edges[i]`` to ``edges[i + 1]``.
 
     The upper edge belongs to the next cell. edges: as the engine compares with them, which for
-    floats is after rounding. whole: the values are whole numbers, and the edges are too.
+    floats is after rounding. whole: the values are whole numbers, and the edges are too. closed:
+    the last cell holds its upper edge, which is nearer to no other cell than its lower one.
     """
 
     column: str
     edges: tuple[Fraction, ...]
     whole: bool
+    closed: bool = False
 
     @classmethod
     def of(cls, column: str, bins: BinEdges, dtype: nw.dtypes.DType) -> Axis:
         """The cells of these bins."""
         if dtype.is_integer():
-            up = (Fraction(-(-edge.numerator // edge.denominator)) for edge in bins.edges)
-            return cls(column, tuple(up), whole=True)
+            edges = tuple(Fraction(-(-edge.numerator // edge.denominator)) for edge in bins.edges)
+            closed = bins.closed and edges[-1] == bins.edges[-1]
+            return cls(column, edges, whole=True, closed=closed)
         rounded = tuple(Fraction(float(edge)) for edge in bins.edges)
-        return cls(column, rounded, whole=False)
+        return cls(column, rounded, whole=False, closed=bins.closed)
 
     @property
     def cells(self) -> int:
@@ -178,7 +181,8 @@ def _cell_of(axis: Axis, value: object, *, clamped: bool) -> int:
     if not isinstance(value, int):
         return -1
     inside = axis.edges[0] <= value < axis.edges[-1]
-    return axis.cell(value) if inside or clamped else -1
+    last = axis.closed and value == axis.edges[-1]
+    return axis.cell(value) if inside or last or clamped else -1
 
 
 def _of_points(policy: Neighbourhood, axes: Sequence[Axis]) -> Moves:

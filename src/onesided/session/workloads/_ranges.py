@@ -55,7 +55,8 @@ class RangeQuery:
     column: a column of numbers; two of them for rectangles (for the metric "haversine" latitude
         and longitude, in degrees); or a mapping from columns to bins.
     ranges: (low, high) pairs in the column's own unit, for two columns ((low, high), (low, high));
-        all at edges of bins, low in the range and high not. Or "all" (one column), "cells",
+        all at edges of bins, low in the range and high not, but for the highest value of equal
+        bins. Or "all" (one column), "cells",
         "prefixes", or ranges of cells from :mod:`onesided.linear`.
     bins, bounds: how many equal bins between the bounds, or the edges in rising order; for two
         columns a pair of each. At most 1,024 per column.
