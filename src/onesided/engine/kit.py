@@ -17,6 +17,7 @@ from onesided.engine._public_join import joined_with
 from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._snapshot import Snapshot, is_wide, whole_of
+from onesided.engine._sql import quoted
 from onesided.engine._table import KIND, ORDER, Step
 from onesided.engine._view import (
     of_kinds,
@@ -25,7 +26,6 @@ from onesided.engine._view import (
     require_view,
     rule_of,
 )
-from onesided.engine.duckdb._text import quoted
 
 __all__ = [
     "BEFORE",

@@ -25,12 +25,12 @@ from onesided.engine._protocol import (
     Words,
 )
 from onesided.engine._sampling import Draw, Samples, sampler, unclean
+from onesided.engine._sql import quoted
 from onesided.engine.duckdb import _strict
 from onesided.engine.duckdb._callers import Caller, RelationCaller
 from onesided.engine.duckdb._condition import DuckDBTerms, column_type
 from onesided.engine.duckdb._own import connected
 from onesided.engine.duckdb._sources import RelationSource, Source
-from onesided.engine.duckdb._text import quoted
 
 if TYPE_CHECKING:
     from onesided.engine._sampling import Subject

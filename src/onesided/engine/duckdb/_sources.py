@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 import narwhals as nw
 
 from onesided.engine._protocol import places_of
+from onesided.engine._sql import literal, quoted
 from onesided.engine.duckdb._own import connected
-from onesided.engine.duckdb._text import literal, quoted
 from onesided.errors import DataError
 
 if TYPE_CHECKING:
