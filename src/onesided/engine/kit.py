@@ -12,7 +12,7 @@ from onesided.engine._fit import (
 from onesided.engine._key_files import key_file
 from onesided.engine._keys import Beside, Key, beside, check_types, position_columns
 from onesided.engine._per_unit import units_of
-from onesided.engine._protocol import LENGTH, Column, Lazy, text_of
+from onesided.engine._protocol import LENGTH, Column, Lazy, OfFiles, text_of
 from onesided.engine._public_join import joined_with
 from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
@@ -42,6 +42,7 @@ __all__ = [
     "Key",
     "KeyCodes",
     "Lazy",
+    "OfFiles",
     "Samples",
     "Snapshot",
     "Step",
