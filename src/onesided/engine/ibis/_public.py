@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import ibis
 import narwhals as nw
-import numpy as np
 import pyarrow as pa
 
+from onesided.engine._keys import plain
 from onesided.engine._protocol import Column
 
 _ROW: Final = "onesided_spelt"
@@ -36,7 +36,7 @@ def spelt(columns: Mapping[str, Column], types: Mapping[str, Any]) -> Any:
     word of anybody's gets into SQL. What no column of text can hold is null, and in no group.
     types: of those columns that are to have one of the warehouse's.
     """
-    lists = {name: list(map(_plain, column)) for name, column in columns.items()}
+    lists = {name: list(map(plain, column)) for name, column in columns.items()}
     kinds = {name: types.get(name) or _kind_of(values) for name, values in lists.items()}
     rows = zip(*(map(_digits, values) for values in lists.values()), strict=True)
     literal = ibis.literal(_ROWS.join(map(_VALUES.join, rows)), "string")
@@ -50,10 +50,6 @@ def spelt(columns: Mapping[str, Column], types: Mapping[str, Any]) -> Any:
         else:
             made[name] = digits.cast(kind)
     return table.select(**made)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _digits(value: Any) -> str:
@@ -87,7 +83,7 @@ def as_arrow(columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]
     """Values as a table of PyArrow, which Ibis needs itself; ``types`` of those that have one."""
     made = {}
     for name, column in columns.items():
-        values = list(map(_plain, column))
+        values = list(map(plain, column))
         made[name] = pa.array(values, type=_arrow_type(types.get(name)))
     return pa.table(made)
 
