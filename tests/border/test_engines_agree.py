@@ -135,16 +135,17 @@ def on_spark(spark):
 def on_postgres(postgres_table):
     """Days beyond the year 9999, and text with a NUL, are what Python or the server cannot hold."""
     from onesided.engine import Table
-    from onesided.engine.ibis._condition import column_type
+    from onesided.engine.ibis._condition import PostgresTerms, column_type, written_of
 
     def start(frame):
         data = postgres_table(frame.with_row_index("place").to_arrow())
         warehouse = Table(data).engine.warehouse
         data = warehouse.settled(data)
-        translator = Translator(warehouse.terms(data))
+        translator = Translator(PostgresTerms(data.schema()))
 
         def run(bound):
-            made = {f"made_{n}": one for n, one in enumerate(results(translator, bound.tree))}
+            texts = enumerate(results(translator, bound.tree))
+            made = {f"made_{n}": written_of(data, text) for n, text in texts}
             rows = warehouse.rows(data.select("place", **made).order_by("place"))
             return [row[1:] for row in rows]
 

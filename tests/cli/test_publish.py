@@ -6,6 +6,8 @@ import zipfile
 import duckdb
 import pytest
 
+from onesided.store import _checked as checked
+
 TRUTH = (
     "select place, count(distinct person) as people from read_parquet('{}/visits.parquet') "
     "group by place"
@@ -346,3 +348,16 @@ def test_a_workbook_that_is_too_long_is_refused_before_the_charge(world, monkeyp
     assert not (world.folder / "onesided.ledger.db").exists() or not json.loads(
         world.run("ledger", "show", "onesided.ledger.db", "--json").stdout
     )
+
+
+def test_what_was_found_of_files_is_kept_beside_the_ledger(world, monkeypatch):
+    now = checked.time.time_ns
+    monkeypatch.setattr(checked.time, "time_ns", lambda: now() + 60 * 10**9)
+    assert world.publish().returncode == 0
+    place = world.folder / "onesided.ledger.db.checked"
+    assert place.stat().st_mode & 0o777 == 0o600
+    told = place.read_text()
+    assert "readable" in told
+    assert "visits.parquet" not in told
+    assert world.publish("--out", "again", "--budget", "1").returncode
+    assert place.read_text() == told

@@ -14,9 +14,9 @@ from onesided.conditions._translate import _VALUES
 from onesided.conditions._tree import nodes
 from onesided.engine.duckdb._condition import DuckDBTerms
 from onesided.engine.duckdb._condition import column_type as duckdb_type
+from onesided.engine.ibis._condition import PostgresTerms, written_of
 from onesided.engine.ibis._condition import column_type as ibis_type
 from onesided.engine.ibis._postgres import written
-from onesided.engine.ibis._postgres_terms import PostgresTerms
 from onesided.engine.polars._condition import PolarsTerms
 from onesided.engine.polars._condition import column_type as polars_type
 
@@ -135,7 +135,7 @@ def on_postgres(columns, rows=None):
     table = ibis.table({name: kinds[2] for name, kinds in columns.items()}, name="t")
 
     def sizes(tree):
-        made = Translator(PostgresTerms(table)).where(tree)
+        made = written_of(table, Translator(PostgresTerms(table.schema())).where(tree))
         return (len(written(table.filter(made).count().as_table())),)
 
     return {name: ibis_type(kind) for name, kind in table.schema().items()}, sizes

@@ -1,9 +1,11 @@
-"""Keys reach a caller's relation, whether or not its connection finds tables of Python."""
+"""Relations: keys reach them, whatever a connection finds, and no more is read than is asked."""
 
 import polars as pl
 import pytest
 
 import onesided as od
+from onesided.engine import Table
+from onesided.errors import DataError
 
 duckdb = pytest.importorskip("duckdb")
 KEYS = [["gym", "bar"], pl.Series(["gym", "bar"]), pl.DataFrame({"place": ["gym", "bar"]})]
@@ -22,3 +24,13 @@ def test_keys_are_found(found, keys):
         pairs = pl.DataFrame({"place": ["gym", "bar"], "hour": [9, 8]})
         told = session.count(by=["place", "hour"], keys=pairs, epsilon=80)
         assert told.columns()["estimate"] == [1, 1]
+
+
+def test_no_column_is_read_where_the_number_of_rows_is_asked():
+    relation = duckdb.sql(
+        "SELECT CASE WHEN i = 2 THEN error('read')::INT END AS x FROM range(3) AS t(i)"
+    )
+    with Table(relation).take(()) as rows:
+        assert rows.height() == 3
+    with pytest.raises(DataError, match="read"), Table(relation).take(["x"]):
+        pass

@@ -22,6 +22,7 @@ from onesided.cli._result import NEVER, CuratorNotes, Result, say, say_to_curato
 from onesided.cli._schema import as_declared, file_of_keys, read_schema
 from onesided.cli._tables import FromFiles, reading
 from onesided.cli._terminal import Terminal, print_json
+from onesided.engine.kit import OfFiles
 from onesided.errors import LedgerUnavailableError, ParameterError, ReleaseExistsError
 from onesided.ledger import Ledger
 from onesided.policy import Policy
@@ -29,6 +30,7 @@ from onesided.report import Publication, write_folder
 from onesided.schema import Schema
 from onesided.session import Count, CountRelease, Session
 from onesided.show import NewFolder, new_folder, read_outline, require_sheet
+from onesided.store import CheckedFiles
 
 _LEDGER = "onesided.ledger.db"
 _ROOM = 2**24  # the page's scripts are five megabytes; the rest grows with the keys
@@ -249,13 +251,19 @@ def _tables(
     asked: Publish, files: tuple[Path, ...], schema: Schema | None
 ) -> Iterator[tuple[Any, Any]]:
     """The data, and the keys as they are declared, if a file has them."""
-    tables = [files] if asked.keys is None else [files, [asked.keys]]
-    with reading(*tables, schema=schema, base=asked.base) as (data, *keys):
+    tables, place = (
+        [files, *([] if asked.keys is None else [[asked.keys]])],
+        asked.ledger_place(files),
+    )
+    checked = CheckedFiles(files, None if "://" in place else Path(place).expanduser())
+    with reading(*tables, schema=schema, base=asked.base) as (rows, *keys):
+        data = OfFiles(rows, checked)
         if not keys:
             yield data, None
-            return
-        with as_declared(keys[0], schema) as told:
-            yield data, with_degrees(told, asked.by)
+        else:
+            with as_declared(keys[0], schema) as told:
+                yield data, with_degrees(told, asked.by)
+    checked.save()
 
 
 @contextmanager

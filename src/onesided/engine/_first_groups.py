@@ -27,17 +27,17 @@ from onesided.noise import IntArray
 
 CODE: Final = "onesided_code"
 _HASH: Final = "onesided_hash"
+_BITS: Final[Mapping[type, int]] = {
+    nw.Boolean: 1,
+    nw.Int8: 8,
+    nw.UInt8: 8,
+    nw.Int16: 16,
+    nw.UInt16: 16,
+    nw.Int32: 32,
+    nw.UInt32: 32,
+}
 # Of these types units and the numbers of groups can be packed into one number.
-_PACKED: Final = (
-    nw.Boolean,
-    nw.Int8,
-    nw.UInt8,
-    nw.Int16,
-    nw.UInt16,
-    nw.Int32,
-    nw.UInt32,
-    nw.Int64,
-)
+_PACKED: Final = (*_BITS, nw.Int64)
 _MOST_BITS: Final = 32
 
 
@@ -85,15 +85,6 @@ def code_counts(
 
 LOWER: Final = "lower"
 _CODE_BITS: Final = 62
-_BITS: Final[Mapping[type, int]] = {
-    nw.Boolean: 1,
-    nw.Int8: 8,
-    nw.UInt8: 8,
-    nw.Int16: 16,
-    nw.UInt16: 16,
-    nw.Int32: 32,
-    nw.UInt32: 32,
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def require_fit(table: Table, schema: Schema, unit: str | None) -> None:
     ]
     if unit is not None and schema.missing_unit != "drop":
         wanted.append(unit)
-    if wanted or table.engine.fixed:
+    if wanted or table.engine.fixed or table.engine.files:
         with table.texts(list(dict.fromkeys(wanted))) as rows:
             require_held(rows, schema, unit)
 

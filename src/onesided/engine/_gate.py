@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 
 from onesided._english import a
-from onesided.engine._protocol import Engine, Room
+from onesided.engine._protocol import Engine, OfFiles, Room
 from onesided.engine._reading import reading
 from onesided.errors import DataError
 
@@ -23,6 +23,10 @@ def enter(data: object) -> Engine:
 
     Errors: DataError for an object that no engine claims, and for columns of the same name.
     """
+    if isinstance(data, OfFiles):
+        engine = enter(data.table)
+        engine.files = data.files
+        return engine
     native: Any = nw.to_native(data, pass_through=True)
     for room in _rooms():
         library = sys.modules.get(room.library)

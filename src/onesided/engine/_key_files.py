@@ -113,7 +113,7 @@ def _by_pyarrow(path: Path, name: str) -> Any:
 def _by_duckdb(path: Path, name: str) -> Any:
     import duckdb  # noqa: PLC0415 - optional
 
-    from onesided.engine.duckdb._text import quoted  # noqa: PLC0415
+    from onesided.engine._sql import quoted  # noqa: PLC0415
 
     # A file's name is a pattern to DuckDB: what is one in brackets stands for itself.
     literal = "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path))

@@ -1,4 +1,7 @@
-"""What every engine whose expressions are Python objects writes alike: by Python's operators."""
+"""What every engine whose expressions are Python objects writes alike: by Python's operators.
+
+Spark is one of them: how it would read SQL text is a setting of the caller's session.
+"""
 
 from __future__ import annotations
 

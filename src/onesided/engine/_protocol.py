@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from onesided.conditions import Terms
 from onesided.engine._reading import reading
 from onesided.schema import Reading, Type
+from onesided.store import CheckedFiles
 
 if TYPE_CHECKING:
     from onesided.engine._sampling import Draw, Samples, Subject
@@ -67,6 +68,18 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
+class OfFiles:
+    """A table, and the files that it was made of, which tell whether its rows are the same still.
+
+    >>> OfFiles([1, 2], None).table
+    [1, 2]
+    """
+
+    table: Any
+    files: CheckedFiles | None
+
+
+@dataclass(frozen=True, slots=True)
 class Taking:
     """How a snapshot is taken.
 
@@ -88,17 +101,23 @@ class Engine(ABC):
     they hold. readings: how columns of text are read. odd: columns of objects that are not all
     text; these are refused until a schema says what they are read as. packs: whether whole numbers
     packed into one are faster than columns of them. fixed: whether the rows are for good those that
-    it was opened with, so that what was found of them then is true of every snapshot.
+    it was opened with. files: those that the rows are read from, where they are known.
     """
 
     packs: ClassVar[bool] = True
     fixed: bool = False
+    files: CheckedFiles | None = None
     reader: ClassVar[Any]  # the module of a room that writes how text is read
 
     types: Mapping[str, nw.dtypes.DType]
     refused: Mapping[str, str]
     readings: Mapping[str, Reading] = MappingProxyType({})
     odd: Mapping[str, Objects] = MappingProxyType({})
+
+    @property
+    def same(self) -> bool:
+        """Whether what was found of the rows when they were opened is true of them still."""
+        return self.fixed or (self.files is not None and self.files.same())
 
     @abstractmethod
     def snapshot(self, columns: Sequence[str], how: Taking) -> AbstractContextManager[Lazy]:

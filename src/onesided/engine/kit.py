@@ -12,11 +12,12 @@ from onesided.engine._fit import (
 from onesided.engine._key_files import key_file
 from onesided.engine._keys import Beside, Key, beside, check_types, position_columns
 from onesided.engine._per_unit import units_of
-from onesided.engine._protocol import LENGTH, Column, Lazy, text_of
+from onesided.engine._protocol import LENGTH, Column, Lazy, OfFiles, text_of
 from onesided.engine._public_join import joined_with
 from onesided.engine._reading import BEFORE, STANDS, reading
 from onesided.engine._sampling import Cut, Draw, Samples, look
 from onesided.engine._snapshot import Snapshot, is_wide, whole_of
+from onesided.engine._sql import quoted
 from onesided.engine._table import KIND, ORDER, Step
 from onesided.engine._view import (
     of_kinds,
@@ -25,7 +26,6 @@ from onesided.engine._view import (
     require_view,
     rule_of,
 )
-from onesided.engine.duckdb._text import quoted
 
 __all__ = [
     "BEFORE",
@@ -42,6 +42,7 @@ __all__ = [
     "Key",
     "KeyCodes",
     "Lazy",
+    "OfFiles",
     "Samples",
     "Snapshot",
     "Step",

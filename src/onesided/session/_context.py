@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from importlib.metadata import version
+from typing import Final, TypeAlias
 
 import narwhals as nw
 
 from onesided.engine import PublicKeys, Table, public_keys
 from onesided.engine.kit import (
+    BEFORE,
     Lazy,
     Snapshot,
     of_kinds,
@@ -22,12 +24,13 @@ from onesided.engine.kit import (
     require_view,
     rule_of,
 )
-from onesided.errors import PolicyError
+from onesided.errors import DataError, PolicyError
 from onesided.ledger import Account
 from onesided.policy import Policy, Predicate
 from onesided.schema import Schema
 
 Source: TypeAlias = tuple[Snapshot, Snapshot | None]
+_CHECKS: Final = 1  # rises when opening asks more of rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +151,8 @@ class QueryContext:
         checked: False takes them as they are. records: all columns, as for samples.
         Errors: DataError for rows that are not as declared.
         """
-        checked = checked and not self.fixed
+        known = self._known
+        checked = checked and not known
         with ExitStack() as held:
             taking = self.table.source(columns, records=records, texts=checked)
             rows = held.enter_context(taking)
@@ -156,6 +160,11 @@ class QueryContext:
             if self.marks is not None and view is not None:
                 wanted = (view.over, *view.condition.readable().columns)
                 marks = held.enter_context(self.marks.take(tuple(dict.fromkeys(wanted))))
+            if known and not self._known:
+                raise DataError(
+                    "The files of the table changed while they were read.",
+                    hint=f"Ask again once nobody writes to them. {BEFORE}",
+                )
             if checked:
                 require_held(rows, self.declared or Schema(), self.unit)
                 if view is not None:
@@ -164,8 +173,13 @@ class QueryContext:
 
     @property
     def fixed(self) -> bool:
-        """Whether what was found of the rows when they were opened is true of them still."""
+        """Whether the rows never change, whatever becomes of where they came from."""
         return self.table.engine.fixed and (self.marks is None or self.marks.engine.fixed)
+
+    @property
+    def _known(self) -> bool:
+        """Whether what was found of the rows when they were opened is true of them still."""
+        return self.table.engine.same and (self.marks is None or self.marks.engine.same)
 
     def over(self, source: Source, columns: Sequence[str]) -> Taken:
         """What a question reads, of a snapshot that it may share with others."""
@@ -292,16 +306,36 @@ def opened(
     if policy.view is not None:
         require_view(policy.view, table, marks)
     schema = Schema() if declared is None else declared
-    require_fit(table, schema, unit)
+    facts, files = _facts(table, policy, unit, declared), table.engine.files
+    known = files is not None and marks is None and files.knows(facts)
+    if not known:
+        require_fit(table, schema, unit)
     if unit is not None and schema.missing_unit == "drop":
         table = table.of_somebody(unit)
-    if policy.view is not None:
+    if policy.view is not None and not known:
         wanted = [policy.view.over, *([] if unit is None else [unit])]
         with ExitStack() as held:
             rows = held.enter_context(table.take(list(dict.fromkeys(wanted))))
             other = None if marks is None else held.enter_context(marks.take([policy.view.over]))
             require_households(policy.view, rows, other, unit)
+    if files is not None and marks is None and not known:
+        files.learn(facts)
     return table, marks
+
+
+def _facts(
+    table: Table, policy: Policy, unit: str | None, declared: Schema | None
+) -> dict[str, object]:
+    """What opening holds rows to, as it is kept: no word of it is about rows."""
+    return {
+        "checked": ["readable", "required", "unit", *(["groups"] if policy.view else [])],
+        "version": [_CHECKS, version("onesided")],
+        "schema": None if declared is None else declared.identity,
+        "policy": policy.identity,
+        "unit": unit,
+        "columns": {name: str(dtype) for name, dtype in table.engine.types.items()},
+        "refused": dict(table.engine.refused),
+    }
 
 
 def condition(given: object) -> Predicate | None:

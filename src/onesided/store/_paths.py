@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str, *, mode: int = 0o644) -> None:
     """Write beside the target, then rename: readers see the old file or the new one.
 
     >>> replace_file(Path("page.html"), "new")
@@ -24,7 +24,7 @@ def replace_file(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        Path(name).chmod(0o644)  # mkstemp makes private files; a page is there to be read
+        Path(name).chmod(mode)  # mkstemp makes private files; a page is there to be read
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -81,21 +81,21 @@ FROM (
                 "t12"."c1"
               FROM (
                 SELECT
-                  "t10"."c0",
-                  "t10"."c1",
-                  "t10"."c2",
-                  COALESCE("t10"."onesided_holds_0_0", FALSE) AS "onesided_holds_0_0",
+                  "t8"."c0",
+                  "t8"."c1",
+                  "t8"."c2",
+                  COALESCE("t8"."onesided_holds_0_0", FALSE) AS "onesided_holds_0_0",
                   CASE
-                    WHEN COALESCE("t10"."onesided_holds_0_0", FALSE)
+                    WHEN COALESCE("t8"."onesided_holds_0_0", FALSE)
                     THEN 'sensitive'
                     ELSE 'open'
                   END AS "onesided_kind"
                 FROM (
                   SELECT
-                    "t8"."c0",
-                    "t8"."c1",
-                    "t8"."c2",
-                    "t8"."onesided_holds_0_0"
+                    "t7"."c0",
+                    "t7"."c1",
+                    "t7"."c2",
+                    "t7"."onesided_holds_0_0"
                   FROM (
                     SELECT
                       "t2"."c0",
@@ -112,7 +112,7 @@ FROM (
                     ) AS "t2"
                     LEFT OUTER JOIN (
                       SELECT
-                        "t4"."c0",
+                        "t3"."c0",
                         TRUE AS "onesided_holds_0_0"
                       FROM (
                         SELECT DISTINCT
@@ -120,24 +120,33 @@ FROM (
                         FROM "visits" AS "t0"
                         WHERE
                           (
-                            NOT (
-                              (
-                                COALESCE(
+                            (
+                              NOT COALESCE(
+                                (
                                   (
-                                    "t0"."age" >= CAST('18' AS BIGINT)
-                                  ) AND (
-                                    "t0"."place" <> 'o''Brien\'
-                                  ),
-                                  FALSE
-                                )
+                                    (
+                                      "t0"."age"
+                                    ) >= CAST('18' AS BIGINT)
+                                  )
+                                  AND (
+                                    (
+                                      (
+                                        "t0"."place"
+                                      ) COLLATE "C"
+                                    ) <> (
+                                      'o''Brien\' COLLATE "C"
+                                    )
+                                  )
+                                ),
+                                FALSE
                               )
                             )
                           )
-                      ) AS "t4"
+                      ) AS "t3"
                     ) AS "t6"
                       ON "t2"."c0" = "t6"."c0"
-                  ) AS "t8"
-                ) AS "t10"
+                  ) AS "t7"
+                ) AS "t8"
               ) AS "t12"
               WHERE
                 CASE
@@ -153,8 +162,20 @@ FROM (
                     ) IN ('open')
                   )
                 END
-                AND "t12"."c2" >= CAST('20' AS BIGINT)
-                AND "t12"."c2" <= CAST('30' AS BIGINT)
+                AND (
+                  (
+                    (
+                      (
+                        "t12"."c2"
+                      ) >= CAST('20' AS BIGINT)
+                    )
+                    AND (
+                      (
+                        "t12"."c2"
+                      ) <= CAST('30' AS BIGINT)
+                    )
+                  )
+                )
             ) AS "t14"
             INNER JOIN (
               SELECT
@@ -165,10 +186,10 @@ FROM (
                     DECODE(
                       SUBSTRING(NULLIF(
                         (
-                          STRING_TO_ARRAY("t3"."onesided_spelt", ',')
+                          STRING_TO_ARRAY("t4"."onesided_spelt", ',')
                         )[CASE
                           WHEN 0 < 0
-                          THEN CARDINALITY(STRING_TO_ARRAY("t3"."onesided_spelt", ',')) + (
+                          THEN CARDINALITY(STRING_TO_ARRAY("t4"."onesided_spelt", ',')) + (
                             0 + 1
                           )
                           ELSE 0 + 1
@@ -182,10 +203,10 @@ FROM (
                         ELSE 1 + 1 + LENGTH(
                           NULLIF(
                             (
-                              STRING_TO_ARRAY("t3"."onesided_spelt", ',')
+                              STRING_TO_ARRAY("t4"."onesided_spelt", ',')
                             )[CASE
                               WHEN 0 < 0
-                              THEN CARDINALITY(STRING_TO_ARRAY("t3"."onesided_spelt", ',')) + (
+                              THEN CARDINALITY(STRING_TO_ARRAY("t4"."onesided_spelt", ',')) + (
                                 0 + 1
                               )
                               ELSE 0 + 1
@@ -200,10 +221,10 @@ FROM (
                   ) AS "c1",
                   CAST(NULLIF(
                     (
-                      STRING_TO_ARRAY("t3"."onesided_spelt", ',')
+                      STRING_TO_ARRAY("t4"."onesided_spelt", ',')
                     )[CASE
                       WHEN 1 < 0
-                      THEN CARDINALITY(STRING_TO_ARRAY("t3"."onesided_spelt", ',')) + (
+                      THEN CARDINALITY(STRING_TO_ARRAY("t4"."onesided_spelt", ',')) + (
                         1 + 1
                       )
                       ELSE 1 + 1
@@ -213,8 +234,8 @@ FROM (
                 FROM (
                   SELECT
                     UNNEST(STRING_TO_ARRAY('x67796d,0', ';')) AS "onesided_spelt"
-                ) AS "t3"
-              ) AS "t7"
+                ) AS "t4"
+              ) AS "t9"
             ) AS "t11"
               ON "t14"."c1" = "t11"."c1"
           ) AS "t15"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from onesided.engine._sql import quoted
 from onesided.engine.duckdb._own import connected
-from onesided.engine.duckdb._text import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,16 +1,13 @@
-"""Conditions as DuckDB's SQL, made of quoted names and literals of our own.
-
-No word of a user's text gets here: names are quoted, texts are quoted, all else is a number.
-"""
+"""Conditions as DuckDB's SQL."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
-from onesided.conditions import Scalar
-from onesided.engine.duckdb._text import literal, quoted
+from onesided.engine._sql import CAPITALS, NAMED, SqlTerms, quoted
 from onesided.schema import (
     BOOLEAN,
     DATE,
@@ -20,14 +17,9 @@ from onesided.schema import (
     TIME,
     Type,
     bits,
-    clock_text,
-    date_text,
-    moment_text,
     moment_type,
 )
 
-_CAPITALS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_NAMED: Final = "onesided_named"
 _SIZES: Final = {
     "TINYINT": bits(8),
     "SMALLINT": bits(16),
@@ -63,9 +55,10 @@ def column_type(name: str) -> Type | None:
     return _TYPES.get(name)
 
 
-class DuckDBTerms:
+class DuckDBTerms(SqlTerms):
     """How DuckDB writes each operation. types: the columns' own types, by name."""
 
+    natives = MappingProxyType({"text": "VARCHAR", "number": "DOUBLE", "wide": "HUGEINT"})
     # DuckDB itself makes a chain of = of a short IN.
     repeats = frozenset(
         ["between", "LOWER", "UPPER", "non_zero", "extract", *(f"one_of {kind}" for kind in KINDS)]
@@ -76,9 +69,12 @@ class DuckDBTerms:
 
     def named(self, parts: Sequence[str], use: Callable[..., str]) -> str:
         # A subquery's columns would be written again where DuckDB pushes a filter below it.
-        given = ", ".join(f"'v{at}': {part}" for at, part in enumerate(parts))
-        body = use(*(f"{_NAMED}.v{at}" for at in range(len(parts))))
-        return f"list_transform([{{{given}}}], lambda {_NAMED}: {body})[1]"
+        names, body = self.together(parts, use)
+        given = ", ".join(f"'{name}': {part}" for name, part in zip(names, parts, strict=True))
+        return f"list_transform([{{{given}}}], lambda {NAMED}: {body})[1]"
+
+    def native(self, kind: Type) -> str:
+        return _NAMES.get(kind) or super().native(kind)
 
     def column(self, name: str, kind: Type) -> str:
         found, native = quoted(name), self._types[name]
@@ -89,51 +85,6 @@ class DuckDBTerms:
         if native.startswith("DECIMAL"):
             return f"CAST(CAST({found} AS VARCHAR) AS DOUBLE)"
         return found
-
-    def literal(self, value: Scalar, kind: Type) -> str:
-        if value is None:
-            return f"CAST(NULL AS {_native(kind)})"
-        if kind.kind == "text":
-            return literal(str(value))
-        if kind.kind == "boolean":
-            return "TRUE" if value else "FALSE"
-        return f"CAST('{_digits(value, kind)}' AS {_native(kind)})"
-
-    def compare(self, op: str, left: str, right: str) -> str:
-        return f"({left} {op} {right})"
-
-    def between(self, part: str, low: str, high: str, closed: str) -> str:
-        first = ">=" if closed in ("both", "left") else ">"
-        last = "<=" if closed in ("both", "right") else "<"
-        return f"({part} {first} {low} AND {part} {last} {high})"
-
-    def both(self, op: str, parts: Sequence[str]) -> str:
-        return parts[0] if len(parts) == 1 else f"({f' {op} '.join(parts)})"
-
-    def negate(self, part: str) -> str:
-        return f"(NOT {part})"
-
-    def is_null(self, part: str) -> str:
-        return f"({part} IS NULL)"
-
-    def one_of(self, part: str, values: Sequence[Scalar], kind: Type) -> str:
-        return f"({part} IN ({', '.join(self.literal(value, kind) for value in values)}))"
-
-    def like(self, part: str, pattern: str) -> str:
-        return f"({part} LIKE {self.literal(pattern, TEXT)})"
-
-    def case(self, branches: Sequence[tuple[str, str]], otherwise: str | None, kind: Type) -> str:
-        cases = " ".join(f"WHEN {when} THEN {then}" for when, then in branches)
-        return f"(CASE {cases} ELSE {otherwise or self.literal(None, kind)} END)"
-
-    def coalesce(self, parts: Sequence[str]) -> str:
-        return f"COALESCE({', '.join(parts)})"
-
-    def long(self, part: str) -> str:
-        return f"CAST({part} AS BIGINT)"
-
-    def wide(self, part: str) -> str:
-        return f"CAST({part} AS HUGEINT)"
 
     def number(self, part: str, *, wide: bool) -> str:
         # From 128 bits DuckDB rounds twice; from text it rounds once, as everybody does.
@@ -151,12 +102,6 @@ class DuckDBTerms:
     def divided(self, op: str, left: str, right: str, *, wide: bool, positive: bool) -> str:  # noqa: ARG002
         return f"({left} {'//' if op == '/' else '%'} {right})"
 
-    def non_zero(self, part: str, *, wide: bool) -> str:  # noqa: ARG002
-        return f"NULLIF({part}, 0)"
-
-    def absolute(self, part: str) -> str:
-        return f"abs({part})"
-
     def text(self, function: str, part: str, arguments: Sequence[int]) -> str:
         if function == "LENGTH":
             return f"length({part})"
@@ -164,7 +109,7 @@ class DuckDBTerms:
             return f"trim({part}, ' ')"
         if function == "SUBSTRING":
             return f"substring({', '.join((part, *map(str, arguments)))})"
-        small, ends = function.lower(), (_CAPITALS, _CAPITALS.lower())
+        small, ends = function.lower(), (CAPITALS, CAPITALS.lower())
         old, new = ends if function == "LOWER" else ends[::-1]
         # DuckDB's own function is right, and fast, where each character is a byte.
         plain = f"strlen({part}) = length({part})"
@@ -194,29 +139,3 @@ class DuckDBTerms:
         if kind.kind == "date":
             return f"({part} + CAST('{amount}' AS INTEGER))"
         return f"({part} + to_microseconds(CAST('{amount}' AS BIGINT)))"
-
-
-def _digits(value: Scalar, kind: Type) -> str:
-    """A number or a moment as text that DuckDB reads exactly."""
-    if kind.kind == "number":
-        return repr(float(value or 0))
-    number = int(value or 0)
-    if kind.kind == "date":
-        return date_text(number)
-    if kind.kind == "time":
-        return clock_text(number)
-    if kind.kind == "datetime" and not kind.fine:
-        return moment_text(number) + ("+00" if kind.zoned else "")
-    return str(number)
-
-
-def _native(kind: Type) -> str:
-    """DuckDB's type for literals."""
-    if kind.kind == "integer":
-        exact = _NAMES.get(kind)
-        return exact or ("BIGINT" if kind.is_long else "HUGEINT")
-    if kind.fine or kind.kind == "duration":
-        return "BIGINT"
-    if kind.kind == "datetime":
-        return "TIMESTAMPTZ" if kind.zoned else "TIMESTAMP"
-    return {"text": "VARCHAR", "number": "DOUBLE"}.get(kind.kind, kind.kind.upper())

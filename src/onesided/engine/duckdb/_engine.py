@@ -25,12 +25,12 @@ from onesided.engine._protocol import (
     Words,
 )
 from onesided.engine._sampling import Draw, Samples, sampler, unclean
+from onesided.engine._sql import quoted
 from onesided.engine.duckdb import _strict
 from onesided.engine.duckdb._callers import Caller, RelationCaller
 from onesided.engine.duckdb._condition import DuckDBTerms, column_type
 from onesided.engine.duckdb._own import connected
 from onesided.engine.duckdb._sources import RelationSource, Source
-from onesided.engine.duckdb._text import quoted
 
 if TYPE_CHECKING:
     from onesided.engine._sampling import Subject
@@ -71,8 +71,7 @@ class DuckDBEngine(Engine):
         self.caller.read_as([name for name, one in readings.items() if one.kind != "text"])
 
     def numbered(self, frame: Lazy) -> Lazy:
-        text = f"SELECT *, row_number() OVER () AS {ROW} FROM onesided_rows"  # noqa: S608 - ours
-        return nw.from_native(nw.to_native(frame).query("onesided_rows", text))  # type: ignore[no-any-return]
+        return _of_rows(frame, f"SELECT *, row_number() OVER () AS {ROW} FROM onesided_rows")  # noqa: S608 - ours
 
     def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         del like  # the join casts both sides
@@ -91,8 +90,8 @@ class DuckDBEngine(Engine):
         return self._connection.table(name)
 
     def null_rows(self, frame: Lazy, column: str) -> int:
-        text = f"SELECT count(*) FROM onesided_rows WHERE {column} IS NULL"  # noqa: S608 - ours
-        ((found,),) = nw.to_native(frame).query("onesided_rows", text).fetchall()
+        native: Any = nw.to_native(frame)
+        ((found,),) = native.filter(f"{column} IS NULL").aggregate("count(*)").fetchall()
         return int(found)
 
     def key_counts(
@@ -141,20 +140,17 @@ class DuckDBEngine(Engine):
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
         # DuckDB's hash of several columns is far from even; hashed once more it is.
         mixed = f"hash(hash({', '.join(map(quoted, names))}))"
-        text = f"SELECT *, {mixed} AS {hashed} FROM onesided_rows"  # noqa: S608 - quoted names
-        native: Any = nw.to_native(frame)
-        return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
+        return _of_rows(frame, f"SELECT *, {mixed} AS {hashed} FROM onesided_rows")  # noqa: S608 - quoted
 
     def leading(self, rows: Lazy, unit: str, order: Sequence[str], *, most: int) -> Lazy:
-        native: Any = nw.to_native(rows)
-        columns, own = ", ".join(map(quoted, native.columns)), quoted(unit)
+        columns, own = ", ".join(map(quoted, nw.to_native(rows).columns)), quoted(unit)
         places = ", ".join((own, *map(quoted, order)))
         before = f"lag({own}, {int(most)}) OVER (ORDER BY {places})"
         text = (
             f"SELECT {columns} FROM (SELECT *, {before} AS onesided_before FROM onesided_rows) "  # noqa: S608 - quoted
             f"WHERE onesided_before IS DISTINCT FROM {own}"
         )
-        return nw.from_native(native.query("onesided_rows", text))  # type: ignore[no-any-return]
+        return _of_rows(rows, text)
 
     def words(self, native: Any) -> Words:
         import duckdb  # noqa: PLC0415 - optional
@@ -186,6 +182,11 @@ class DuckDBEngine(Engine):
 
         rows = DuckDBRows(subject, caller=self.caller, beside=self.relation)
         return sampler(rows, samples)
+
+
+def _of_rows(frame: Lazy, text: str) -> Lazy:
+    """What SQL of ours makes of ``onesided_rows``."""
+    return nw.from_native(nw.to_native(frame).query("onesided_rows", text))  # type: ignore[no-any-return]
 
 
 def _held(columns: Mapping[str, Column]) -> Any:

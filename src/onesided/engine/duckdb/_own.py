@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from onesided.engine.duckdb._text import literal
+from onesided.engine._sql import literal
 from onesided.errors import MissingDependencyError
 
 _CLOSED: Final = {"enable_external_access": "false", "python_enable_replacements": "false"}

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 import narwhals as nw
 
 from onesided.engine._protocol import places_of
+from onesided.engine._sql import literal, quoted
 from onesided.engine.duckdb._own import connected
-from onesided.engine.duckdb._text import literal, quoted
 from onesided.errors import DataError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class ArrowSource(Source):
     ) -> Iterator[Any]:
         whole = self._table if rows else self._table.slice(0, 0)
         if not columns:
-            yield connection.sql(f"SELECT 1 AS c0 FROM range({whole.num_rows})")  # noqa: S608 - a number
+            yield _nothing_of(connection, whole.num_rows)
             return
         places = places_of(len(columns))
         taken = whole.select([self._names.index(name) for name in columns]).rename_columns(places)
@@ -162,6 +162,9 @@ class RelationSource(Source):
         if not rows:
             yield self._without_rows(connection, columns, steps)
             return
+        if not columns:
+            yield _nothing_of(connection, self._height(connection))
+            return
         name = f"rows_{next(self._numbers)}"
         self._copy(connection, name, columns, steps, rows=True)
         try:
@@ -169,10 +172,19 @@ class RelationSource(Source):
         finally:
             connection.execute(f"DROP TABLE {name}")
 
+    def _height(self, connection: Any) -> int:
+        """How many rows there are, by a constant for each: no column is read."""
+        connection.register("rows_all", self._native.project("1").__arrow_c_stream__())
+        try:
+            ((rows,),) = connection.sql("SELECT count(*) FROM rows_all").fetchall()
+        finally:
+            connection.unregister("rows_all")
+        return int(rows)
+
     def _without_rows(self, connection: Any, columns: Sequence[str], steps: Steps) -> Any:
         empty, places = connection.table(_EMPTY), places_of(len(columns))
         if not columns:
-            return empty.project("1 AS c0")
+            return _nothing_of(connection, 0)
         pairs = zip(columns, places, strict=True)
         taken = empty.project(
             ", ".join(f"{self._places[name]} AS {place}" for name, place in pairs)
@@ -183,23 +195,27 @@ class RelationSource(Source):
         self, connection: Any, name: str, columns: Sequence[str], steps: Steps, *, rows: bool
     ) -> None:
         """Copy by bare names alone; what is made of them is made on this side."""
-        wanted = columns or list(self._native.columns)[:1]
-        taken = self._native.project(", ".join(map(quoted, wanted)))
-        places, stream = places_of(len(wanted)), f"from_{name}"
-        casts = [self._casts.get(column, "") for column in wanted]
+        taken = self._native.project(", ".join(map(quoted, columns)) or "1")
+        places, stream = places_of(len(columns) or 1), f"from_{name}"
+        casts = [self._casts.get(column, "") for column in columns] or [""]
         given = ", ".join(
             f"CAST({place} AS {cast}) AS {place}" if cast else place
             for place, cast in zip(places, casts, strict=True)
         )
         told = f"(SELECT {given} FROM {stream} AS t({', '.join(places)}))"  # noqa: S608 - names of ours
-        for step in steps if columns else [["1 AS c0"]]:
+        for step in steps:
             told = f"(SELECT {', '.join(step)} FROM {told})"  # noqa: S608 - as above
         connection.register(stream, (taken if rows else taken.limit(0)).__arrow_c_stream__())
         try:
-            _refuse_changed(wanted, casts, connection.table(stream).types)
+            _refuse_changed(columns, casts, connection.table(stream).types)
             connection.execute(f"CREATE TABLE {name} AS FROM {told}")
         finally:
             connection.unregister(stream)
+
+
+def _nothing_of(connection: Any, rows: int) -> Any:
+    """A relation of so many rows, that holds nothing of them."""
+    return connection.sql(f"SELECT 1 AS c0 FROM range({rows})")  # noqa: S608 - a number
 
 
 def _stepped(relation: Any, steps: Steps) -> Any:
@@ -210,7 +226,7 @@ def _stepped(relation: Any, steps: Steps) -> Any:
 
 def _refuse_changed(columns: Sequence[str], casts: Sequence[str], found: Sequence[Any]) -> None:
     """Errors: DataError for a type that settings of the caller's connection change on the way."""
-    for column, cast, kind in zip(columns, casts, found, strict=True):
+    for column, cast, kind in zip(columns, casts, found, strict=False):
         same = str(kind) in (cast, *_CARRIED.get(cast, ())) or (cast, kind.id) == _WORDS
         if cast and not same:
             raise DataError(

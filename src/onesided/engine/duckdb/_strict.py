@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from onesided.engine._protocol import Engine, Taking
-from onesided.engine.duckdb._text import literal, quoted
+from onesided.engine._sql import literal, quoted
 from onesided.schema import DAY, FIRST_DAY, LAST_DAY, PATTERNS, UNITS, Reading, local_offsets
 
 # What text of the right form is cast to, and what the value must be besides.

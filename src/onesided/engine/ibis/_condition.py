@@ -1,42 +1,39 @@
-"""Conditions as expressions of Ibis: literals are Ibis's own, made of a typed tree.
-
-What every warehouse means alike is here; the rest is refused, unless a warehouse says how it is
-written exactly there.
-"""
+"""Conditions as PostgreSQL's SQL: what the server computes exactly, and never stops at."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
-import ibis
 import ibis.expr.datashape as ds
 import ibis.expr.datatypes as idt
 import ibis.expr.operations as ops
-import ibis.expr.rules as rlz
 
 from onesided.conditions import Scalar
-from onesided.engine._operators import Operators
+from onesided.engine._sql import CAPITALS, NAMED, SqlTerms
 from onesided.errors import ConditionError
 from onesided.schema import (
     BOOLEAN,
     DATE,
+    LARGEST,
     NUMBER,
     TEXT,
     TIME,
     Type,
     bits,
     clock_text,
-    date_text,
-    moment_text,
     moment_type,
 )
 
-Part = Any  # a value of Ibis, whose own types are of no help here
-
-WIDE: Final = idt.Decimal()
+_EVERY: Final = 2**31 - 1
+# Decimals beyond these ends are no float of 64 bits; the server would stop at them.
+_LARGEST: Final = "17976931348623157" + "0" * 292
+_SMALLEST: Final = "0." + "0" * 323 + "24703282292062328"
+_PLACES: Final = 300
+# In SQL of ours nothing but a text may hold a brace.
+_COLUMN: Final = re.compile(r"'[^']*'|\{(\w+)\}")
 
 
 def column_type(kind: Any) -> Type | None:
@@ -56,124 +53,108 @@ def column_type(kind: Any) -> Type | None:
     return next((held for holds, held in plain if holds()), None)
 
 
-def gap(what: str) -> Any:
-    """An operation that is refused by name, unless a warehouse says how it is written there.
+class Written(ops.Value):  # type: ignore[misc] # of which mypy knows nothing
+    """A truth value that SQL of ours tells of some columns: text between them, and after them."""
 
-    what: may hold the first argument.
-    """
+    columns: tuple[ops.Value, ...]
+    texts: tuple[str, ...]
+    dtype = idt.boolean
+    shape = ds.columnar
 
-    def refused(terms: IbisTerms, *given: object, **_: object) -> NoReturn:
+
+def written_of(table: Any, text: str) -> Any:
+    """The value of SQL that :class:`PostgresTerms` wrote, as Ibis's for this table."""
+    columns, texts, end = [], [], 0
+    for found in _COLUMN.finditer(text):
+        if found[1]:
+            columns.append(table[found[1]].op())
+            texts.append(text[end : found.start()])
+            end = found.end()
+    return Written(columns=columns, texts=[*texts, text[end:]]).to_expr()
+
+
+class PostgresTerms(SqlTerms):
+    """How PostgreSQL writes each operation. types: of Ibis, by column."""
+
+    natives = MappingProxyType({"number": "DOUBLE PRECISION", "wide": "NUMERIC"})
+    repeats = frozenset(["between", "whole"])
+
+    def __init__(self, types: Mapping[str, Any]) -> None:
+        self._types = types
+
+    def named(self, parts: Sequence[str], use: Callable[..., str]) -> str:
+        """A subquery that the server may not merge with what is around it: OFFSET says so."""
+        names, body = self.together(parts, use)
+        given = ", ".join(f"{part} AS {name}" for name, part in zip(names, parts, strict=True))
+        return f"(SELECT {body} FROM (SELECT {given} OFFSET 0) AS {NAMED})"  # noqa: S608 - ours
+
+    def column(self, name: str, kind: Type) -> str:
+        found, held = f"{{{name}}}", self._types[name]
+        if kind.kind == "text":
+            return f'({found} COLLATE "C")'
+        if kind.kind != "number":
+            return found
+        if held.is_decimal():
+            places = (held.precision or _PLACES + 1, abs(held.scale or 0))
+            if max(places) > _PLACES:
+                return _as_float(found)
+        return self.number(found, wide=True)
+
+    def literal(self, value: Scalar, kind: Type) -> str:
+        made = super().literal(value, kind)
+        return f'({made} COLLATE "C")' if kind.kind == "text" else made
+
+    def like(self, part: str, pattern: str) -> str:
+        return super().like(part, pattern.replace("\\", "\\\\"))
+
+    def numbers(self, op: str, left: str, right: str) -> NoReturn:  # noqa: ARG002
         raise ConditionError(
-            f"{what.format(*given)} cannot be computed in {terms.warehouse} as exactly as in every "
-            "other engine.",
+            f"{op} of numbers that are not whole cannot be computed in PostgreSQL as exactly as in "
+            "every other engine.",
             hint="Compute a column of the table first, and write the condition on that.",
         )
 
-    return refused
+    def whole(self, op: str, left: str, right: str, *, wide: bool, checked: bool) -> str:  # noqa: ARG002
+        made = f"({left} {op} {right})"
+        return f"(CASE WHEN abs{made} <= {LARGEST} THEN {made} END)" if checked else made
 
+    def divided(self, op: str, left: str, right: str, *, wide: bool, positive: bool) -> str:  # noqa: ARG002
+        function = "div" if op == "/" else "mod"
+        made = f"{function}({self.wide(left)}, {self.wide(right)})"
+        return made if wide else self.long(made)
 
-class Named(ops.Value):  # type: ignore[misc] # of which mypy knows nothing
-    """A value that has a name in the :class:`Let` around it."""
+    def text(self, function: str, part: str, arguments: Sequence[int]) -> str:
+        if function == "LENGTH":
+            return self.long(f"char_length({part})")
+        if function == "TRIM":
+            return f"btrim({part}, ' ')"
+        if function == "SUBSTRING":
+            return f"substr({', '.join((part, *(str(min(n, _EVERY)) for n in arguments)))})"
+        ends = (CAPITALS, CAPITALS.lower())
+        old, new = ends if function == "LOWER" else ends[::-1]
+        return f"translate({part}, '{old}', '{new}')"
 
-    word: str
-    dtype: idt.DataType
-    shape = ds.columnar
+    def extract(self, unit: str, part: str, kind: Type) -> str:
+        held = f"timezone('UTC', {part})" if kind.zoned else part
+        return self.long(f"floor(EXTRACT({unit} FROM {held}))")
 
+    def midnight(self, part: str, kind: Type) -> str:
+        moment = f"CAST({part} AS TIMESTAMP)"
+        return f"timezone('UTC', {moment})" if kind.zoned else moment
 
-class Let(ops.Value):  # type: ignore[misc]
-    """``body`` of values that have names, each computed once."""
-
-    parts: tuple[ops.Value, ...]
-    words: tuple[str, ...]
-    body: ops.Value
-    shape = ds.columnar
-    dtype = rlz.dtype_like("body")
-
-
-class IbisTerms(Operators):
-    """How Ibis writes each operation on the columns of one table. warehouse: its name."""
-
-    warehouse = "this warehouse"
-    long_type, wide_type, float_type = "int64", WIDE, "float64"
-    repeats: frozenset[str] = frozenset(["between"])
-
-    like = gap("LIKE")
-    numbers = gap("{} of numbers that are not whole")
-    wide_number = gap("numbers beside whole numbers of more than 64 bits")
-    whole = divided = text = gap("{}")
-    extract = gap("EXTRACT({} FROM ...)")
-    midnight = gap("dates beside moments")
-    later = gap("INTERVAL")
-
-    def __init__(self, table: Any) -> None:
-        self.table = table
-
-    def named(self, parts: Sequence[Part], use: Callable[..., Part]) -> Part:
-        names = tuple(f"v{at}" for at in range(len(parts)))
-        given = (
-            Named(word=name, dtype=part.type()) for part, name in zip(parts, names, strict=True)
-        )
-        body = use(*(one.to_expr() for one in given))
-        return Let(parts=[part.op() for part in parts], words=names, body=body.op()).to_expr()
-
-    def column(self, name: str, kind: Type) -> Part:
-        found = self.table[name]
-        return found.cast("float64") if kind.kind == "number" else found
-
-    def literal(self, value: Scalar, kind: Type) -> Part:
-        return ibis.literal(_value(value, kind), _native(kind, value))
-
-    def is_null(self, part: Part) -> Part:
-        return part.isnull()
-
-    def one_of(self, part: Part, values: Sequence[Scalar], kind: Type) -> Part:
-        return part.isin([self.literal(value, kind) for value in values])
-
-    def case(
-        self, branches: Sequence[tuple[Part, Part]], otherwise: Part | None, kind: Type
-    ) -> Part:
-        last = self.literal(None, kind) if otherwise is None else otherwise
-        return ibis.cases(*branches, else_=last)
-
-    def coalesce(self, parts: Sequence[Part]) -> Part:
-        return ibis.coalesce(*parts)
-
-    def number(self, part: Part, *, wide: bool) -> Part:
-        return self.wide_number(part) if wide else part.cast("float64")
-
-    def non_zero(self, part: Part, *, wide: bool) -> Part:  # noqa: ARG002
-        return part.nullif(0)
-
-    def absolute(self, part: Part) -> Part:
-        return part.abs()
-
-    def finer(self, part: Part, kind: Type) -> Part:  # noqa: ARG002
+    def finer(self, part: str, kind: Type) -> str:  # noqa: ARG002
         return part  # no moments are finer than a microsecond
 
-
-def _value(value: Scalar, kind: Type) -> Any:
-    if value is None or kind.kind in ("text", "boolean"):
-        return value
-    if kind.kind == "number":
-        return float(value)
-    number = int(value)
-    if kind.kind == "date":
-        return dt.date.fromisoformat(date_text(number))
-    if kind.kind == "time":
-        return dt.time.fromisoformat(clock_text(number))
-    if kind.kind == "datetime":
-        moment = dt.datetime.fromisoformat(moment_text(number))
-        return moment.replace(tzinfo=dt.UTC) if kind.zoned else moment
-    return number if -(2**63) <= number < 2**63 and kind.is_long else Decimal(number)
+    def later(self, part: str, amount: int, kind: Type) -> str:
+        if kind.kind == "date":
+            return f"({part} + CAST('{amount}' AS INTEGER))"
+        sign = "-" if amount < 0 else ""
+        return f"({part} + CAST('{sign}{clock_text(abs(amount))}' AS INTERVAL))"
 
 
-def _native(kind: Type, value: Scalar) -> Any:
-    """Ibis's type for literals."""
-    if kind.kind == "integer":
-        small = value is None or -(2**63) <= int(value) < 2**63
-        return idt.int64 if small and kind.is_long else WIDE
-    if kind.kind == "datetime":
-        return idt.Timestamp(timezone="UTC" if kind.zoned else None, scale=6)
-    return {"text": idt.string, "number": idt.float64, "duration": idt.int64}.get(
-        kind.kind
-    ) or idt.dtype(kind.kind)
+def _as_float(part: str) -> str:
+    """A decimal of any length as a float: unknown where it is too large, 0 where too small."""
+    return (
+        f"(CASE WHEN CAST({part} AS TEXT) = 'NaN' OR abs({part}) > {_LARGEST} THEN NULL "
+        f"WHEN abs({part}) < {_SMALLEST} THEN 0 ELSE CAST({part} AS DOUBLE PRECISION) END)"
+    )

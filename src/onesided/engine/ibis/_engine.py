@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, Taking, Words, places_of
 from onesided.engine._sampling import Draw, Samples
-from onesided.engine.ibis._condition import column_type
+from onesided.engine.ibis._condition import PostgresTerms, column_type, written_of
+from onesided.engine.ibis._postgres import Postgres
 from onesided.engine.ibis._public import as_arrow, ibis_type, spelt
-from onesided.engine.ibis._warehouse import Warehouse
 from onesided.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class WarehouseEngine(Engine):
 
     packs = False
 
-    def __init__(self, native: Any, warehouse: Warehouse) -> None:
+    def __init__(self, native: Any, warehouse: Postgres) -> None:
         self.warehouse = warehouse
         self._native = warehouse.settled(native)
         self.types = dict(nw.from_native(self._native).collect_schema())
@@ -74,7 +74,7 @@ class WarehouseEngine(Engine):
 
     def small(self, columns: Mapping[str, Column], *, like: KeyTypes) -> Lazy:
         types = {name: kind for name, dtype in like.items() if (kind := ibis_type(dtype))}
-        return nw.from_native(spelt(columns, types, text=self.warehouse.text))  # type: ignore[no-any-return]
+        return nw.from_native(spelt(columns, types))  # type: ignore[no-any-return]
 
     def listed(self, rows: Lazy, keys: Mapping[str, Column], types: KeyTypes) -> Lazy:
         casts = [nw.col(name).cast(dtype) for name, dtype in types.items()]
@@ -99,8 +99,10 @@ class WarehouseEngine(Engine):
 
     def with_hash(self, frame: Lazy, names: Sequence[str], hashed: str) -> Lazy:
         native: Any = nw.to_native(frame)
-        made = self.warehouse.hashed([native[name].cast("string") for name in names])
-        return nw.from_native(native.mutate(**{hashed: made}))  # type: ignore[no-any-return]
+        first, *others = (native[name].cast("string") for name in names)
+        for part in others:  # after its length: no two lists of texts make one
+            first = first.length().cast("string") + ":" + first + part
+        return nw.from_native(native.mutate(**{hashed: first.hash()}))  # type: ignore[no-any-return]
 
     def leading(self, rows: Lazy, unit: str, order: Sequence[str], *, most: int) -> Lazy:
         native: Any = nw.to_native(rows)
@@ -113,9 +115,9 @@ class WarehouseEngine(Engine):
         return Words(
             held={name: str(kind) for name, kind in schema.items()},
             types={name: column_type(kind) for name, kind in schema.items()},
-            terms=self.warehouse.terms(native),
-            add=lambda made, name: native.mutate(**{name: made}),
-            keep=native.filter,
+            terms=PostgresTerms(schema),
+            add=lambda made, name: native.mutate(**{name: written_of(native, made)}),
+            keep=lambda made: native.filter(written_of(native, made)),
         )
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final
 
 import ibis.expr.datatypes as idt
+import ibis.expr.operations as ops
 import sqlglot as sg
 import sqlglot.expressions as sge
 from ibis.backends.sql.compilers import PostgresCompiler
 
-_NAMED: Final = "onesided_named"
+_ORDERS: Final = (ops.Less, ops.LessEqual, ops.Greater, ops.GreaterEqual)
+_BRACKETED: Final = (ops.Not, ops.IsNull, ops.NotNull, ops.InValues, ops.StringSQLLike)
 
 
 class Exact(PostgresCompiler):  # type: ignore[misc] # of which mypy knows nothing
@@ -18,21 +21,21 @@ class Exact(PostgresCompiler):  # type: ignore[misc] # of which mypy knows nothi
 
     __slots__ = ()
 
-    def visit_Named(self, op: Any, *, word: str, dtype: Any) -> Any:  # noqa: ARG002
-        return sg.column(word, table=_NAMED, quoted=True)
+    def visit_Written(self, op: Any, *, columns: Any, texts: Any) -> Any:  # noqa: ARG002
+        """It stays text: the deeper trees nest, the deeper sqlglot calls itself."""
+        told = (f"({column.copy().sql(dialect='postgres')})" for column in columns)
+        made = "".join(chain.from_iterable(zip(texts, (*told, ""), strict=True)))
+        return sge.paren(sge.Var(this=made), copy=False)
 
-    def visit_Let(self, op: Any, *, parts: Any, words: Any, body: Any) -> Any:  # noqa: ARG002
-        """A subquery that the server may not merge with what is around it: OFFSET says so.
-
-        It is a text already: the deeper trees nest, the deeper sqlglot calls itself.
-        """
-        given = [
-            sge.Alias(this=part.copy(), alias=sg.to_identifier(word, quoted=True))
-            for part, word in zip(parts, words, strict=True)
-        ]
-        held = sg.select(*given).offset(0).subquery(sg.to_identifier(_NAMED, quoted=True))
-        made = sg.select(body.copy()).from_(held).subquery()
-        return sge.Var(this=made.sql(dialect="postgres"))
+    def visit_node(self, op: Any, **parts: Any) -> Any:
+        """Text in the order of its bytes; and brackets, of which Ibis leaves out some."""
+        if isinstance(op, _ORDERS) and op.left.dtype.is_string():
+            parts = {name: _bytewise(part) for name, part in parts.items()}
+        if not isinstance(op, _BRACKETED):
+            return super().visit_node(op, **parts)
+        first = op.__argnames__[0]
+        held = parts | {first: sge.paren(parts[first], copy=False)}
+        return sge.paren(super().visit_node(op, **held), copy=False)
 
     def visit_Sum(self, op: Any, *, arg: Any, where: Any) -> Any:
         """A sum of whole numbers is one: the server makes a decimal of it."""
@@ -84,37 +87,6 @@ class Exact(PostgresCompiler):  # type: ignore[misc] # of which mypy knows nothi
         """Text in the order of its bytes."""
         held = _bytewise(arg) if op.arg.dtype.is_string() else arg
         return super().visit_SortKey(op, arg=held, ascending=ascending, nulls_first=nulls_first)
-
-
-def _comparing(name: str) -> Any:
-    def visit(self: Exact, op: Any, *, left: Any, right: Any) -> Any:
-        """Text in the order of its bytes."""
-        held = _bytewise(left) if op.left.dtype.is_string() else left
-        return getattr(PostgresCompiler, name)(self, op, left=held, right=right)
-
-    return visit
-
-
-def _within_brackets(name: str, part: str) -> Any:
-    def visit(self: Exact, op: Any, **parts: Any) -> Any:
-        """In brackets, and of what is in brackets: Ibis leaves out some that are needed."""
-        held = parts | {part: sge.paren(parts[part], copy=False)}
-        return sge.paren(getattr(PostgresCompiler, name)(self, op, **held), copy=False)
-
-    return visit
-
-
-for _name in (
-    "visit_Not",
-    "visit_IsNull",
-    "visit_NotNull",
-    "visit_InValues",
-    "visit_StringSQLLike",
-):
-    _part = "value" if _name == "visit_InValues" else "arg"
-    setattr(Exact, _name, _within_brackets(_name, _part))
-for _name in ("visit_Less", "visit_LessEqual", "visit_Greater", "visit_GreaterEqual"):
-    setattr(Exact, _name, _comparing(_name))
 
 
 def _bytewise(part: Any) -> Any:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import ibis
-import ibis.expr.datatypes as idt
 import ibis.expr.operations as ops
 import numpy as np
 import psycopg
@@ -18,9 +17,7 @@ from psycopg.rows import tuple_row
 from onesided.engine._protocol import Column
 from onesided.engine.ibis._exact_sql import Exact
 from onesided.engine.ibis._plan import refuse_unrepeatable
-from onesided.engine.ibis._postgres_terms import PostgresTerms, server
 from onesided.engine.ibis._public import spelt
-from onesided.engine.ibis._warehouse import Warehouse
 from onesided.errors import DataError, first_line
 
 # By the server's own numbers, which types columns may have; a domain is told as what it is made of.
@@ -52,12 +49,15 @@ SELECT nspname, relkind::text, pg_catalog.row_security_active(oid), EXISTS (
 """
 
 _COMPILER: Final = Exact()
-_bytes_of = server("decode", (idt.string, idt.string), idt.binary)
-_of_bytes = server("convert_from", (idt.binary, idt.string), idt.string)
 
 
-class Postgres(Warehouse):
-    """A server, by the connection of a table's own backend."""
+class Postgres:
+    """A server, by the connection of a table's own backend.
+
+    refused: columns that may not be used, with what they hold.
+    """
+
+    refused: Mapping[str, str]
 
     def __init__(self, backend: Any, native: Any) -> None:
         self._backend = backend
@@ -68,6 +68,7 @@ class Postgres(Warehouse):
         self.refused = self._refused(self.settled(native))
 
     def settled(self, native: Any) -> Any:
+        """The table as questions read it, whatever is set later: names in full, NaN unknown."""
         table = native.op().replace(self._named).to_expr()
         odd = ibis.literal("NaN")
         made = {
@@ -79,6 +80,7 @@ class Postgres(Warehouse):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
+        """Within, every statement finds the same stored rows. Errors: DataError."""
         connection = self._backend.con
         with _answering(), connection.cursor(row_factory=tuple_row) as cursor:
             if connection.info.transaction_status == TransactionStatus.INTRANS:
@@ -90,19 +92,12 @@ class Postgres(Warehouse):
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 yield
 
-    def written(self, table: Any) -> str:
-        return written(table)
-
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
+        """The rows of a table of Ibis: aggregates, or groups, never anybody's own."""
         return self._asked(written(table))
 
-    def terms(self, table: Any) -> PostgresTerms:
-        return PostgresTerms(table)
-
-    def text(self, digits: Any) -> Any:
-        return _of_bytes(_bytes_of(digits, "hex"), "UTF8")
-
     def refuse_collated(self, table: Any, names: Sequence[str]) -> None:
+        """Refuse columns of text in which different words count as equal. Errors: DataError."""
         schema = table.schema()
         for name in names:
             if name not in schema or not schema[name].is_string():
@@ -181,7 +176,7 @@ class Postgres(Warehouse):
             "b": np.array([-(2**63), 0, 7]),
             "c": [True, False, None],
         }
-        found = self.rows(spelt(keys, {}, text=self.text).order_by("b"))
+        found = self.rows(spelt(keys, {}).order_by("b"))
         if found != [("o'é;", -(2**63), True), ("", 0, False), (None, 7, None)]:
             raise DataError(
                 "These versions of Ibis and sqlglot write SQL that PostgreSQL reads otherwise.",

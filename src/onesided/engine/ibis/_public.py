@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import ibis
 import narwhals as nw
-import numpy as np
 import pyarrow as pa
 
+from onesided.engine._keys import plain
 from onesided.engine._protocol import Column
 
 _ROW: Final = "onesided_spelt"
@@ -19,16 +19,24 @@ _ROWS: Final = ";"
 _VALUES: Final = ","
 
 
-def spelt(
-    columns: Mapping[str, Column], types: Mapping[str, Any], *, text: Callable[[Any], Any]
-) -> Any:
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator] # the server's own
+def decode(text: str, kind: str) -> bytes:  # type: ignore[empty-body]
+    """The bytes that digits stand for."""
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator] # the server's own
+def convert_from(held: bytes, encoding: str) -> str:  # type: ignore[empty-body]
+    """The text that bytes stand for."""
+
+
+def spelt(columns: Mapping[str, Column], types: Mapping[str, Any]) -> Any:
     """Public columns as a table of Ibis that needs nothing in the warehouse, not even a place.
 
     They travel as one literal of digits: text as the hexadecimal digits of its UTF-8, so that no
     word of anybody's gets into SQL. What no column of text can hold is null, and in no group.
     types: of those columns that are to have one of the warehouse's.
     """
-    lists = {name: list(map(_plain, column)) for name, column in columns.items()}
+    lists = {name: list(map(plain, column)) for name, column in columns.items()}
     kinds = {name: types.get(name) or _kind_of(values) for name, values in lists.items()}
     rows = zip(*(map(_digits, values) for values in lists.values()), strict=True)
     literal = ibis.literal(_ROWS.join(map(_VALUES.join, rows)), "string")
@@ -38,14 +46,10 @@ def spelt(
         digits = table[_ROW].split(_VALUES)[place].nullif("")
         if kind.is_string():
             # A first digit that means nothing: text without a letter is no null.
-            made[name] = text(digits.substr(1))
+            made[name] = convert_from(decode(digits.substr(1), "hex"), "UTF8")
         else:
             made[name] = digits.cast(kind)
     return table.select(**made)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _digits(value: Any) -> str:
@@ -79,7 +83,7 @@ def as_arrow(columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]
     """Values as a table of PyArrow, which Ibis needs itself; ``types`` of those that have one."""
     made = {}
     for name, column in columns.items():
-        values = list(map(_plain, column))
+        values = list(map(plain, column))
         made[name] = pa.array(values, type=_arrow_type(types.get(name)))
     return pa.table(made)
 

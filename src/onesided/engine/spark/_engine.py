@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pyspark.sql import functions as sql
 from pyspark.sql import types
 
+from onesided.engine._keys import plain
 from onesided.engine._protocol import (
     Column,
     Engine,
@@ -90,11 +91,11 @@ class SparkEngine(Engine):
             kind = _type_of(values) if name not in like else _like(like[name], values)
             wide = types.LongType() if isinstance(kind, types.IntegralType) else kind
             fields.append(types.StructField(name, wide))
-        plain = (
-            column.tolist() if isinstance(column, np.ndarray) else list(map(_plain, column))
+        columns_of = (
+            column.tolist() if isinstance(column, np.ndarray) else list(map(plain, column))
             for column in columns.values()
         )
-        rows = list(zip(*plain, strict=True))
+        rows = list(zip(*columns_of, strict=True))
         return self.native.sparkSession.createDataFrame(rows, types.StructType(fields))
 
     def fetch(self, frame: Lazy) -> dict[str, NDArray[Any]]:
@@ -142,10 +143,6 @@ class SparkEngine(Engine):
         return sampler(subject, samples)
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _like(dtype: nw.dtypes.DType, values: Column) -> Any:
     """Spark's type for public values that meet a column."""
     if isinstance(dtype, nw.Datetime):
@@ -163,7 +160,7 @@ def _like(dtype: nw.dtypes.DType, values: Column) -> Any:
 
 
 def _type_of(values: Column) -> Any:
-    first = next((_plain(value) for value in values if value is not None), 0)
+    first = next((plain(value) for value in values if value is not None), 0)
     kinds = {
         bool: types.BooleanType,
         int: types.LongType,
