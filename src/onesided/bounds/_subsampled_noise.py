@@ -12,9 +12,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from onesided._frozen import settle
 from onesided._numbers import Number, exp_neg_bounds, log_up, positive, whole
 from onesided.errors import ParameterError
+from onesided.fields import settle
 
 Measure = Literal["squared", "variance", "absolute"]
 Sampled = Literal["whole", "real"]

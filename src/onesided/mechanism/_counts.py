@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import ParameterError
+from onesided.fields import Field, Rate
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._rates import rates_for
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
@@ -66,8 +66,8 @@ class Counts:
     (Fraction(1, 2), INFINITE)
     """
 
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
     _: KW_ONLY
     correction: Correction = "none"
     clip: bool = False

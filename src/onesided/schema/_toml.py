@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -13,11 +12,11 @@ import tomli_w
 
 from onesided._numbers import text as number_text
 from onesided.errors import SchemaError
+from onesided.fields import inside
 from onesided.schema._checks import Written, shortened
 from onesided.schema._column import Column, column
 from onesided.schema._forms import FORMS
-from onesided.schema._lines import line_of
-from onesided.store import read_toml
+from onesided.store import toml_document
 
 LONGEST: Final = 500_000
 TABLE: Final = (
@@ -37,40 +36,23 @@ _HINT: Final = (
 )
 
 
-def parsed(text: object) -> tuple[dict[str, Any], dict[str, Column]]:
-    """What it says of the table, and columns. Errors: SchemaError."""
+@contextmanager
+def parsed(text: object) -> Iterator[tuple[dict[str, Any], dict[str, Column]]]:
+    """What it says of the table, and columns. Errors, inside too: SchemaError with the line."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise SchemaError(
             f"A schema in TOML must be text of at most {LONGEST:,} characters, got "
             f"{shortened(text)}.",
             hint="Read a file with onesided.Schema.read(path).",
         )
-    try:
-        return _built(read_toml(text, number=Written))
-    except tomllib.TOMLDecodeError as error:
-        place = str(error).replace(
-            "end of document", f"line {text.count(chr(10)) + 1}, the end of the document"
-        )
-        raise SchemaError(f"It is not valid TOML: {place}.", hint=_HINT) from None
-    except SchemaError:
-        raise
-    except ValueError as error:
-        raise SchemaError(f"It is no schema of ours: {error}.", hint=_HINT) from None
-
-
-@contextmanager
-def located(text: object) -> Iterator[None]:
-    """Errors: SchemaError with the line of ``text`` that it is about, where one can be told."""
-    try:
-        yield
-    except SchemaError as error:
-        if not isinstance(text, str) or len(text) > LONGEST:
-            raise
-        line = line_of(text, error.values.get("column"), error.values.get("key"))
-        if line is None:
-            raise
-        found = {**error.values, "line": line}
-        raise SchemaError(f"Line {line}: {error.reason}", hint=error.hint, **found) from None
+    with toml_document(
+        text, what="schema", hint=_HINT, error=SchemaError, number=Written
+    ) as document:
+        try:
+            yield _built(document)
+        except SchemaError as error:
+            column = error.values.get("column")
+            raise (inside(error, "columns", column) if isinstance(column, str) else error) from None
 
 
 def _built(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Column]]:

@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._frozen import settle
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, whole
 from onesided.errors import ParameterError
+from onesided.fields import settle
 from onesided.mechanism.histograms._open_shape_plan import (
     TINY,
     Rates,
