@@ -74,7 +74,8 @@ class Field(Generic[Taken, Held]):
             return self._read(value, name=name, **self._more)
         except OnesidedError as error:
             if self.example and "For example" not in error.hint:
-                error.hint = f"{error.hint} For example {name} = {self.example}".lstrip()
+                key = name.rpartition(".")[2]
+                error.hint = f"{error.hint} For example {key} = {self.example}".lstrip()
             raise
 
     def __set_name__(self, owner: type, name: str) -> None:

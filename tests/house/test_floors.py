@@ -256,6 +256,7 @@ PUBLIC = {
         "Loss",
         "Number",
         "exp_neg_bounds",
+        "non_negative",
         "many",
         "positive",
         "rate",
