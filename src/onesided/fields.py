@@ -29,6 +29,7 @@ Made = TypeVar("Made")
 Raised = TypeVar("Raised", bound=OnesidedError)
 Reader: TypeAlias = Callable[..., Held]
 _NOTHING: Final = object()
+_SHOWN: Final = 60
 
 
 class Field(Generic[Taken, Held]):
@@ -135,14 +136,14 @@ def read(fields: Fields, table: object, *, what: str, name: str = "") -> dict[st
     >>> read({"rows": Field(is_number)}, {"row": 3}, what="the file")
     Traceback (most recent call last):
         ...
-    onesided.errors.ParameterError: the file has no field 'row'. Hint: Its fields: rows.
+    onesided.errors.ParameterError: the file has no 'row'. Hint: Its fields: rows.
     """
     if not isinstance(table, Mapping):
         raise _misfit(name or what, "a table", table)
     for key in table:
         if key not in fields:
             listed = ", ".join(fields) or "none"
-            reason = f"{what} has no field {key!r}."
+            reason = f"{what} has no {shortened(key)}."
             raise inside(ParameterError(reason, hint=f"Its fields: {listed}."), key)
     for key, one in fields.items():
         if one.required and key not in table:
@@ -168,6 +169,15 @@ def _at(error: OnesidedError) -> tuple[str | int, ...]:
     return at if isinstance(at, tuple) else ()
 
 
+def shortened(value: object) -> str:
+    """A value for an error, of bearable length."""
+    try:
+        told = repr(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        told = "a number of thousands of digits"
+    return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}..."
+
+
 def _misfit(name: str, words: str, value: object) -> ParameterError:
     return ParameterError(
         f"{name} must be {words}, got {value!r}.", hint=f"Give {words}.", value=value
@@ -191,16 +201,15 @@ def of(words: str, *types: type) -> Reader[Any]:
     return value_of
 
 
-def one_of(words: Iterable[str]) -> Reader[str]:
-    """A reader of one of these words."""
+def one_of(value: object, *, name: str, words: Iterable[str]) -> Any:
+    """One of these words. Errors: ParameterError, which lists them."""
     known = tuple(words)
-
-    def word_of(value: object, *, name: str) -> str:
-        if isinstance(value, str) and value in known:
-            return value
-        raise ParameterError(f"{name} is {value!r}.", hint=f"One of {', '.join(known)}.")
-
-    return word_of
+    if isinstance(value, str) and value in known:
+        return value
+    reason = f"{name} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, got "
+    raise ParameterError(
+        f"{reason}{shortened(value)}.", hint=f"One of {', '.join(known)}.", value=value
+    )
 
 
 def listing(

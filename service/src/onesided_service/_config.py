@@ -88,7 +88,7 @@ class DatasetConfig:
     title: Text = Field(plain_text, default="")
     ledger: Text = Field(plain_text, default="")
     table: Text = Field(plain_text, default="")
-    engine: Text = Field(one_of(ENGINES), default="duckdb")
+    engine: Text = Field(one_of, words=ENGINES, default="duckdb")
     declared_rows: Whole = Field(whole, least=1, default=1_000_000)
     seconds: Exact = Field(positive, default=1)
     grace: Exact = Field(non_negative, default=0)
@@ -98,7 +98,7 @@ class DatasetConfig:
         non_negative, default=None, optional=True
     )
     delta_allowance: Exact = Field(non_negative, default=0)
-    refills: Text = Field(one_of(REFILLS), default="never")
+    refills: Text = Field(one_of, words=REFILLS, default="never")
     analysts_publish: Flag = Field(is_flag, default=False)
 
 
@@ -184,7 +184,8 @@ class ServiceConfig:
             number=str,
         ) as document:
             given = read(_FILE, document, what="the file")
-            return replace(given.pop("service", cls()), folder=folder, **given)
+            service: ServiceConfig = given.pop("service", cls())
+            return replace(service, folder=folder, **given)
 
     def place(self, name: str) -> str:
         """A file of the configuration, or a URL as it is."""
@@ -204,7 +205,7 @@ def _named(kind: type[Any]) -> Reader[Mapping[str, Any]]:
                 reason = f"[{name}.{one}] has no name for addresses."
                 hint = "Use lower-case letters, digits, _ and -, and begin with a letter."
                 raise inside(ParameterError(reason, hint=hint), one)
-        found = {one: Field(made(kind, name=one)) for one in cast("dict[str, Any]", tables)}
+        found: Fields = {one: Field(made(kind, name=one)) for one in cast("dict[str, Any]", tables)}
         return MappingProxyType(read(found, tables, what=name, name=name))
 
     return values_of

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from onesided.errors import ParameterError, SchemaError
-from onesided.fields import settle
-from onesided.schema._checks import one_of, plain, shortened, words_of, wrong
+from onesided.fields import settle, shortened
+from onesided.schema._checks import one_of, plain, words_of, wrong
 from onesided.schema._column import ENCODINGS, MISSING_UNIT, UNREADABLE, Column
 from onesided.schema._forms import FORMS
 from onesided.schema._reading import Reading, reading_of

@@ -11,9 +11,9 @@ from typing import Any, Final
 import tomli_w
 
 from onesided._numbers import text as number_text
-from onesided.errors import SchemaError
-from onesided.fields import inside
-from onesided.schema._checks import Written, shortened
+from onesided.errors import OnesidedError, SchemaError
+from onesided.fields import Field, Fields, inside, of, read, shortened
+from onesided.schema._checks import Written
 from onesided.schema._column import Column, column
 from onesided.schema._forms import FORMS
 from onesided.store import toml_document
@@ -56,50 +56,39 @@ def parsed(text: object) -> Iterator[tuple[dict[str, Any], dict[str, Column]]]:
 
 
 def _built(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Column]]:
-    for name in document:
-        if name not in (*TABLE, "columns"):
-            raise SchemaError(
-                f"A schema has no {shortened(name)}.",
-                hint="It has a unit and a table of columns, [columns.NAME] for each. It can say "
-                f"{', '.join(TABLE[1:])}, too.",
-                key=name,
-            )
-    unit, columns = document.get("unit"), document.get("columns", {})
-    if not isinstance(columns, dict):
-        raise SchemaError(f"columns is {shortened(columns)}.", hint=_HINT, key="columns")
-    if unit is not None and (not isinstance(unit, str) or isinstance(unit, Written)):
-        raise SchemaError(f"unit is {shortened(unit)}, not text.", hint=_HINT, key="unit")
-    facts = {name: document[name] for name in TABLE if name in document}
-    return facts, {name: _column(name, facts) for name, facts in columns.items()}
+    facts = read(_SCHEMA, document, what="a schema")
+    columns = facts.pop("columns", {})
+    return facts, {name: _column(name, columns[name]) for name in columns}
 
 
 def _column(name: str, facts: object) -> Column:
-    if not isinstance(facts, dict):
-        raise SchemaError(
-            f"The column {shortened(name)} is {shortened(facts)}, not a table.",
-            hint=_HINT,
-            column=name,
-        )
-    for key in facts:
-        if key not in _FIELDS:
-            raise SchemaError(
-                f"The column {shortened(name)} has no {shortened(key)}.",
-                hint=f"It can have {', '.join(_FIELDS)}.",
-                column=name,
-                key=key,
-            )
-    if "type" not in facts:
-        raise SchemaError(
-            f"The column {shortened(name)} has no type.", hint='Write type = "text".', column=name
-        )
+    what = f"the column {shortened(name)}"
     try:
-        return column(**facts)
-    except SchemaError as error:
-        raise SchemaError(
-            f"The column {shortened(name)}: {error.reason}",
-            hint=error.hint,
-            **{"column": name, **error.values},
-        ) from None
+        given = read(_COLUMN, facts, what=what)
+        if "type" not in given:
+            raise SchemaError(f"{what} has no type.", hint='Write type = "text".')
+        return column(**given)
+    except OnesidedError as error:
+        reason = error.reason if what in error.reason else f"{what}: {error.reason}"
+        raise SchemaError(reason, hint=error.hint, **{**error.values, "column": name}) from None
+
+
+def _unit(value: object, *, name: str) -> str:
+    if isinstance(value, str) and not isinstance(value, Written):
+        return value
+    raise SchemaError(f"{name} is {shortened(value)}, not text.", hint=_HINT)
+
+
+def _given(value: object, *, name: str) -> Any:  # noqa: ARG001 - what columns read by themselves
+    return value
+
+
+_COLUMN: Final[Fields] = {name: Field(_given, default=None) for name in _FIELDS}
+_SCHEMA: Final[Fields] = {
+    **{name: Field(_given, default=None) for name in TABLE},
+    "unit": Field(_unit, default=None),
+    "columns": Field(of("a table", dict), default=None, example='{age = {type = "integer"}}'),
+}
 
 
 def written(facts: Mapping[str, Any], columns: Mapping[str, Column], *, told: bool = True) -> str:

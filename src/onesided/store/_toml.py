@@ -126,7 +126,7 @@ def _line(error: OnesidedError, text: str, document: object) -> int | None:
     part: Any = document
     for name in path:
         found = isinstance(part, list) or name in part
-        part = part[name] if found else None  # type: ignore[index] # a place, in a list
+        part = part[name] if found else None
         if not isinstance(part, Mapping | list):
             break
     held: dict[str, Path] = {}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import DataError, NoiseError, ParameterError
-from onesided.fields import Field, Rate
+from onesided.fields import Field, Rate, one_of
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead, least
@@ -132,16 +132,11 @@ class Dawa(TwoPhase):
     _: KW_ONLY
     upper_rate: Rate = Field(rate)
     lower_rate: Rate = Field(rate)
-    workload: Workload = "cells"
+    workload: Field[Workload, Workload] = Field(one_of, words=("cells", "ranges"), default="cells")
     clip: bool = False
     look: Look | None = None
 
     def __post_init__(self) -> None:
-        if self.workload not in ("cells", "ranges"):
-            raise ParameterError(
-                f"workload must be 'cells' or 'ranges', got {self.workload!r}.",
-                hint="Use 'ranges' if sums over ranges of cells matter more than single cells.",
-            )
         if self.workload == "ranges":
             both = (self,) if self.look is None else (self, self.look)
             for one in both:
