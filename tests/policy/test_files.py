@@ -46,7 +46,7 @@ WRONG = {
         f"{HEAD}family = 'local'\n[parameters]\nalphabet = ['a', 'b']\nsensitive = ['z']",
         5,
     ),
-    "attribute": (f"{HEAD}family = 'attributes'\n[parameters.sensitive]\nx = 3", 3),
+    "attribute": (f"{HEAD}family = 'attributes'\n[parameters.sensitive]\nx = 3", 4),
     "nothing sensitive": (f"{HEAD}family = 'attributes'\n[parameters.sensitive]\nx = []", 3),
     "part": (
         f"{HEAD}family = 'intersection'\n[[parameters.parts]]\nfamily = 'bounded'\n"

@@ -16,7 +16,7 @@ SOURCE = Path(onesided.__file__).parent
 STEPS = {"look", "draw", "result", "asserts"}
 BEFORE = {"prepare", "_prepared", "plan", "for_policy", "for_shifts"}
 # Called through a table of methods, a descriptor, or a field of a type that is not named there.
-HIDDEN = ("_Binder.column", "Bits.words", "Engine.refuse_uncut", "Given.__get__")
+HIDDEN = ("_Binder.column", "Bits.words", "Engine.refuse_uncut", "Field.__get__")
 
 
 @dataclass(eq=False)

@@ -3,26 +3,48 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, cast
 
 from onesided.errors import ParameterError
-from onesided.numbers import positive, whole
-from onesided.store import first_bytes, plain_text, read_toml
+from onesided.fields import (
+    Exact,
+    Field,
+    Fields,
+    Flag,
+    Reader,
+    Text,
+    Whole,
+    inside,
+    is_flag,
+    listing,
+    made,
+    of,
+    one_of,
+    read,
+    table,
+)
+from onesided.numbers import Number, non_negative, positive, whole
+from onesided.store import first_bytes, plain_text, toml_document
 
-Made = TypeVar("Made")
 REFILLS: Final = ("never", "daily", "monthly")
 ENGINES: Final = ("duckdb", "spark")
 NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LONGEST: Final = 2**20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _texts(value: object, *, name: str) -> tuple[str, ...]:
+    """A list of texts, not empty."""
+    words = "a list of texts"
+    return tuple(listing(partial(plain_text, empty=False), words, least=1)(value, name=name))
+
+
+@dataclass(frozen=True, kw_only=True)
 class OidcConfig:
     """Whose tokens are believed: ``[service.oidc]``.
 
@@ -32,14 +54,14 @@ class OidcConfig:
     'sub'
     """
 
-    issuer: str
-    audience: str
-    jwks: str
-    algorithms: tuple[str, ...] = ("RS256", "ES256")
-    claim: str = "sub"
+    issuer: Text = Field(plain_text)
+    audience: Text = Field(plain_text)
+    jwks: Text = Field(plain_text)
+    algorithms: Field[Sequence[str], tuple[str, ...]] = Field(_texts, default=("RS256", "ES256"))
+    claim: Text = Field(plain_text, default="sub")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DatasetConfig:
     """One dataset: ``[datasets.NAME]``.
 
@@ -59,26 +81,28 @@ class DatasetConfig:
     """
 
     name: str
-    data: str
-    schema: str
-    policy: str
-    budget: Fraction
-    title: str = ""
-    ledger: str = ""
-    table: str = ""
-    engine: str = "duckdb"
-    declared_rows: int = 1_000_000
-    seconds: Fraction = Fraction(1)
-    grace: Fraction = Fraction(0)
-    cells: int = 1024
-    delta_budget: Fraction = Fraction(0)
-    allowance: Fraction | None = None
-    delta_allowance: Fraction = Fraction(0)
-    refills: str = "never"
-    analysts_publish: bool = False
+    data: Text = Field(plain_text, example='"visits.parquet"')
+    schema: Text = Field(plain_text, example='"visits.schema.toml"')
+    policy: Text = Field(plain_text, example='"policy.toml"')
+    budget: Exact = Field(positive, example="4")
+    title: Text = Field(plain_text, default="")
+    ledger: Text = Field(plain_text, default="")
+    table: Text = Field(plain_text, default="")
+    engine: Text = Field(one_of, words=ENGINES, default="duckdb")
+    declared_rows: Whole = Field(whole, least=1, default=1_000_000)
+    seconds: Exact = Field(positive, default=1)
+    grace: Exact = Field(non_negative, default=0)
+    cells: Whole = Field(whole, least=1, default=1024)
+    delta_budget: Exact = Field(non_negative, default=0)
+    allowance: Field[Number | None, Fraction | None] = Field(
+        non_negative, default=None, optional=True
+    )
+    delta_allowance: Exact = Field(non_negative, default=0)
+    refills: Text = Field(one_of, words=REFILLS, default="never")
+    analysts_publish: Flag = Field(is_flag, default=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MonitorConfig:
     """One live monitor: ``[monitors.NAME]``; its rules are those of :class:`onesided.Monitor`.
 
@@ -91,22 +115,22 @@ class MonitorConfig:
     """
 
     name: str
-    keys: str
-    policy: str
-    at_most: int
-    epsilon: Fraction
-    window: str = "14d"
-    title: str = ""
-    dataset: str = ""
-    state: str = ""
-    ledger: str = ""
-    charges: int = 1
-    person: str = "person"
-    place: str = "place"
-    time: str = "time"
+    keys: Text = Field(plain_text, example='"places.csv"')
+    policy: Text = Field(plain_text, example='"policy.toml"')
+    at_most: Whole = Field(whole, least=1, example="20")
+    epsilon: Exact = Field(positive, example='"1/2"')
+    window: Text = Field(plain_text, default="14d")
+    title: Text = Field(plain_text, default="")
+    dataset: Text = Field(plain_text, default="")
+    state: Text = Field(plain_text, default="")
+    ledger: Text = Field(plain_text, default="")
+    charges: Whole = Field(whole, least=1, default=1)
+    person: Text = Field(plain_text, default="person")
+    place: Text = Field(plain_text, default="place")
+    time: Text = Field(plain_text, default="time")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ServiceConfig:
     """The whole service. Read it with :meth:`read`.
 
@@ -118,18 +142,20 @@ class ServiceConfig:
     Fraction(1, 2)
     """
 
-    state: str = "service.db"
-    title: str = "onesided"
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    tick: Fraction = Fraction(1)
-    tls: bool = False
-    requests_per_minute: int = 600
-    largest_body: int = 1_000_000
-    slowest_body: Fraction = Fraction(10)
-    token_days: int = 90
-    oidc: OidcConfig | None = None
+    state: Text = Field(plain_text, default="service.db")
+    title: Text = Field(plain_text, default="onesided")
+    host: Text = Field(plain_text, default="127.0.0.1")
+    port: Whole = Field(whole, default=8000)
+    workers: Whole = Field(whole, least=1, default=1)
+    tick: Exact = Field(positive, default=1)
+    tls: Flag = Field(is_flag, default=False)
+    requests_per_minute: Whole = Field(whole, least=1, default=600)
+    largest_body: Whole = Field(whole, least=1, default=1_000_000)
+    slowest_body: Exact = Field(positive, default=10)
+    token_days: Whole = Field(whole, least=1, default=90)
+    oidc: Field[OidcConfig | None, OidcConfig | None] = Field(
+        made(OidcConfig), default=None, optional=True
+    )
     datasets: Mapping[str, DatasetConfig] = field(default_factory=dict)
     monitors: Mapping[str, MonitorConfig] = field(default_factory=dict)
     folder: Path = Path()
@@ -150,24 +176,16 @@ class ServiceConfig:
     @classmethod
     def from_toml(cls, text: str, *, folder: Path) -> ServiceConfig:
         """The service that a text describes. Errors: ParameterError."""
-        try:
-            document = read_toml(text, number=str)
-        except (tomllib.TOMLDecodeError, ValueError) as error:
-            raise ParameterError(
-                f"This is not valid TOML: {error}.", hint="See docs/service.md."
-            ) from error
-        _refuse_unknown(document, {"service", "datasets", "monitors"}, "the file")
-        service = _table(document.get("service", {}), "service")
-        oidc = service.pop("oidc", None)
-        return _made(
-            cls,
-            service,
-            "service",
-            oidc=None if oidc is None else _made(OidcConfig, _table(oidc, "oidc"), "service.oidc"),
-            datasets=_named(DatasetConfig, document.get("datasets", {}), "datasets"),
-            monitors=_named(MonitorConfig, document.get("monitors", {}), "monitors"),
-            folder=folder,
-        )
+        with toml_document(
+            text,
+            what="configuration",
+            hint="docs/service.md shows one.",
+            error=ParameterError,
+            number=str,
+        ) as document:
+            given = read(_FILE, document, what="the file")
+            service: ServiceConfig = given.pop("service", cls())
+            return replace(service, folder=folder, **given)
 
     def place(self, name: str) -> str:
         """A file of the configuration, or a URL as it is."""
@@ -178,106 +196,23 @@ class ServiceConfig:
         return self.place(dataset.ledger or f"{dataset.name}.ledger.db")
 
 
-def _amount(value: object, name: str) -> Fraction:
-    return Fraction(0) if value in (0, "0") else positive(value, name=name)
+def _named(kind: type[Any]) -> Reader[Mapping[str, Any]]:
+    """A reader of a table of tables, each a value of the class, by their names."""
+
+    def values_of(tables: object, *, name: str) -> Mapping[str, Any]:
+        for one in table(of("a table", dict))(tables, name=name):
+            if not NAME.fullmatch(one):
+                reason = f"[{name}.{one}] has no name for addresses."
+                hint = "Use lower-case letters, digits, _ and -, and begin with a letter."
+                raise inside(ParameterError(reason, hint=hint), one)
+        found: Fields = {one: Field(made(kind, name=one)) for one in cast("dict[str, Any]", tables)}
+        return MappingProxyType(read(found, tables, what=name, name=name))
+
+    return values_of
 
 
-def _above(value: object, name: str) -> Fraction:
-    return positive(value, name=name)
-
-
-def _whole(value: object, name: str) -> int:
-    return whole(value, name=name, least=1)
-
-
-def _port(value: object, name: str) -> int:
-    return whole(value, name=name, least=0)
-
-
-def _flag(value: object, name: str) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise ParameterError(f"{name} must be true or false, got {value!r}.")
-
-
-def _texts(value: object, name: str) -> tuple[str, ...]:
-    if isinstance(value, list) and value:
-        return tuple(plain_text(one, name=name, empty=False) for one in value)
-    raise ParameterError(f"{name} must be a list of texts, got {value!r}.")
-
-
-def _text(value: object, name: str) -> str:
-    return plain_text(value, name=name)
-
-
-# By a field's name or, for the others, its type.
-_READ: Final[Mapping[str, Callable[[object, str], Any]]] = MappingProxyType(
-    {
-        "tick": _above,
-        "seconds": _above,
-        "budget": _above,
-        "epsilon": _above,
-        "slowest_body": _above,
-        "port": _port,
-        "Fraction": _amount,
-        "Fraction | None": _amount,
-        "int": _whole,
-        "bool": _flag,
-        "str": _text,
-        "tuple[str, ...]": _texts,
-    }
-)
-_OURS: Final = frozenset({"name", "oidc", "datasets", "monitors", "folder"})
-
-
-def _made(kind: type[Made], table: dict[str, Any], where: str, **own: Any) -> Made:
-    """A value of the dataclass ``kind``, each field read by its type. Errors: ParameterError."""
-    known = {one.name: one for one in fields(kind) if one.name not in _OURS}  # type: ignore[arg-type]
-    _refuse_unknown(table, set(known), f"[{where}]")
-    missing = [name for name, one in known.items() if _needed(one) and name not in table]
-    if missing:
-        raise ParameterError(
-            f"[{where}] does not say {missing[0]!r}.", hint=f"Known: {', '.join(sorted(known))}."
-        )
-    read = {name: _read(known[name], value, f"{where}.{name}") for name, value in table.items()}
-    for name, allowed in (("refills", REFILLS), ("engine", ENGINES)):
-        if read.get(name, allowed[0]) not in allowed:
-            raise ParameterError(
-                f"{where}.{name} is {read[name]!r}.", hint=f"One of {', '.join(allowed)}."
-            )
-    return kind(**read, **own)
-
-
-def _read(one: Field[Any], value: object, name: str) -> Any:
-    reader = _READ.get(one.name) or _READ[str(one.type)]
-    return reader(value, name)
-
-
-def _needed(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
-
-
-def _named(kind: type[Made], tables: object, where: str) -> Mapping[str, Made]:
-    found = {}
-    for name, table in _table(tables, where).items():
-        if not NAME.fullmatch(name):
-            raise ParameterError(
-                f"[{where}.{name}] has no name for addresses.",
-                hint="Use lower-case letters, digits, _ and -, and begin with a letter.",
-            )
-        found[name] = _made(kind, _table(table, f"{where}.{name}"), f"{where}.{name}", name=name)
-    return MappingProxyType(found)
-
-
-def _table(given: object, where: str) -> dict[str, Any]:
-    if isinstance(given, dict):
-        return dict(given)
-    raise ParameterError(f"{where} must be a table, got {given!r}.", hint=f"Write [{where}].")
-
-
-def _refuse_unknown(table: Mapping[str, object], known: set[str], where: str) -> None:
-    for name in table:
-        if name not in known:
-            raise ParameterError(
-                f"{where} has an unknown name {name!r}.", hint=f"Known: {', '.join(sorted(known))}."
-            )
+_FILE: Final[Fields] = {
+    "service": Field(made(ServiceConfig), default=None),
+    "datasets": Field(_named(DatasetConfig), default=None),
+    "monitors": Field(_named(MonitorConfig), default=None),
+}

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from onesided._frozen import Exact, Given
 from onesided._numbers import INFINITE, Infinite, Loss, Number, exact, probability
 from onesided.bounds.kit import exp_bounds, short_up
+from onesided.fields import Exact, Field
 
 
 def _loss(value: Loss | Number, *, name: str) -> Loss:
@@ -28,8 +28,8 @@ class Bound:
     Fraction(1, 2)
     """
 
-    epsilon: Given[Loss | Number, Loss] = Given(_loss)
-    delta: Exact = Given(probability, default=0)
+    epsilon: Field[Loss | Number, Loss] = Field(_loss)
+    delta: Exact = Field(probability, default=0)
 
 
 NOTHING = Bound(INFINITE, 1)

@@ -10,7 +10,6 @@ from importlib import import_module
 from math import comb
 from typing import Any, Final, TypeAlias
 
-from onesided._frozen import Given
 from onesided._numbers import (
     INFINITE,
     Infinite,
@@ -24,6 +23,7 @@ from onesided._numbers import (
 )
 from onesided.bounds._directed_rounding import exp_up, short_up
 from onesided.errors import MissingDependencyError, ParameterError
+from onesided.fields import Field
 from onesided.policy import Policy, Record, path
 
 World: TypeAlias = tuple[Record, ...]
@@ -68,7 +68,7 @@ class Correlation:
     (Fraction(1, 1), '1.620')
     """
 
-    law: Given[Mapping[World, Number], Law] = Given(_law)
+    law: Field[Mapping[World, Number], Law] = Field(_law)
     secret: Callable[[World], bool] = bool
     _: KW_ONLY
     words: str = "the secret"

@@ -12,12 +12,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from onesided._frozen import settle
-from onesided._numbers import Number, exp_neg_bounds, log_up, positive, whole
+from onesided._numbers import exp_neg_bounds, log_up, positive, whole
 from onesided.errors import ParameterError
+from onesided.fields import Exact, Field, Flag, is_flag, one_of
 
 Measure = Literal["squared", "variance", "absolute"]
 Sampled = Literal["whole", "real"]
+Centre = Literal["mean", "median"]
 _BITS: Final = 256
 _ONE: Final = 1 << _BITS
 _LEAST, _MOST = Fraction(1, 2**20), Fraction(64)
@@ -35,7 +36,18 @@ class Enclosure(NamedTuple):
     high: Fraction
 
 
-@dataclass(frozen=True, slots=True)
+def _bearable(value: object, *, name: str) -> Fraction:
+    found = positive(value, name=name)
+    if _LEAST <= found <= _MOST:
+        return found
+    raise ParameterError(
+        f"{name} must lie in 2^-20 .. 64, got {value!r}.",
+        hint="Beyond that neither kind of noise is of use.",
+        value=value,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SampledNoise:
     """The error of equation (3) at a true count, and of the two-sided noise it competes with.
 
@@ -61,33 +73,10 @@ class SampledNoise:
     ([True, False, False], 1)
     """
 
-    epsilon: Fraction
-    noise: Sampled
-    rescale: bool
-    centre: Literal["mean", "median"]
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number,
-        noise: Sampled = "whole",
-        rescale: bool = True,
-        centre: Literal["mean", "median"] = "mean",
-    ) -> None:
-        loss = positive(epsilon, name="epsilon")
-        if not _LEAST <= loss <= _MOST:
-            raise ParameterError(
-                f"epsilon must lie in 2^-20 .. 64, got {epsilon!r}.",
-                hint="Beyond that neither kind of noise is of use.",
-                value=epsilon,
-            )
-        if noise not in ("whole", "real") or centre not in ("mean", "median"):
-            raise ParameterError(
-                f"noise must be 'whole' or 'real' and centre 'mean' or 'median', got {noise!r} "
-                f"and {centre!r}.",
-                hint="Use 'whole' for what the library draws, 'real' for what the note prints.",
-            )
-        settle(self, epsilon=loss, noise=noise, rescale=bool(rescale), centre=centre)
+    epsilon: Exact = Field(_bearable)
+    noise: Field[Sampled, Sampled] = Field(one_of, words=("whole", "real"), default="whole")
+    rescale: Flag = Field(is_flag, default=True)
+    centre: Field[Centre, Centre] = Field(one_of, words=("mean", "median"), default="mean")
 
     def error(self, count: int, *, measure: Measure = "squared") -> Enclosure:
         """Of equation (3) at a true ``count``. Absolute errors: up to 10^5, in two seconds."""
@@ -158,11 +147,7 @@ class SampledNoise:
 
 
 def _check(measure: str, centre: str) -> None:
-    if measure not in ("squared", "variance", "absolute"):
-        raise ParameterError(
-            f"measure must be 'squared', 'variance' or 'absolute', got {measure!r}.",
-            hint="Use 'squared' for the mean squared error.",
-        )
+    one_of(measure, name="measure", words=("squared", "variance", "absolute"))
     if measure == "squared" and centre == "median":
         raise ParameterError(
             "The squared error is not offered with the median taken out.",

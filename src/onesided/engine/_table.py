@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from onesided._frozen import settle
 from onesided._process import this_process
 from onesided.engine._declared import declare
 from onesided.engine._gate import enter
@@ -21,6 +20,7 @@ from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy,
 from onesided.engine._reading import reading
 from onesided.engine._snapshot import Snapshot, is_wide, joinable
 from onesided.errors import DataError, UnknownColumnError
+from onesided.fields import settle
 from onesided.policy import Predicate
 from onesided.schema import Schema
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from onesided._frozen import settle as settled
 from onesided._numbers import Loss, Number
 from onesided.errors import BudgetExceededError, ParameterError
+from onesided.fields import settle as settled
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
 from onesided.ledger._entry import charge_of, since_of, who_of

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._frozen import settle
 from onesided._numbers import exact, positive, whole
 from onesided.errors import DataError, ParameterError
+from onesided.fields import settle
 
 _MOST_CELLS: Final = 2**27
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from onesided._numbers import whole
-from onesided.errors import ParameterError
+from onesided.fields import one_of
 from onesided.linear._combine import Kron, Relabelled, Stack
 from onesided.linear._grid import Grid
 from onesided.linear._line import Bins, Identity, Prefix
@@ -236,12 +236,8 @@ def grid_blocks(shape: Sequence[int], width: int, coarse: str = "summed_area") -
     rows, columns = (Bins(side, width) for side in Grid(shape).plane)
     sides = (rows.shape[0], columns.shape[0])
     makers = {"summed_area": summed_area, "row_prefix": row_prefix, "quadtree": Quadtree}
-    if coarse not in makers:
-        raise ParameterError(
-            f"There is no coarse strategy {coarse!r}.", hint=f"Use one of {', '.join(makers)}."
-        )
     labels = rows.label(np.arange(rows.n))[:, None] * sides[1] + columns.label(np.arange(columns.n))
-    return Blocks(makers[coarse](sides), labels.ravel())
+    return Blocks(makers[one_of(coarse, name="coarse", words=makers)](sides), labels.ravel())
 
 
 def _tall(values: Array, like: Array) -> Array:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, Loss, Number, rate, whole
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._compounds import Compounds
 from onesided.mechanism._paid import count_moves, paid_loss, paid_rate
 from onesided.mechanism._sparse_vector import Thresholds, thresholds_of, with_thresholds
@@ -77,12 +77,12 @@ class AdaptiveSparseVector:
     (Fraction(1, 1), 4)
     """
 
-    thresholds: Given[int | Sequence[int], Thresholds] = Given(thresholds_of)
+    thresholds: Field[int | Sequence[int], Thresholds] = Field(thresholds_of)
     _: KW_ONLY
-    upper_rate: Rate = Given(rate)
-    max_answers: Whole = Given(whole, least=1)
-    per_key: Whole = Given(whole, least=1, default=1)
-    margin: Whole = Given(whole, least=0, default=0)
+    upper_rate: Rate = Field(rate)
+    max_answers: Whole = Field(whole, least=1)
+    per_key: Whole = Field(whole, least=1, default=1)
+    margin: Whole = Field(whole, least=0, default=0)
 
     @classmethod
     def for_policy(

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Exact, Given, Rate, Whole
 from onesided._numbers import MAX_COUNT, Loss, Number, exact, positive, rate, regular, whole
 from onesided.errors import DataError
+from onesided.fields import Exact, Field, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import Counts
 from onesided.noise import IntArray, Noise, SecureNoise
@@ -42,10 +42,10 @@ class ALap:
     True
     """
 
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
     _: KW_ONLY
-    grid: Exact = Given(positive)
+    grid: Exact = Field(positive)
 
     def __post_init__(self) -> None:
         self._counts  # noqa: B018 - refuses rates that are out of range per step
@@ -116,10 +116,10 @@ class AGeo:
     100
     """
 
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
     _: KW_ONLY
-    most: Whole = Given(whole)
+    most: Whole = Field(whole)
 
     @classmethod
     def for_policy(

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given
 from onesided._numbers import whole
 from onesided.errors import DataError, ParameterError
+from onesided.fields import Field
 from onesided.mechanism._base import counts_of
 from onesided.noise import IntArray
 from onesided.policy import Shift
@@ -51,7 +51,7 @@ class Compounds:
     Shift(rise=0, fall=2)
     """
 
-    members: Given[Sequence[Sequence[int]], Places] = Given(_members)
+    members: Field[Sequence[Sequence[int]], Places] = Field(_members)
 
     def largest(self, counts: ArrayLike) -> IntArray:
         """The largest count of each compound. Errors: DataError for too few counts."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._frozen import Given, MaybeWhole, Rate, Whole
 from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, regular, whole
 from onesided.errors import DataError, ParameterError
+from onesided.fields import Field, MaybeWhole, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, Interval, shared
 from onesided.mechanism._isotonic import isotonic
@@ -118,11 +118,11 @@ class ContinualCount:
     1/5
     """
 
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
     _: KW_ONLY
-    horizon: MaybeWhole = Given(_steps, optional=True)
-    width: Whole = Given(whole, least=1, default=1)
+    horizon: MaybeWhole = Field(_steps, optional=True)
+    width: Whole = Field(whole, least=1, default=1)
 
     def __post_init__(self) -> None:
         self.law(_MOST_STEPS if self.horizon is None else 1)  # refuses rates too small to draw

@@ -10,15 +10,15 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
-from onesided.errors import ParameterError
+from onesided.fields import Field, Rate, one_of
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._rates import rates_for
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy, Shift
 
 Correction = Literal["none", "mean", "median"]
+_CORRECTIONS: Final = ("none", "mean", "median")
 CONFIDENCE: Final = Fraction(95, 100)
 
 
@@ -66,18 +66,11 @@ class Counts:
     (Fraction(1, 2), INFINITE)
     """
 
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
     _: KW_ONLY
-    correction: Correction = "none"
+    correction: Field[Correction, Correction] = Field(one_of, words=_CORRECTIONS, default="none")
     clip: bool = False
-
-    def __post_init__(self) -> None:
-        if self.correction not in ("none", "mean", "median"):
-            raise ParameterError(
-                f"correction must be 'none', 'mean' or 'median', got {self.correction!r}.",
-                hint="Use 'mean' for unbiased answers, 'median' for the least absolute error.",
-            )
 
     @classmethod
     def for_policy(

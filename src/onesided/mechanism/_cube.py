@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, Infinite, Loss, Number, exp_neg_bounds, rate, whole
 from onesided.errors import DataError, UnprotectableError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._paid import count_moves, largest_rate
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
@@ -52,9 +52,9 @@ class CubeCounts:
     (Fraction(1, 1), 3.5, 0.85)
     """
 
-    noise_rate: Rate = Given(rate)
+    noise_rate: Rate = Field(rate)
     _: KW_ONLY
-    per_key: Whole = Given(whole, least=1, default=1)
+    per_key: Whole = Field(whole, least=1, default=1)
 
     @classmethod
     def for_policy(

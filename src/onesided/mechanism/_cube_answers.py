@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, Infinite, Loss, Number, log_up, rate, whole
 from onesided.errors import DataError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._adaptive import AdaptiveSparseVector
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, Correction, Counts, Interval, confident
@@ -49,9 +49,9 @@ class CubeEstimates:
     (Fraction(1, 1), 3)
     """
 
-    noise_rate: Rate = Given(rate)
+    noise_rate: Rate = Field(rate)
     _: KW_ONLY
-    keys: Whole = Given(whole, least=1, most=MOST_KEYS)
+    keys: Whole = Field(whole, least=1, most=MOST_KEYS)
     correction: Correction = "none"
     clip: bool = False
 
@@ -151,9 +151,9 @@ class CubeThresholds:
     [True, False]
     """
 
-    thresholds: Given[int | Sequence[int], Thresholds] = Given(thresholds_of)
+    thresholds: Field[int | Sequence[int], Thresholds] = Field(thresholds_of)
     _: KW_ONLY
-    noise_rate: Rate = Given(rate)
+    noise_rate: Rate = Field(rate)
 
     @classmethod
     def in_place_of(

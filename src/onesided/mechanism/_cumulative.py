@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, whole
 from onesided.errors import DataError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, Interval, confident
 from onesided.mechanism._rates import rates_for
@@ -40,12 +40,12 @@ class Cumulative:
     2
     """
 
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
     _: KW_ONLY
-    bins: Whole = Given(whole, least=1)
-    levels: Whole = Given(whole, least=1, default=1)
-    branching: Whole = Given(whole, least=2, default=2)
+    bins: Whole = Field(whole, least=1)
+    levels: Whole = Field(whole, least=1, default=1)
+    branching: Whole = Field(whole, least=2, default=2)
 
     def __post_init__(self) -> None:
         whole(self.levels, name="levels", most=_deepest(self.bins, self.branching))

@@ -7,9 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, Loss, Number, exp_neg_bounds, rate, round_down, whole
 from onesided.errors import UnprotectableError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._counts import Counts
 from onesided.noise import BoolArray, Noise
 from onesided.policy import Policy, Shift
@@ -31,9 +31,9 @@ class AtMost:
     1/2
     """
 
-    threshold: Whole = Given(whole)
+    threshold: Whole = Field(whole)
     _: KW_ONLY
-    upper_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
 
     @classmethod
     def for_policy(

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import a, many
-from onesided._frozen import settle
 from onesided._numbers import MAX_COUNT, Infinite, Loss, Number, positive, rate
 from onesided.errors import DataError, OnesidedError, ParameterError
+from onesided.fields import settle
 from onesided.linear import (
     Dense,
     Grid,

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Exact, Given, Rate, Whole
 from onesided._numbers import INFINITE, MAX_COUNT, Infinite, Loss, Number, rate, strict_share, whole
 from onesided.errors import DataError, ParameterError
+from onesided.fields import Exact, Field, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, confident
 from onesided.mechanism._paid import count_moves, largest_rate
@@ -66,10 +66,10 @@ class NoisyMaxQuantile:
     1/2
     """
 
-    noise_rate: Rate = Given(rate)
+    noise_rate: Rate = Field(rate)
     _: KW_ONLY
-    q: Exact = Given(_inner)
-    candidates: Whole = Given(_candidates)
+    q: Exact = Field(_inner)
+    candidates: Whole = Field(_candidates)
 
     @classmethod
     def for_policy(

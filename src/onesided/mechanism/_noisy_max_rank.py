@@ -9,9 +9,9 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, Infinite, Loss, Number, rate, whole
 from onesided.errors import DataError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, confident
 from onesided.mechanism._noisy_max_quantile import MOST_CANDIDATES
@@ -42,10 +42,10 @@ class NoisyMaxRank:
     1/2
     """
 
-    noise_rate: Rate = Given(rate)
+    noise_rate: Rate = Field(rate)
     _: KW_ONLY
-    above: Whole = Given(whole, least=0)
-    candidates: Whole = Given(whole, least=1, most=MOST_CANDIDATES)
+    above: Whole = Field(whole, least=0)
+    candidates: Whole = Field(whole, least=1, most=MOST_CANDIDATES)
 
     @classmethod
     def for_policy(

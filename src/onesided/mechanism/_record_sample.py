@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, text, whole
 from onesided.errors import DataError, UnprotectableError
+from onesided.fields import Field, Rate
 from onesided.mechanism._base import counts_of
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import ABSENT, GroupCount, Policy, Shift
@@ -46,7 +46,7 @@ class RecordSample:
     Fraction(1, 1)
     """
 
-    rate: Rate = Given(rate)
+    rate: Rate = Field(rate)
 
     @classmethod
     def for_policy(

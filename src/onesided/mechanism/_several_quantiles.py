@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import (
     MAX_COUNT,
     Infinite,
@@ -22,6 +21,7 @@ from onesided._numbers import (
     whole,
 )
 from onesided.errors import DataError, ParameterError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import CONFIDENCE, confident
 from onesided.mechanism._noisy_max_quantile import MOST_CANDIDATES
@@ -89,11 +89,11 @@ class SeveralQuantiles:
     2 1
     """
 
-    unit: Rate = Given(rate)
+    unit: Rate = Field(rate)
     _: KW_ONLY
-    shares: Any = Given(_shares)
-    candidates: Whole = Given(whole, least=1, most=MOST_CANDIDATES)
-    fine: Whole = Given(whole, least=1, most=_FINE, default=_FINE)
+    shares: Any = Field(_shares)
+    candidates: Whole = Field(whole, least=1, most=MOST_CANDIDATES)
+    fine: Whole = Field(whole, least=1, most=_FINE, default=_FINE)
 
     @classmethod
     def for_policy(

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onesided._english import many
-from onesided._frozen import Given, MaybeWhole, Rate, Whole
 from onesided._numbers import Loss, Number, rate, whole
 from onesided.errors import DataError, ParameterError
+from onesided.fields import Field, MaybeWhole, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._compounds import Compounds
 from onesided.mechanism._once import Once
@@ -96,11 +96,11 @@ class SparseVector:
     1/2
     """
 
-    thresholds: Given[int | Sequence[int], Thresholds] = Given(thresholds_of)
+    thresholds: Field[int | Sequence[int], Thresholds] = Field(thresholds_of)
     _: KW_ONLY
-    upper_rate: Rate = Given(rate)
-    max_answers: MaybeWhole = Given(whole, least=1, default=None, optional=True)
-    per_key: Whole = Given(whole, least=1, default=1)
+    upper_rate: Rate = Field(rate)
+    max_answers: MaybeWhole = Field(whole, least=1, default=None, optional=True)
+    per_key: Whole = Field(whole, least=1, default=1)
 
     @classmethod
     def for_policy(

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._frozen import settle
 from onesided._numbers import (
     INFINITE,
     MIN_RATE,
@@ -22,6 +21,7 @@ from onesided._numbers import (
     whole,
 )
 from onesided.errors import ParameterError
+from onesided.fields import settle
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import confident
 from onesided.mechanism._paid import count_moves, paid_rate

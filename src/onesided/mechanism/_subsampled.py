@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import (
     INFINITE,
     Infinite,
@@ -25,6 +24,7 @@ from onesided._numbers import (
     whole,
 )
 from onesided.errors import ContributionError, DataError, UnprotectableError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._base import Mechanism, counts_of
 from onesided.mechanism._counts import Correction, Counts
 from onesided.mechanism._paid import Move, count_moves
@@ -77,8 +77,8 @@ class Subsampled:
 
     mechanism: Mechanism
     _: KW_ONLY
-    keep_rate: Rate = Given(rate)
-    max_groups: Whole = Given(whole, least=1, default=1)
+    keep_rate: Rate = Field(rate)
+    max_groups: Whole = Field(whole, least=1, default=1)
     whole: bool = False
 
     @classmethod

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, Rate
 from onesided._numbers import MAX_COUNT, Loss, Number, positive, rate, regular
 from onesided.errors import DataError
+from onesided.fields import Field, Rate
 from onesided.mechanism._counts import CONFIDENCE, Interval, bounds_at
 from onesided.mechanism._rates import rates_over
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
@@ -35,8 +35,8 @@ class Sums:
     11/10
     """
 
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
 
     @classmethod
     def for_shifts(cls, shifts: Mapping[Edge, Iterable[Shift]], *, epsilon: Number) -> Sums:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import INFINITE, Loss, Number, rate, whole
 from onesided.errors import DataError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import Correction, Counts
 from onesided.mechanism._paid import count_moves, paid_loss, paid_rate
@@ -68,10 +68,10 @@ class TopK:
     1/2
     """
 
-    k: Whole = Given(whole, least=1)
+    k: Whole = Field(whole, least=1)
     _: KW_ONLY
-    upper_rate: Rate = Given(rate)
-    per_key: Whole = Given(whole, least=1, default=1)
+    upper_rate: Rate = Field(rate)
+    per_key: Whole = Field(whole, least=1, default=1)
 
     @classmethod
     def for_policy(

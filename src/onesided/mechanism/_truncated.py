@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import (
     INFINITE,
     MAX_COUNT,
@@ -23,6 +22,7 @@ from onesided._numbers import (
     whole,
 )
 from onesided.errors import ParameterError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._counts import Interval
 from onesided.mechanism._paid import count_moves, paid_rate
@@ -63,10 +63,10 @@ class TruncatedCounts:
     1
     """
 
-    upper_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
     _: KW_ONLY
-    width: Whole = Given(whole, least=1)
-    per_key: Whole = Given(whole, least=1, default=1)
+    width: Whole = Field(whole, least=1)
+    per_key: Whole = Field(whole, least=1, default=1)
 
     @classmethod
     def for_policy(

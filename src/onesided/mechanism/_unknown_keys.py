@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._frozen import Given, Rate, Whole
 from onesided._numbers import (
     INFINITE,
     Infinite,
@@ -24,6 +23,7 @@ from onesided._numbers import (
     whole,
 )
 from onesided.errors import DataError, ParameterError, UnprotectableError
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._rates import rates_for
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
@@ -60,9 +60,9 @@ class UnknownKeys:
     INFINITE
     """
 
-    lower_rate: Rate = Given(rate)
+    lower_rate: Rate = Field(rate)
     _: KW_ONLY
-    threshold: Whole = Given(whole, default=0)
+    threshold: Whole = Field(whole, default=0)
 
     @classmethod
     def for_policy(

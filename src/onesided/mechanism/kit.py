@@ -6,7 +6,7 @@
 Fraction(1, 2)
 """
 
-from onesided._frozen import Exact, Given, MaybeWhole, Rate, Whole, settle
+from onesided.fields import Exact, Field, MaybeWhole, Rate, Whole, settle
 from onesided.mechanism._base import counts_of
 from onesided.mechanism._checked import named_shifts
 from onesided.mechanism._counts import CONFIDENCE, Correction, confident, shared
@@ -21,7 +21,7 @@ __all__ = [
     "CONFIDENCE",
     "Correction",
     "Exact",
-    "Given",
+    "Field",
     "MaybeWhole",
     "Move",
     "Rate",

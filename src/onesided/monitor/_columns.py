@@ -12,7 +12,8 @@ import numpy as np
 
 from onesided._english import a, many
 from onesided.engine.kit import reading
-from onesided.errors import DataError, ParameterError
+from onesided.errors import DataError
+from onesided.fields import one_of
 from onesided.monitor._digest import LENGTH, Person
 from onesided.monitor._rows import as_numbers
 from onesided.monitor._rules import Rules
@@ -87,10 +88,7 @@ def places_of(column: Column, rules: Rules, name: str, on_unknown: OnUnknown) ->
     Errors: DataError naming the first row of another type, and of an unknown place unless those
     are to be ignored; ParameterError.
     """
-    if on_unknown not in ("error", "ignore"):
-        raise ParameterError(
-            f"on_unknown must be 'error' or 'ignore', got {on_unknown!r}.", hint="Use 'error'."
-        )
+    one_of(on_unknown, name="on_unknown", words=("error", "ignore"))
     whole = None if rules.ordered is None else _whole(column)
     texts = None if rules.ordered is not None else _texts(column)
     if whole is not None and rules.ordered is not None:

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from onesided import _numbers
-from onesided._frozen import Given, Rate
 from onesided._numbers import Infinite, Loss, Number
 from onesided.errors import ParameterError
+from onesided.fields import Field, Rate
 
 _BITS = 256
 _Bounds: TypeAlias = tuple[int, int]
@@ -35,8 +35,8 @@ class TwoSidedGeometric:
     0.0
     """
 
-    upper: Rate = Given(_numbers.rate)
-    lower: Rate = Given(_numbers.rate)
+    upper: Rate = Field(_numbers.rate)
+    lower: Rate = Field(_numbers.rate)
 
     def tail_above(self, k: int) -> Fraction:
         """An upper bound of ``Pr[D > k]``."""

@@ -1,5 +1,6 @@
 """Policies: who must be able to pass as whom, in which direction, and how well."""
 
+from onesided.fields import Field
 from onesided.policy._attributes import Attributes, attributes
 from onesided.policy._base import CellMoves, Policy, Widened
 from onesided.policy._families import (
@@ -13,7 +14,7 @@ from onesided.policy._families import (
     tiers,
     unbounded,
 )
-from onesided.policy._family import Family, Field, Option
+from onesided.policy._family import Family, Option
 from onesided.policy._graph import Graph, graph
 from onesided.policy._guarantee import Guarantee
 from onesided.policy._implications import Addition, implied_places

@@ -9,8 +9,9 @@ from itertools import product
 from typing import Final
 
 from onesided.errors import PolicyError
+from onesided.fields import Field, is_text, listing, table
 from onesided.policy._base import Policy, Widened
-from onesided.policy._family import TEXT, Family, Field, listing, table
+from onesided.policy._family import Family
 from onesided.policy._implications import Addition, Chains
 from onesided.policy._shift import Edge, GroupCount, Record, Shift
 from onesided.policy._words import COMMON, PUBLIC_NUMBER, likely, some
@@ -39,6 +40,7 @@ class Attributes(Policy):
             raise PolicyError(
                 "No attribute has a sensitive value, so the policy protects nobody.",
                 hint='For example attributes({"diagnosis": ["hiv"], "income": "*"}).',
+                key="sensitive",
             )
 
     @property
@@ -203,15 +205,15 @@ def attributes(sensitive: Mapping[str, Iterable[str]]) -> Attributes:
     return Attributes(tuple(sorted(listed.items())))
 
 
+def _values(given: object, *, name: str) -> list[str]:
+    """Sensitive values, or the one that stands for all."""
+    listed = [given] if isinstance(given, str) else given
+    return listing(is_text, "a list of values")(listed, name=name)
+
+
 FAMILY: Final = Family(
     "attributes",
     attributes,
-    {
-        "sensitive": Field(
-            table(lambda value: TEXT(value) or listing(TEXT)(value)),
-            "a table of lists of values",
-            '{ diagnosis = ["hiv"], income = "*" }',
-        )
-    },
+    {"sensitive": Field(table(_values), example='{ diagnosis = ["hiv"], income = "*" }')},
     example={"sensitive": {"diagnosis": ["hiv"]}},
 )

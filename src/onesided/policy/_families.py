@@ -7,7 +7,10 @@ from typing import Any, Final
 
 from onesided._numbers import INFINITE, Infinite, Loss, from_text, positive, text
 from onesided.errors import PolicyError
-from onesided.policy._family import EDGES, FLAG, NAMES, TEXT, Family, Field, Option, rows
+from onesided.fields import Field, is_flag, is_text, listing
+from onesided.policy._family import PREDICATE, ROW, Family, Option
+from onesided.policy._family import edges as edges_field
+from onesided.policy._family import names as names_field
 from onesided.policy._kinds import KindPolicy
 from onesided.policy._predicate import Predicate, Rule
 from onesided.policy._shift import ABSENT, Edge, listed_edges
@@ -16,6 +19,7 @@ RECORD: Final = "record"
 SENSITIVE: Final = "sensitive"
 OPEN: Final = "open"
 PROTECTED: Final = "protected"
+_TIER: Final = "[tier, epsilon, condition], the last without a condition"
 
 
 def bounded() -> KindPolicy:
@@ -256,6 +260,11 @@ def _rule(parts: object) -> Rule:
     )
 
 
+def _sql(value: object, *, name: str) -> bool:
+    _require_sql(is_flag(value, name=name), key=name)
+    return True
+
+
 def _require_sql(sql: object, **where: object) -> None:
     if not sql:
         raise PolicyError(
@@ -272,16 +281,11 @@ def _read_custom(*, rules: Sequence[Sequence[str]] = (), **given: Any) -> KindPo
 
 def _by_condition(make: Callable[[object], KindPolicy], *, shell: bool = True) -> Family:
     """A family of one predicate; an expression cannot come back from its printed form."""
-
-    def read(*, predicate: str, sql: bool = True) -> KindPolicy:
-        _require_sql(sql, key="sql")
-        return make(predicate)
-
     hint = "SQL that is true for sensitive rows, such as 'age < 18 or not opt_in'"
     return Family(
         make.__name__,
-        read,
-        {"predicate": Field(TEXT, "SQL text", '"age < 18"'), "sql": FLAG},
+        lambda *, predicate, sql=True: make(predicate),  # noqa: ARG005 - the mark is read first
+        {"sql": Field(_sql, default=True), "predicate": PREDICATE},
         example={"predicate": "age < 18"},
         options={"sensitive": Option("predicate", hint)} if shell else None,
     )
@@ -305,9 +309,8 @@ FAMILIES: Final = (
         lambda tiers: _read_tiers(tiers),  # noqa: PLW0108 - the field is called like the family
         {
             "tiers": Field(
-                rows(2, 4),
-                "a list of [tier, epsilon, predicate], the last without a predicate",
-                '[["strict", "1/2", "minor"], ["relaxed", "2"]]',
+                listing(listing(ROW, _TIER, least=2, most=4), f"a list of {_TIER}", least=1),
+                example='[["strict", "1/2", "minor"], ["relaxed", "2"]]',
             )
         },
         example={"tiers": [["strict", "1/2", "minor"], ["relaxed", "2"]]},
@@ -316,12 +319,14 @@ FAMILIES: Final = (
         "custom",
         _read_custom,
         {
-            "kinds": NAMES,
-            "edges": EDGES,
+            "kinds": names_field('["strict", "relaxed"]'),
+            "edges": edges_field('[["strict", "relaxed", "1/2"]]'),
             "rules": Field(
-                rows(2, 3), "a list of [kind, SQL text]", '[["strict", "minor"]]', required=False
+                listing(listing(ROW, "[kind, condition]", least=2, most=3)),
+                default=(),
+                example='[["strict", "minor"]]',
             ),
-            "default": Field(TEXT, "the name of a kind", '"relaxed"', required=False),
+            "default": Field(is_text, default="", example='"relaxed"'),
         },
         example={"kinds": ["strict", "relaxed"], "edges": [["strict", "relaxed"]]},
     ),

@@ -9,9 +9,11 @@ from functools import cached_property
 from typing import Final
 
 from onesided.errors import PolicyError
+from onesided.fields import Field, is_flag, listing, of
 from onesided.policy._arrows import Arrows, Value
 from onesided.policy._base import CellMoves, Made_co, Policy, Widened
-from onesided.policy._family import EDGES, FLAG, VALUES, Family
+from onesided.policy._family import Family
+from onesided.policy._family import edges as edges_field
 from onesided.policy._implications import Chains, require, widened_arrows
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._words import COMMON, PUBLIC_NUMBER, likely, some
@@ -190,6 +192,10 @@ def _class(source: Value, target: Value, weight: Fraction) -> Edge:
 FAMILY: Final = Family(
     "graph",
     graph,
-    {"edges": EDGES, "directed": FLAG, "values": VALUES},
+    {
+        "edges": edges_field('[["home", "office", "1/2"]]'),
+        "directed": Field(is_flag, default=False, example="true"),
+        "values": Field(listing(of("text or a whole number", str, int)), default=()),
+    },
     example={"edges": [["a", "b"], ["b", "c", "1/2"]], "directed": True},
 )

@@ -8,8 +8,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
 
-from onesided._frozen import settle
 from onesided._numbers import INFINITE, Infinite, Loss, readable, round_up, shown, text
+from onesided.fields import settle
 from onesided.policy._base import Policy
 
 _MUCH: Final = 10

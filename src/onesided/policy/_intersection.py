@@ -11,11 +11,13 @@ from typing import Final, Literal, TypeVar
 
 from onesided._english import many
 from onesided.errors import PolicyError
+from onesided.fields import Field, listing
 from onesided.policy._base import Policy
-from onesided.policy._family import Family, Field, is_a, listing
+from onesided.policy._family import Family
 from onesided.policy._placing import possible_pairs, reaches_absence
 from onesided.policy._predicate import Rule
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
+from onesided.policy._toml import part_of
 from onesided.policy._words import COMMON, likely
 
 Value = TypeVar("Value")
@@ -356,14 +358,15 @@ def _names(parts: Sequence[Policy]) -> str:
 
 def _read(*, parts: Sequence[Policy]) -> Policy:
     if not parts:
-        raise PolicyError("An intersection needs parts.", hint="Write [[parameters.parts]].")
+        hint = "Write [[parameters.parts]]."
+        raise PolicyError("An intersection needs parts.", hint=hint, key="parts")
     return reduce(intersect, parts)
 
 
 FAMILY: Final = Family(
     "intersection",
     _read,
-    {"parts": Field(listing(is_a(dict)), "a list of policies", "[]", parts=True)},
+    {"parts": Field(listing(part_of, "a list of policies"))},
     example={
         "parts": [
             {"family": "bounded"},

@@ -9,9 +9,9 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Literal
 
-from onesided._frozen import settle
 from onesided._numbers import INFINITE, Loss
 from onesided.errors import PolicyError
+from onesided.fields import settle
 from onesided.policy._arrows import Value
 from onesided.policy._base import Policy, Widened
 from onesided.policy._implications import Addition, Chains, copied, require, traps

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 from onesided.errors import PolicyError
 from onesided.policy._arrows import Arrows, order
 from onesided.policy._base import Policy, Widened
-from onesided.policy._family import EDGES, NAMES, Family
+from onesided.policy._family import Family, names
+from onesided.policy._family import edges as edges_field
 from onesided.policy._implications import Chains, require, widened_arrows
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._words import likely, some
@@ -154,9 +155,9 @@ FAMILY: Final = Family(
     "local",
     local,
     {
-        "alphabet": NAMES,
-        "edges": replace(EDGES, example='[["yes", "no"]]', required=False),
-        "sensitive": replace(NAMES, example='["yes"]', required=False),
+        "alphabet": names('["yes", "no"]'),
+        "edges": edges_field('[["yes", "no"]]', default=None),
+        "sensitive": names('["yes"]', default=None),
     },
     example={"alphabet": ["yes", "no"], "sensitive": ["yes"]},
 )

@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import Final
 
 from onesided.errors import ParameterError, PolicyError
+from onesided.fields import Field, is_number, is_text, listing, table
 from onesided.policy._arrows import Arrows
 from onesided.policy._base import CellMoves, Made_co, Policy, Widened
-from onesided.policy._family import NUMBER, NUMBERS, TEXT, Family, Field, listing, table
+from onesided.policy._family import Family
 from onesided.policy._graph import Graph
 from onesided.policy._implications import Chains
 from onesided.policy._metric import METRICS, Metric, Point
@@ -320,16 +321,15 @@ def _root(squared: Fraction) -> int:
     return math.isqrt(math.ceil(squared) - 1) + 1 if squared > 0 else 0
 
 
+_point: Final = listing(is_number, "a list of numbers")
 FAMILY: Final = Family(
     "neighbourhood",
     neighbourhood,
     {
-        "radius": Field(NUMBER, "a number", '"1/2"'),
-        "metric": Field(TEXT, "the name of a metric", '"haversine"', required=False),
-        "sources": Field(
-            listing(NUMBERS), "a list of points, each a list of numbers", "[[0, 0]]", required=False
-        ),
-        "places": Field(table(NUMBERS), "a table of points", "{ a = [0, 1] }", required=False),
+        "radius": Field(is_number, example='"1/2"'),
+        "metric": Field(is_text, default="euclidean", example='"haversine"'),
+        "sources": Field(listing(_point, "a list of points"), default=(), example="[[0, 0]]"),
+        "places": Field(table(_point), default=None, example="{ a = [0, 1] }"),
     },
     example={"radius": 5, "places": {"a": [0, 0], "b": [3, 4], "c": [10, 0]}, "sources": [[0, -1]]},
 )

@@ -9,10 +9,10 @@ from itertools import combinations, islice
 from typing import Final, Literal
 
 from onesided._english import many
-from onesided._frozen import settle
 from onesided._numbers import whole
+from onesided.fields import Field, Whole, fields_of
 from onesided.policy._base import Policy, Widened
-from onesided.policy._family import NUMBER, Family, Field, Option
+from onesided.policy._family import Family, Option
 from onesided.policy._implications import Addition, Chains
 from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
 from onesided.policy._words import COMMON, likely
@@ -23,7 +23,7 @@ _MOST_SETS: Final = 20_000
 _ABSENT: Final = "if they had not been there"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Presence(Policy):
     """A unit is the set of groups it is in; a move drops some of them and never adds any.
 
@@ -38,10 +38,7 @@ class Presence(Policy):
     3
     """
 
-    max_groups: int
-
-    def __post_init__(self) -> None:
-        settle(self, max_groups=whole(self.max_groups, name="max_groups", least=1))
+    max_groups: Whole = Field(whole, least=1, example="3")
 
     @property
     def name(self) -> str:
@@ -174,7 +171,7 @@ def _largest_union(sets: Sequence[frozenset[str]], size: int) -> int:
 FAMILY: Final = Family(
     "presence",
     presence,
-    {"max_groups": Field(NUMBER, "a whole number", "3")},
+    fields_of(Presence),
     example={"max_groups": 2},
     options={
         "max_groups": Option(

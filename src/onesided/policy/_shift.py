@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from onesided._frozen import settle
 from onesided._numbers import positive, whole
 from onesided.errors import PolicyError
+from onesided.fields import settle
 
 ABSENT = "absent"
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Final, Literal, NoReturn
 
 from onesided._english import many
-from onesided._frozen import settle
 from onesided._numbers import whole
 from onesided.errors import PolicyError
+from onesided.fields import Field, Text, Whole, fields_of, is_name
 from onesided.policy._base import Policy
-from onesided.policy._family import NUMBER, TEXT, Family, Field
+from onesided.policy._family import PREDICATE, Family
 from onesided.policy._predicate import GroupRule, Predicate
 from onesided.policy._shift import Edge, GroupCount, Record, Shift
 from onesided.policy._words import COMMON, PUBLIC_NUMBER, likely
@@ -23,7 +23,7 @@ _STAYS: Final = Edge(SENSITIVE, SENSITIVE)
 _OPENS: Final = Edge(SENSITIVE, OPEN)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class View(Policy):
     """A unit is sensitive if its group is; a group is, if any row of it meets a condition.
 
@@ -45,19 +45,11 @@ class View(Policy):
     """
 
     condition: Predicate
-    over: str
-    members: int
-    table: str | None = None
-
-    def __post_init__(self) -> None:
-        settle(self, members=whole(self.members, name="members", least=1))
-        for name, given in (("over", self.over), ("table", self.table)):
-            if not (isinstance(given, str) and given) and (name, given) != ("table", None):
-                raise PolicyError(
-                    f"{name} of a view must be a name, got {given!r}.",
-                    hint='For example view("age < 18", over="household", members=6).',
-                    key=name,
-                )
+    over: Text = Field(is_name, example='"household"')
+    members: Whole = Field(whole, least=1, example="6")
+    table: Field[str | None, str | None] = Field(
+        is_name, default=None, optional=True, example='"register"'
+    )
 
     @property
     def name(self) -> str:
@@ -184,11 +176,6 @@ def view(predicate: object, *, over: str, members: int, table: str | None = None
 FAMILY: Final = Family(
     "view",
     view,
-    {
-        "predicate": Field(TEXT, "SQL text", '"age < 18"'),
-        "over": Field(TEXT, "the name of a column", '"household"'),
-        "members": Field(NUMBER, "a whole number", "6"),
-        "table": Field(TEXT, "the name of another table", '"register"', required=False),
-    },
+    {"predicate": PREDICATE, **fields_of(View)},
     example={"predicate": "age < 18", "over": "household", "members": 6},
 )

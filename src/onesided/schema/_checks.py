@@ -5,25 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from onesided.errors import ParameterError, SchemaError
+from onesided.fields import shortened
 from onesided.store import plain_text
 
 MOST_WORDS: Final = 100
-_SHOWN: Final = 60
 
 
 class Written(str):
     """A number with a point as a file has it: exact, and no text."""
 
     __slots__ = ()
-
-
-def shortened(value: object) -> str:
-    """A value for an error, of bearable length."""
-    try:
-        told = repr(value)
-    except ValueError:  # a whole number of more digits than Python writes
-        told = "a number of thousands of digits"
-    return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}..."
 
 
 def wrong(reason: str, hint: str, key: str) -> SchemaError:

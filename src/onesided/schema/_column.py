@@ -15,7 +15,8 @@ import numpy as np
 
 from onesided._numbers import Number, exact, on_grid, positive, text
 from onesided.errors import ParameterError
-from onesided.schema._checks import Written, flag, one_of, plain, shortened, words_of, wrong
+from onesided.fields import shortened
+from onesided.schema._checks import Written, flag, one_of, plain, words_of, wrong
 from onesided.schema._forms import forms_of
 from onesided.schema._iso import read
 from onesided.schema._types import KINDS

@@ -5,7 +5,8 @@ from __future__ import annotations
 import zoneinfo
 from typing import Any, Final
 
-from onesided.schema._checks import one_of, plain, shortened, words_of, wrong
+from onesided.fields import shortened
+from onesided.schema._checks import one_of, plain, words_of, wrong
 from onesided.schema._reading import DECIMALS, NEEDED, THOUSANDS, split_date
 
 _MOMENTS: Final = ("datetime with zone",)

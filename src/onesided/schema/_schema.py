@@ -10,14 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from onesided._frozen import settle
 from onesided._numbers import whole
 from onesided.errors import ParameterError, SchemaError
-from onesided.schema._checks import one_of, plain, shortened, words_of, wrong
+from onesided.fields import settle, shortened
+from onesided.schema._checks import one_of, plain, words_of, wrong
 from onesided.schema._column import ENCODINGS, MISSING_UNIT, UNREADABLE, Column
 from onesided.schema._forms import FORMS
 from onesided.schema._reading import Reading, reading_of
-from onesided.schema._toml import LONGEST, TABLE, located, parsed, written
+from onesided.schema._toml import LONGEST, TABLE, parsed, written
 from onesided.schema._words import sentences
 from onesided.store import canonical, first_bytes, plain_text
 
@@ -105,8 +105,7 @@ class Schema:
         folder: where the files of keys that it names are.
         Errors: SchemaError naming the line.
         """
-        with located(text):
-            facts, columns = parsed(text)
+        with parsed(text) as (facts, columns):
             return cls(columns=columns, folder=None if folder is None else Path(folder), **facts)
 
     @classmethod

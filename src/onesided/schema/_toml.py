@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -12,12 +11,12 @@ from typing import Any, Final
 import tomli_w
 
 from onesided._numbers import text as number_text
-from onesided.errors import SchemaError
-from onesided.schema._checks import Written, shortened
+from onesided.errors import OnesidedError, SchemaError
+from onesided.fields import Field, Fields, inside, of, read, shortened
+from onesided.schema._checks import Written
 from onesided.schema._column import Column, column
 from onesided.schema._forms import FORMS
-from onesided.schema._lines import line_of
-from onesided.store import read_toml
+from onesided.store import toml_document
 
 LONGEST: Final = 500_000
 TABLE: Final = (
@@ -38,87 +37,59 @@ _HINT: Final = (
 )
 
 
-def parsed(text: object) -> tuple[dict[str, Any], dict[str, Column]]:
-    """What it says of the table, and columns. Errors: SchemaError."""
+@contextmanager
+def parsed(text: object) -> Iterator[tuple[dict[str, Any], dict[str, Column]]]:
+    """What it says of the table, and columns. Errors, inside too: SchemaError with the line."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise SchemaError(
             f"A schema in TOML must be text of at most {LONGEST:,} characters, got "
             f"{shortened(text)}.",
             hint="Read a file with onesided.Schema.read(path).",
         )
-    try:
-        return _built(read_toml(text, number=Written))
-    except tomllib.TOMLDecodeError as error:
-        place = str(error).replace(
-            "end of document", f"line {text.count(chr(10)) + 1}, the end of the document"
-        )
-        raise SchemaError(f"It is not valid TOML: {place}.", hint=_HINT) from None
-    except SchemaError:
-        raise
-    except ValueError as error:
-        raise SchemaError(f"It is no schema of ours: {error}.", hint=_HINT) from None
-
-
-@contextmanager
-def located(text: object) -> Iterator[None]:
-    """Errors: SchemaError with the line of ``text`` that it is about, where one can be told."""
-    try:
-        yield
-    except SchemaError as error:
-        if not isinstance(text, str) or len(text) > LONGEST:
-            raise
-        line = line_of(text, error.values.get("column"), error.values.get("key"))
-        if line is None:
-            raise
-        found = {**error.values, "line": line}
-        raise SchemaError(f"Line {line}: {error.reason}", hint=error.hint, **found) from None
+    with toml_document(
+        text, what="schema", hint=_HINT, error=SchemaError, number=Written
+    ) as document:
+        try:
+            yield _built(document)
+        except SchemaError as error:
+            column = error.values.get("column")
+            raise (inside(error, "columns", column) if isinstance(column, str) else error) from None
 
 
 def _built(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Column]]:
-    for name in document:
-        if name not in (*TABLE, "columns"):
-            raise SchemaError(
-                f"A schema has no {shortened(name)}.",
-                hint="It has a unit and a table of columns, [columns.NAME] for each. It can say "
-                f"{', '.join(TABLE[1:])}, too.",
-                key=name,
-            )
-    unit, columns = document.get("unit"), document.get("columns", {})
-    if not isinstance(columns, dict):
-        raise SchemaError(f"columns is {shortened(columns)}.", hint=_HINT, key="columns")
-    if unit is not None and (not isinstance(unit, str) or isinstance(unit, Written)):
-        raise SchemaError(f"unit is {shortened(unit)}, not text.", hint=_HINT, key="unit")
-    facts = {name: document[name] for name in TABLE if name in document}
-    return facts, {name: _column(name, facts) for name, facts in columns.items()}
+    facts = read(_SCHEMA, document, what="a schema")
+    columns = facts.pop("columns", {})
+    return facts, {name: _column(name, columns[name]) for name in columns}
 
 
 def _column(name: str, facts: object) -> Column:
-    if not isinstance(facts, dict):
-        raise SchemaError(
-            f"The column {shortened(name)} is {shortened(facts)}, not a table.",
-            hint=_HINT,
-            column=name,
-        )
-    for key in facts:
-        if key not in _FIELDS:
-            raise SchemaError(
-                f"The column {shortened(name)} has no {shortened(key)}.",
-                hint=f"It can have {', '.join(_FIELDS)}.",
-                column=name,
-                key=key,
-            )
-    if "type" not in facts:
-        raise SchemaError(
-            f"The column {shortened(name)} has no type.", hint='Write type = "text".', column=name
-        )
+    what = f"the column {shortened(name)}"
     try:
-        return column(**facts)
-    except SchemaError as error:
-        raise SchemaError(
-            f"The column {shortened(name)}: {error.reason}",
-            hint=error.hint,
-            **{"column": name, **error.values},
-        ) from None
+        given = read(_COLUMN, facts, what=what)
+        if "type" not in given:
+            raise SchemaError(f"{what} has no type.", hint='Write type = "text".')
+        return column(**given)
+    except OnesidedError as error:
+        reason = error.reason if what in error.reason else f"{what}: {error.reason}"
+        raise SchemaError(reason, hint=error.hint, **{**error.values, "column": name}) from None
+
+
+def _unit(value: object, *, name: str) -> str:
+    if isinstance(value, str) and not isinstance(value, Written):
+        return value
+    raise SchemaError(f"{name} is {shortened(value)}, not text.", hint=_HINT)
+
+
+def _given(value: object, *, name: str) -> Any:  # noqa: ARG001 - what columns read by themselves
+    return value
+
+
+_COLUMN: Final[Fields] = {name: Field(_given, default=None) for name in _FIELDS}
+_SCHEMA: Final[Fields] = {
+    **{name: Field(_given, default=None) for name in TABLE},
+    "unit": Field(_unit, default=None),
+    "columns": Field(of("a table", dict), default=None, example='{age = {type = "integer"}}'),
+}
 
 
 def written(facts: Mapping[str, Any], columns: Mapping[str, Column], *, told: bool = True) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import tomllib
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,11 +10,6 @@ from onesided.errors import ParameterError
 
 _MOST_BYTES: Final = 2**25
 _MOST_PARTS: Final = 10**6
-_LONGEST_TOML: Final = 2**23
-_MOST_TABLES: Final = 2 * 10**5
-_DEEPEST_KEY: Final = 32
-_QUOTED: Final = re.compile(r""" "[^"\n]*" | '[^'\n]*' """, re.VERBOSE)
-_DOTTED: Final = re.compile(r"[A-Za-z0-9_\-. \t]+")
 _ENCODER: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
 )
@@ -47,33 +39,6 @@ def _named_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         raise ValueError("an object gives a name twice")
     return found
-
-
-def read_toml(written: str, *, number: Callable[[str], object] = float) -> dict[str, object]:
-    """The table of TOML text that somebody else may have written.
-
-    number: what makes a number with a point of its digits.
-    Errors: tomllib.TOMLDecodeError for what is no TOML; ValueError for what is too long, too wide
-    or too deep to be ours.
-
-    >>> read_toml("a = 1")
-    {'a': 1}
-    """
-    tables = written.count("=") + written.count("\n[") + written.count("{")
-    if len(written) > _LONGEST_TOML or tables > _MOST_TABLES or written.count(",") > _MOST_PARTS:
-        raise ValueError("the text is too long")
-    # A key of many parts is a table of that depth, each part of which the parser copies.
-    unquoted = _QUOTED.sub("q", written)
-    if any(run.group().count(".") > _DEEPEST_KEY for run in _DOTTED.finditer(unquoted)):
-        raise ValueError("the text has a key of too many parts")
-    try:
-        return tomllib.loads(written, parse_float=number)
-    except RecursionError:
-        raise ValueError("the text is too deep") from None
-    except tomllib.TOMLDecodeError:
-        raise
-    except ValueError:
-        raise ValueError("a number in the text is too long") from None
 
 
 def canonical(value: object) -> str:

@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from onesided._frozen import settle
 from onesided._numbers import Infinite, Loss, Number, positive
 from onesided._numbers import exact as exact_number
 from onesided.errors import ParameterError, PolicyError, UnprotectableError
+from onesided.fields import settle
 from onesided.mechanism import CheckRecord
 from onesided.mechanism.kit import named_shifts, source_of
 from onesided.policy import Edge, GroupCount, Policy, Shift

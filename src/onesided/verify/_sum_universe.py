@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from onesided._frozen import settle
 from onesided._numbers import MAX_COUNT, whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
+from onesided.fields import settle
 from onesided.noise import IntArray
 from onesided.policy import Edge, GroupCount, Policy, Shift
 from onesided.session.kit import Groups, value_shifts

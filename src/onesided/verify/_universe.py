@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from onesided._frozen import settle
 from onesided._numbers import whole
 from onesided.errors import ParameterError, PolicyError
+from onesided.fields import settle
 from onesided.noise import IntArray
 from onesided.policy import Edge, GroupCount, Policy, Record
 

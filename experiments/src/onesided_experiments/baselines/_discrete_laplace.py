@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from onesided.mechanism import Counts
-from onesided.mechanism.kit import Given, Rate, count_moves, largest_rate
+from onesided.mechanism.kit import Field, Rate, count_moves, largest_rate
 from onesided.noise import IntArray, Noise
 from onesided.numbers import Loss, Number, rate
 from onesided.policy import Policy, Shift
@@ -24,7 +24,7 @@ class DiscreteLaplace:
     Errors: ParameterError.
     """
 
-    noise_rate: Rate = Given(rate)
+    noise_rate: Rate = Field(rate)
 
     @classmethod
     def for_policy(

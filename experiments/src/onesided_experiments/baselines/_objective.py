@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided.errors import DataError, ParameterError
-from onesided.mechanism.kit import Exact, Given
+from onesided.mechanism.kit import Exact, Field
 from onesided.numbers import Number, positive
 from onesided_experiments._lazy import load
 
@@ -55,8 +55,8 @@ class ObjectivePerturbation:
     """
 
     _: KW_ONLY
-    epsilon: Exact = Given(_ordinary)
-    regularisation: Exact = Given(_ordinary)
+    epsilon: Exact = Field(_ordinary)
+    regularisation: Exact = Field(_ordinary)
 
     def split(self, records: int) -> tuple[float, float]:
         """ε' for the noise, and Δ: how much regularisation is added to what was asked for."""

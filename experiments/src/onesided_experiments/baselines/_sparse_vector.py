@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onesided.mechanism.kit import (
-    Given,
+    Field,
     Move,
     Rate,
     Thresholds,
@@ -61,11 +61,11 @@ class GapSparseVector:
     free: the shifts above keep it). Errors: ParameterError.
     """
 
-    thresholds: Given[int | Sequence[int], Thresholds] = Given(thresholds_of)
+    thresholds: Field[int | Sequence[int], Thresholds] = Field(thresholds_of)
     _: KW_ONLY
-    threshold_rate: Rate = Given(rate)
-    query_rate: Rate = Given(rate)
-    max_answers: Whole = Given(whole, least=1)
+    threshold_rate: Rate = Field(rate)
+    query_rate: Rate = Field(rate)
+    max_answers: Whole = Field(whole, least=1)
 
     @classmethod
     def for_policy(

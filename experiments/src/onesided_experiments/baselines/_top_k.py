@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided.errors import DataError
-from onesided.mechanism.kit import Given, Rate, Whole, count_moves, counts_of, largest_rate
+from onesided.mechanism.kit import Field, Rate, Whole, count_moves, counts_of, largest_rate
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.numbers import Loss, Number, positive, rate, strict_share, whole
 from onesided.policy import Policy, Shift
@@ -62,9 +62,9 @@ class GapTopK:
     Source: Ding, Wang, Xiao and Zhang 2020 (free gap), Algorithm 1. Errors: ParameterError.
     """
 
-    k: Whole = Given(whole, least=1)
+    k: Whole = Field(whole, least=1)
     _: KW_ONLY
-    noise_rate: Rate = Given(rate)
+    noise_rate: Rate = Field(rate)
 
     @classmethod
     def for_policy(
@@ -130,7 +130,7 @@ class MeasuredTopK:
 
     select: GapTopK
     _: KW_ONLY
-    measure_rate: Rate = Given(rate)
+    measure_rate: Rate = Field(rate)
 
     @classmethod
     def for_policy(

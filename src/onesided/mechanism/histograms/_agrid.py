@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._frozen import settle
 from onesided._numbers import Loss, Number, whole
 from onesided.errors import DataError
+from onesided.fields import settle
 from onesided.mechanism._counts import Counts
 from onesided.mechanism.histograms._ahp import asked_of, phases, plain, unbiased
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase

@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import DataError, NoiseError, ParameterError
+from onesided.fields import Field, Rate, one_of
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead, least
@@ -65,10 +65,10 @@ class Look:
     Look(ask_rate=Fraction(1, 4), upper_rate=Fraction(2, 1), lower_rate=Fraction(2, 1))
     """
 
-    ask_rate: Rate = Given(rate)
+    ask_rate: Rate = Field(rate)
     _: KW_ONLY
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
 
 
 class _Unlearnt(Partition):
@@ -128,20 +128,15 @@ class Dawa(TwoPhase):
     'cells'
     """
 
-    learn_rate: Rate = Given(_learn_rate)
+    learn_rate: Rate = Field(_learn_rate)
     _: KW_ONLY
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
-    workload: Workload = "cells"
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
+    workload: Field[Workload, Workload] = Field(one_of, words=("cells", "ranges"), default="cells")
     clip: bool = False
     look: Look | None = None
 
     def __post_init__(self) -> None:
-        if self.workload not in ("cells", "ranges"):
-            raise ParameterError(
-                f"workload must be 'cells' or 'ranges', got {self.workload!r}.",
-                hint="Use 'ranges' if sums over ranges of cells matter more than single cells.",
-            )
         if self.workload == "ranges":
             both = (self,) if self.look is None else (self, self.look)
             for one in both:

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._frozen import Given, MaybeWhole, Rate, settle
 from onesided._numbers import MIN_RATE, Loss, Number, exact, positive, rate, whole
 from onesided.errors import ParameterError
+from onesided.fields import Field, MaybeWhole, Rate, settle
 from onesided.linear.kit import (
     FloatArray,
     best_branching,
@@ -149,9 +149,9 @@ class Hierarchical(TwoPhase):
     """
 
     _: KW_ONLY
-    upper_rate: Rate = Given(tree_rate)
-    lower_rate: Rate = Given(tree_rate)
-    branching: MaybeWhole = Given(whole, least=2, most=2**20, default=None, optional=True)
+    upper_rate: Rate = Field(tree_rate)
+    lower_rate: Rate = Field(tree_rate)
+    branching: MaybeWhole = Field(whole, least=2, most=2**20, default=None, optional=True)
     clip: bool = False
     shares: tuple[Fraction, ...] | None = None
 

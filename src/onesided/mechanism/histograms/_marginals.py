@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._frozen import settle
 from onesided._numbers import Loss, Number, positive, regular, strict_share, whole
 from onesided.errors import DataError, ParameterError
+from onesided.fields import settle
 from onesided.mechanism._counts import Counts
 from onesided.mechanism._rates import rates_for
 from onesided.mechanism.histograms._ahp import plain

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._frozen import settle
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, whole
 from onesided.errors import ParameterError
+from onesided.fields import one_of, settle
 from onesided.mechanism.histograms._open_shape_plan import (
     TINY,
     Rates,
@@ -344,12 +344,5 @@ def _below(rate: Loss) -> TwoSidedGeometric:
 
 
 def _keep(value: str) -> Keep:
-    if value == "records":
-        return "records"
-    if value == "cells":
-        return "cells"
-    raise ParameterError(
-        f"keep must be 'records' or 'cells', got {value!r}.",
-        hint="'records' keeps their number, 'cells' the relative error of small cells.",
-        value=value,
-    )
+    """Whether shape keeps the number of records, or the relative error of small cells."""
+    return cast("Keep", one_of(value, name="keep", words=("records", "cells")))

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onesided._english import many
-from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate
 from onesided.errors import DataError, ParameterError
+from onesided.fields import Field, Rate
 from onesided.mechanism._rates import variance
 from onesided.mechanism.histograms._two_parts import Demands, Parts, two_histograms
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
@@ -72,11 +72,11 @@ class SplitHistogram:
     Fraction(2, 1)
     """
 
-    upper_rate: Rate = Given(rate)
-    lower_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
     _: KW_ONLY
-    open_rate: Rate = Given(rate)
-    holds: Given[Sequence[Holds] | None, tuple[Holds, ...] | None] = Given(
+    open_rate: Rate = Field(rate)
+    holds: Field[Sequence[Holds] | None, tuple[Holds, ...] | None] = Field(
         _listed, default=None, optional=True
     )
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._frozen import settle
 from onesided._numbers import Loss, regular
 from onesided.errors import DataError
+from onesided.fields import settle
 from onesided.mechanism._base import counts_of
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Shift

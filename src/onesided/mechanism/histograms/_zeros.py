@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._frozen import Given, Rate
 from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
 from onesided.errors import DataError, ParameterError, UnprotectableError, called
+from onesided.fields import Field, Rate
 from onesided.mechanism.histograms._two_phase import (
     FloatArray,
     Partition,
@@ -60,7 +60,7 @@ class Zeroed:
 
     algorithm: TwoPhase
     _: KW_ONLY
-    open_rate: Rate = Given(rate)
+    open_rate: Rate = Field(rate)
 
     def release(
         self, values: ArrayLike, open_values: ArrayLike, *, noise: Noise | None = None

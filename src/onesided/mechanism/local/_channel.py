@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import settle
 from onesided._numbers import Loss, Number, probability
 from onesided.errors import ParameterError
+from onesided.fields import settle
 from onesided.mechanism.local._alias import AliasTable
 from onesided.mechanism.local._alphabet import letters_of
 from onesided.mechanism.local._estimate import FloatArray

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._frozen import Given, MaybeWhole, Rate, Whole, settle
 from onesided._numbers import INFINITE, Infinite, Loss, log_up, rate, regular, whole
 from onesided.errors import DataError, ParameterError
+from onesided.fields import Field, MaybeWhole, Rate, Whole, settle
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import Shift
 
@@ -41,10 +41,10 @@ class ShuffledCounts:
     1 7.91
     """
 
-    upper_rate: Rate = Given(rate)
+    upper_rate: Rate = Field(rate)
     _: KW_ONLY
-    senders: Whole = Given(whole, least=1)
-    honest: MaybeWhole = Given(whole, least=1, default=None, optional=True)
+    senders: Whole = Field(whole, least=1)
+    honest: MaybeWhole = Field(whole, least=1, default=None, optional=True)
 
     def __post_init__(self) -> None:
         if self.honest is None:

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from onesided._english import many
-from onesided._frozen import settle
 from onesided._numbers import Infinite, Loss, Number, probability
 from onesided.errors import DataError, ParameterError
+from onesided.fields import settle
 from onesided.mechanism.local._alphabet import chosen_of, letters_of
 from onesided.mechanism.local._marks import Marked
 from onesided.mechanism.local._odds import finite, ratio, shrink

@@ -9,10 +9,10 @@ from typing import Any, Final, Literal
 
 import narwhals as nw
 
-from onesided._frozen import settle
 from onesided._numbers import Number, exact, on_grid, positive, text
 from onesided.engine.kit import Lazy, is_wide
 from onesided.errors import DataError, ParameterError
+from onesided.fields import settle
 
 Missing = Literal["refuse", "drop"]
 VALUE: Final = "onesided_value"

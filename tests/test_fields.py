@@ -7,18 +7,18 @@ from fractions import Fraction
 
 import pytest
 
-from onesided._frozen import Exact, Given, MaybeWhole, Rate, Whole, settle
 from onesided._numbers import INFINITE, positive, rate, whole
 from onesided.errors import ParameterError
+from onesided.fields import Exact, Field, MaybeWhole, Rate, Whole, settle
 
 
 @dataclass(frozen=True)
 class Value:
-    upper: Rate = Given(rate)
+    upper: Rate = Field(rate)
     _: KW_ONLY
-    share: Exact = Given(positive, default="1/3")
-    most: Whole = Given(whole, least=1, default=1)
-    limit: MaybeWhole = Given(whole, least=2, default=None, optional=True)
+    share: Exact = Field(positive, default="1/3")
+    most: Whole = Field(whole, least=1, default=1)
+    limit: MaybeWhole = Field(whole, least=2, default=None, optional=True)
     total: Fraction = Fraction(0)
 
     def __post_init__(self):
