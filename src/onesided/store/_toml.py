@@ -20,9 +20,10 @@ _MOST_TABLES: Final = 2 * 10**5
 _DEEPEST_KEY: Final = 32
 _QUOTED: Final = re.compile(r""" "[^"\n]*" | '[^'\n]*' """, re.VERBOSE)
 _DOTTED: Final = re.compile(r"[A-Za-z0-9_\-. \t]+")
-# Lines are given in files and values of bearable length; in longer ones keys say where.
+# Lines are given in files and values of bearable length, in characters; in others keys say where.
 _MOST_READ: Final = 2**17
-_LONGEST_VALUE: Final = 200
+_LONGEST_KEYS: Final = 200
+_MOST_TRIED: Final = 2**17
 _ENDS: Final = (
     *("".join(end) for size in (1, 2, 3) for end in product("]}", repeat=size)),
     '"""',
@@ -100,7 +101,7 @@ def toml_document(
         line = _line(wrong, text, document)
         at = values.get("at")
         keys = ".".join(map(str, at)) if isinstance(at, tuple) else ""
-        where = f"Line {line}: " if line else f"{keys[:_LONGEST_VALUE]}: " if keys else ""
+        where = f"Line {line}: " if line else f"{keys[:_LONGEST_KEYS]}: " if keys else ""
         kind = type(wrong) if isinstance(wrong, error) else error
         found = {**values, "line": line} if line else values
         raise kind(f"{where}{wrong.reason}", hint=wrong.hint or hint, **found) from None
@@ -160,12 +161,17 @@ def lines_of(text: str) -> dict[Path, int]:
     found: dict[Path, int] = {}
     table: Path = ()
     sizes: dict[Path, int] = {}
+    tried = 0
     for first, lines in _statements(text):
         if not lines[0].lstrip().startswith("["):
+            begun = 0  # the first line that no part of the value has been told for
             for place in range(len(lines)):
-                said = _partly(lines[: place + 1], whole=place == len(lines) - 1)
+                part, whole = "\n".join(lines[: place + 1]), place == len(lines) - 1
+                tried += 0 if whole else len(part)
+                said = _partly(part, whole=whole) if whole or tried < _MOST_TRIED else {}
                 for path, _ in _nodes(said, lists=len(lines) > 1):
-                    found.setdefault((*table, *path), first + place)
+                    found.setdefault((*table, *path), first + begun)
+                begun = place + 1 if said else begun
             continue
         header = max((path for path, _ in _nodes(tomllib.loads(lines[0]))), key=len)
         names = [name for name in header if name != 0]
@@ -184,12 +190,14 @@ def lines_of(text: str) -> dict[Path, int]:
 def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
     """The lines of each statement, and the number of its first line."""
     lines = text.replace("\r\n", "\n").split("\n")
-    start = 0
+    start, tried = 0, 0
     for end in range(1, len(lines) + 1):
-        if end - start > _LONGEST_VALUE:
+        part = "\n".join(lines[start:end])
+        tried += len(part)
+        if tried > _MOST_READ + 4 * _MOST_TRIED:
             return
         try:
-            said = tomllib.loads("\n".join(lines[start:end]))
+            said = tomllib.loads(part)
         except ValueError:
             continue
         if said:
@@ -197,11 +205,11 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
         start = end
 
 
-def _partly(lines: list[str], *, whole: bool) -> object:
+def _partly(part: str, *, whole: bool) -> dict[str, Any]:
     """What the first lines of a statement say already."""
     for end in ("",) if whole else _ENDS:
         try:
-            return tomllib.loads("\n".join(lines) + end)
+            return tomllib.loads(part + end)
         except ValueError:
             continue
     return {}
