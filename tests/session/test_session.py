@@ -338,7 +338,8 @@ UNFIT = ["('', 'a', '3')", "(NULL, 'a', '3')", "('3', 'a', 'no number')"]
 def test_rows_that_change_are_checked_before_a_charge_and_not_after(rows):
     table = Changing()
     asked = table.session()
-    question = od.session.Sum("x", bounds=(0, 9), missing="drop", epsilon=40, id="monday")
+    grid = {"bounds": (0, 9), "missing": "drop"}
+    question = od.session.Sum("x", of="rows", max_rows=1, epsilon=40, id="monday", **grid)
     asked.charge(question)
     table.insert(rows)
     assert asked.answer(question).estimate.round() == 3
