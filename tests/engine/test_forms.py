@@ -154,8 +154,9 @@ def test_forms_are_read_alike_in_spark(spark):
     rows = spark.createDataFrame(list(enumerate(TEXTS)), "i int, x string").cache()
     for column, read in COLUMNS[:-1]:
         assert repr(values(rows, column)) == repr(wanted(TEXTS, read)), column
-    with pytest.raises(SchemaError, match="'Europe/Zurich', which is not read in Spark"):
+    with pytest.raises(SchemaError, match="'Europe/Zurich', which is not read in Spark") as caught:
         values(rows, COLUMNS[-1][0])
+    assert "Write moments with their offsets, or read the table with another" in caught.value.hint
 
 
 def test_an_offset_in_the_text_comes_before_the_zone():
