@@ -279,9 +279,9 @@ class Groups:
         most, said = self.query.max_groups, [self.words]
         if self.excess == "truncate":
             said.append(
-                f"Units in more than {many(most or 1, 'group')} were counted in {most} of them: every "
-                "number and bound here is about data that may have been cut, not about the data as "
-                "they are."
+                f"Units in more than {many(most or 1, 'group')} were counted in {most} of them: "
+                "every number and bound here is about data that may have been cut, not about the "
+                "data as they are."
             )
         elif self.words:
             said.append(
