@@ -248,7 +248,7 @@ class _Questions:
         query, function = self._select.query, one.function
         base = function.removesuffix("_PER_UNIT")
         kind, *place = self._share(one) if function in SHARED else _KINDS[base]
-        asked: dict[str, Any] = dict(shared)
+        asked = dict(shared)
         given: dict[str, Any] = {} if one.bounds is None else {"bounds": one.bounds}
         # Where bounds are stated of a unit, it is units that are added up.
         totals = kind is Sum and (base != function or (one.bounds and not one.per_row))
