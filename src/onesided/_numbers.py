@@ -152,7 +152,11 @@ def positive(value: object, *, name: str) -> Fraction:
 
 
 def non_negative(value: object, *, name: str) -> Fraction:
-    """``value`` as an exact fraction of at least zero."""
+    """``value`` as an exact fraction of at least zero.
+
+    >>> non_negative("0.5", name="delta")
+    Fraction(1, 2)
+    """
     number = exact(value, name=name)
     if number >= 0:
         return number

@@ -54,7 +54,7 @@ def declare(
                 "says.",
                 column=name,
             )
-    if unit is not None and unit not in schema.columns and unit not in engine.refused:
+    if isinstance(unit, str) and unit not in schema.columns and unit not in engine.refused:
         text = isinstance(held.get(unit), nw.String)
         readings |= {unit: Reading("text", schema.missing)} if text and schema.missing else {}
     if readings:

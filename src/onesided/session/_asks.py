@@ -48,7 +48,11 @@ def asking(question: Callable[P, Question[Result]]) -> Callable[Concatenate[Any,
 
 
 class Asks:
-    """Every question as a method; :meth:`ask` answers them, here or on a server."""
+    """Every question as a method; :meth:`ask` answers them, here or on a server.
+
+    >>> sorted(QUESTIONS)[:3]
+    ['Above', 'AtMost', 'Count']
+    """
 
     def ask(self, question: Any) -> Any:
         """Answer ``question``; what every method named after a question does."""

@@ -174,6 +174,11 @@ def statement_of(
 
     filled: columns that have a value in every row, with what conditions see there.
     Errors: ConditionError for a condition that is not in the language.
+
+    >>> import onesided as od
+    >>> asked = od.Count(by="place", where="age < 18", epsilon=1)
+    >>> statement_of(asked, unit="person", noun=("person", "people")).title()
+    'Number of people by place, where age < 18'
     """
     parts = getattr(question, "questions", None)
     if parts is not None:
