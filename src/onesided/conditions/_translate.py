@@ -282,8 +282,11 @@ class Translator(Generic[E]):
     def call(self, node: Call) -> E:
         if node.function == "ABS":
             if node.type.kind == "number":
-                return self._terms.absolute(self._value(node.part))
-            return self._terms.absolute(self._width(node.part, wide=_is_wide(node)))
+                return self._once(
+                    "absolute", [node.part], [self._value(node.part)], self._terms.absolute
+                )
+            part = self._width(node.part, wide=_is_wide(node))
+            return self._once("absolute", [node.part], [part], self._terms.absolute)
         kind = node.part.type
         if kind.kind == "text":
             return self._once(

@@ -52,7 +52,7 @@ class SparkTerms(Operators):
     """How Spark writes each operation. types: the columns' own types, by name."""
 
     long_type, wide_type, float_type = "bigint", _WIDE, "double"
-    repeats = frozenset(["between", "one_of number", "divided", "non_zero", "extract"])
+    repeats = frozenset(["between", "one_of number", "divided", "non_zero", "extract", "absolute"])
 
     def __init__(self, types: Mapping[str, str]) -> None:
         self._types = types
@@ -133,7 +133,8 @@ class SparkTerms(Operators):
         return F.when(part != F.lit(0), part)
 
     def absolute(self, part: Column) -> Column:
-        return F.abs(part)
+        # Spark's own, and its minus before a value, round beyond 34 digits.
+        return F.when(part < F.lit(0), F.try_subtract(F.lit(0), part)).otherwise(part)
 
     def text(self, function: str, part: Column, arguments: Sequence[int]) -> Column:
         if function == "LENGTH":
@@ -199,7 +200,7 @@ def _long_division(left: Column, divisor: Column) -> Column:
     high = exact(left, half)
     first = exact(high, divisor)
     rest = ((high % divisor).cast(_WIDE) * half).cast(_WIDE)
-    small = F.abs(divisor) < half
+    small = (divisor < half) & (divisor > F.lit(Decimal(-_HALF)).cast(_WIDE))
     second = exact((rest + low).cast(_WIDE), divisor)
     long = ((first * half).cast(_WIDE) + second).cast(_WIDE)
     return F.when(small, long).otherwise(exact(left, divisor))
