@@ -217,6 +217,9 @@ def test_a_statement_is_read_back_as_it_was(statement):
         {"version": 1, "measure": "x", "others": 1},
         {"version": 1, "measure": "x", "entry": True},
         {"version": 1, "measure": "x", "parts": 3},
+        {"version": 1, "measure": "x", "parts": [3]},
+        {"version": 1, "measure": "x", "parts": [{"version": 1, "measure": "x", "parts": []}]},
+        {"version": True, "measure": "x"},
         {"version": 1, "measure": "x", "more": 3},
     ],
 )

@@ -55,7 +55,7 @@ class Statement:
         >>> Statement(measure="Number of rows", where="x < 5").title()
         'Number of rows, where x < 5'
         """
-        return f"{self.measure}{self._grouped}{self._where(shorten=True)}"
+        return f"{plain_words(self.measure)}{self._grouped}{self._where(shorten=True)}"
 
     @property
     def asked(self) -> Statement:
@@ -72,7 +72,7 @@ class Statement:
 
     def sentences(self) -> tuple[str, ...]:
         """Short prose: what must be known first, what was asked, and what is promised."""
-        asked = f"{self.measure}{self._grouped}{self._where(shorten=False)}."
+        asked = f"{plain_words(self.measure)}{self._grouped}{self._where(shorten=False)}."
         more = (f"{place}. {part.title()}." for place, part in enumerate(self.parts, 1))
         sure = (
             f"Bounds that are not certain hold with {self.confidence}." if self.confidence else ""
@@ -96,14 +96,16 @@ class Statement:
     def from_json(cls, given: object) -> Statement:
         """What :meth:`to_json` told. Errors: ParameterError."""
         names = {one.name for one in fields(cls)}
-        if not isinstance(given, Mapping) or given.get("version") != _VERSION:
+        if not isinstance(given, Mapping) or repr(given.get("version")) != str(_VERSION):
             raise _unlike(given)
         facts = {name: value for name, value in given.items() if name not in ("version", "title")}
         if not facts.keys() <= names or not isinstance(facts.get("measure"), str):
             raise _unlike(given)
         parts = facts.pop("parts", [])
-        if not isinstance(parts, list):
-            raise _unlike(given)
+        if not isinstance(parts, list) or any(
+            not isinstance(part, dict) or "parts" in part for part in parts
+        ):
+            raise _unlike(given)  # answers do not stand within answers
         for name in ("by", "first"):
             facts[name] = _texts(facts.get(name, []), given)
         for name, kind in _KINDS.items():
