@@ -70,7 +70,7 @@ def test_keys_may_be_listed_in_the_schema(town):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("x = 1", "Line 1: A schema has no 'x'"),
+        ("x = 1", "Line 1: a schema has no 'x'"),
         ("a", "not valid TOML"),
         ('[columns.person]\ntype = "float"', "Line 2"),
         (SCHEMA.replace("k.csv", "nowhere.csv"), "nowhere.csv"),

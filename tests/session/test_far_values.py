@@ -28,7 +28,9 @@ ENDS = {
     pa.uint64(): (0, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1),
 }
 QUESTIONS = {
-    "sum": od.session.Sum,
+    "sum": lambda column, bounds, **more: od.session.Sum(
+        column, of="units", total_bounds=bounds, **more
+    ),
     "mean": od.session.Mean,
     "variance": od.session.Variance,
     "quantile": od.session.Quantile,

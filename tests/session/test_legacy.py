@@ -26,7 +26,12 @@ ASKED = {
     "above": (PRESENCE, "above", (1,), {**PLACE, "epsilon": 1, "max_answers": 1}),
     "at_most": (PRESENCE, "at_most", ({"a": 5, "b": 1},), {**PLACE, "epsilon": 1}),
     "enclose": (PRESENCE, "enclose", (), {**PLACE, "epsilon": 1, "delta": "1/1000"}),
-    "sum": (ADDED, "sum", ("pay",), {**PLACE, "bounds": (0, 100), "max_groups": 2, "epsilon": 4}),
+    "sum": (
+        ADDED,
+        "sum",
+        ("pay",),
+        {**PLACE, "of": "units", "total_bounds": (0, 100), "max_groups": 2, "epsilon": 4},
+    ),
     "histogram": (
         ADDED,
         "histogram",

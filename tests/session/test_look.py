@@ -43,7 +43,7 @@ def test_bounds_come_from_a_look_that_is_charged_in_a_line_of_its_own(kind):
     assert found.question.epsilon == Fraction(19, 20)
     assert set(session.spent.values()) == {Fraction(1, 20)}
     (line,) = session.ledger.entries(kind="spend")
-    assert "look" in line.label
+    assert line.label == "Look at how large gift is"
     assert found.look.entry == line.number
     assert f"A look was charged: ε = 1/20, entry {line.number}." in str(found)
     assert 30 <= getattr(found.question, named)[1] <= 1000

@@ -54,12 +54,8 @@ def answers():
     yield "above", session(PRESENCE).above(1, max_answers=1, **PLACE, epsilon=60)
     yield "at_most", session(PRESENCE).at_most(1, **PLACE, epsilon=60)
     yield "enclose", delta.enclose(**PLACE, epsilon=1, delta="1/100")
-    yield (
-        "sum",
-        session(ADDED).sum(
-            "age", of="units", total_bounds=(0, 100), **PLACE, max_groups=2, epsilon=90
-        ),
-    )
+    totals = {"of": "units", "total_bounds": (0, 100), "max_groups": 2}
+    yield "sum", session(ADDED).sum("age", **totals, **PLACE, epsilon=90)
     yield "mean", session(ADDED).mean("age", bounds=(0, 100), epsilon=90)
     yield "variance", session(ADDED).variance("age", bounds=(0, 100), epsilon=90)
     bins = {"bins": [0, 18, 100], "max_groups": 1, "on_excess": "truncate", "epsilon": 60}

@@ -11,13 +11,17 @@ import onesided as od
 from onesided.ledger import decode_columns
 from onesided.mechanism import StairSums, Sums
 from onesided.noise import NotPrivateSeededNoise
-from onesided.session import Sum as Asked
+from onesided.session import Sum
 from onesided.session.values import _sum_noise
 
 TABLE = pl.DataFrame(
     {"person": [1, 1, 2, 3, 4], "place": list("abaab"), "pay": [10, 20, 35, 64, 80]}
 )
 ADDED = od.policy.addition_only()
+
+
+def Asked(column, *, bounds, **more):  # noqa: N802 - as the class
+    return Sum(column, of="units", total_bounds=bounds, **more)
 
 
 def session(policy=ADDED, **more):

@@ -385,7 +385,9 @@ def _fitting(
 
 def _taken(kind: Any, given: Mapping[str, Any]) -> set[str]:
     """The further arguments of a question as the query asks it."""
-    names, of = {one.name for one in fields(kind)} - _NAMED, given.get("of")
+    own, of = {one.name for one in fields(kind)}, given.get("of")
+    # Of thresholds it names compounds; of numbers the query says whether rows count.
+    names = own - _NAMED | ({"of"} if "max_answers" in own else set())
     if of != "rows" and kind is not RowCount:
         names.discard("max_rows")
     if of == "units":
