@@ -77,8 +77,9 @@ def _by_place(rows: _Rows, adds: Any) -> list[int]:
 
 
 def _sum_fault(seed: int, bounds: tuple[int, int], *, cut: int = 0) -> str:
-    """Each row is clipped to the bounds, and then what a unit's rows at a place add up to."""
+    """Rows are clipped to the bounds and 0, then what a unit's rows at a place add up to."""
     rows, (low, high) = _rows(seed), bounds
+    least, most = min(low, 0), max(high, 0)
     asked = questions.Sum(
         "v",
         by="place",
@@ -91,7 +92,7 @@ def _sum_fault(seed: int, bounds: tuple[int, int], *, cut: int = 0) -> str:
     )
     told = _read(rows, asked).tolist()
     due = _by_place(
-        rows, lambda own: _clip(sum(_clip(v, low, high) for v in own), low - cut, high + cut)
+        rows, lambda own: _clip(sum(_clip(v, least, most) for v in own), low - cut, high + cut)
     )
     return "" if told == due else f"of {rows} in {bounds}: {told}, due {due}"
 
