@@ -109,7 +109,7 @@ def of_kinds(
             hint="Plan without like=, or count all kinds.",
         )
     over = table.at(view.over)
-    marks = _marked(table, view) if other is None else _marked_there(table, view, other)
+    marks = _marked(table, view, other)
     large = _large(table, view, unit)
     frame = table.frame
     for name, groups in ((f"{_MARK}_1", marks), (f"{_MARK}_2", large)):
@@ -175,19 +175,15 @@ def _in_several(rows: Snapshot, over: str, unit: str) -> int:
     return whole_of(rows.scalar(groups.select(nw.len().alias(LENGTH))))
 
 
-def _marked(table: Snapshot, view: GroupRule) -> Lazy:
-    """The groups that a row of the data marks."""
-    rows = table.not_false(view.condition)
-    return _groups(table, rows, table.at(view.over))
-
-
-def _marked_there(table: Snapshot, view: GroupRule, other: Snapshot) -> Lazy:
-    """The groups that a row of the other table marks, as a table in the data's own engine."""
-    over, there = table.at(view.over), other.at(view.over)
+def _marked(table: Snapshot, view: GroupRule, other: Snapshot | None) -> Lazy:
+    """The groups that a row of the data, or of the other table, marks, in the data's own engine."""
+    over = table.at(view.over)
+    if other is None:
+        return _groups(table, table.not_false(view.condition), over)
+    there = other.at(view.over)
     rows = _groups(other, other.not_false(view.condition), there)
     with reading():
-        column = other.engine.columns(rows)[there]
-    found = column.to_list() if isinstance(column, nw.Series) else column
+        found = other.engine.groups(rows)[there].to_list()
     if not found:
         return table.frame.select(over).head(0)
     small = table.engine.small({over: found}, like={over: table.schema[over]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,6 @@ from onesided.session._context import QueryContext, Taken
 from onesided.session._plan import Plan
 from onesided.session._release import Release
 from onesided.session._statement import UNSAID, Statement, statement_of
-
-if TYPE_CHECKING:
-    pass
 
 CONTENT_TYPE: Final = "application/vnd.onesided.answer"
 LABEL: Final = 500
@@ -134,10 +131,11 @@ def stated(
         release: Any = prepared.result(answer, entry)
         if not isinstance(release, Release):
             return release  # type: ignore[no-any-return]
+        cut = release.cut
         return replace(  # type: ignore[return-value]
             release,
             asked=statement,
-            cut=release.cut if release.cut.startswith(caveat) else f"{caveat} {release.cut}",
+            cut=cut if cut.startswith(caveat) else f"{caveat} {cut}".strip(),
             guarantee=replace(release.guarantee, asked=title),
         )
 

@@ -192,7 +192,8 @@ def _of_rows(frame: Lazy, text: str) -> Lazy:
 def _held(columns: Mapping[str, Column]) -> Any:
     """Columns in a form that DuckDB reads: an Arrow table for text in a series, else arrays."""
     arrays = {n: c for n, c in columns.items() if not isinstance(c, nw.Series)}
-    if len(arrays) < len(columns) and all(map(_is_numbers, arrays.values())):
+    plain = all(isinstance(c, np.ndarray) and c.dtype.kind in "iub" for c in arrays.values())
+    if plain and len(arrays) < len(columns):
         with contextlib.suppress(ImportError):
             import pyarrow as pa  # noqa: PLC0415 - DuckDB reads no series without it
 
@@ -200,10 +201,6 @@ def _held(columns: Mapping[str, Column]) -> Any:
                 {n: c.to_arrow() if isinstance(c, nw.Series) else c for n, c in columns.items()}
             )
     return {name: _array(column) for name, column in columns.items()}
-
-
-def _is_numbers(column: Column) -> bool:
-    return isinstance(column, np.ndarray) and column.dtype.kind in "iub"
 
 
 def _array(column: Column) -> NDArray[Any]:

@@ -96,8 +96,12 @@ class PostgresTerms(SqlTerms):
             return found
         if held.is_decimal():
             places = (held.precision or _PLACES + 1, abs(held.scale or 0))
-            if max(places) > _PLACES:
-                return _as_float(found)
+            if max(places) > _PLACES:  # a float: unknown where too large, 0 where too small
+                return (
+                    f"(CASE WHEN CAST({found} AS TEXT) = 'NaN' OR abs({found}) > {_LARGEST} THEN "
+                    f"NULL WHEN abs({found}) < {_SMALLEST} THEN 0 "
+                    f"ELSE CAST({found} AS DOUBLE PRECISION) END)"
+                )
         return self.number(found, wide=True)
 
     def literal(self, value: Scalar, kind: Type) -> str:
@@ -150,11 +154,3 @@ class PostgresTerms(SqlTerms):
             return f"({part} + CAST('{amount}' AS INTEGER))"
         sign = "-" if amount < 0 else ""
         return f"({part} + CAST('{sign}{clock_text(abs(amount))}' AS INTERVAL))"
-
-
-def _as_float(part: str) -> str:
-    """A decimal of any length as a float: unknown where it is too large, 0 where too small."""
-    return (
-        f"(CASE WHEN CAST({part} AS TEXT) = 'NaN' OR abs({part}) > {_LARGEST} THEN NULL "
-        f"WHEN abs({part}) < {_SMALLEST} THEN 0 ELSE CAST({part} AS DOUBLE PRECISION) END)"
-    )

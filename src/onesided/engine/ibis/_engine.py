@@ -90,9 +90,6 @@ class WarehouseEngine(Engine):
         rows = self.warehouse.rows(nw.to_native(frame))
         return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
-    def columns(self, frame: Lazy) -> dict[str, nw.Series[Any] | list[Any]]:
-        return dict(self.lists(frame))
-
     def groups(self, frame: Lazy) -> nw.DataFrame[Any]:
         kinds = dict(frame.collect_schema())
         return nw.from_native(as_arrow(self.lists(frame), kinds), eager_only=True)
