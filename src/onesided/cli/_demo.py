@@ -21,6 +21,7 @@ from onesided.store import scratch
 
 _SCHEMA = Schema(
     unit="person",
+    noun=("person", "people"),
     columns={
         "person": column("integer", about="whose visit it is", required=True),
         "place": column("text", keys="places.parquet", required=True),
@@ -38,7 +39,8 @@ def demo(
 ) -> None:
     """Generate a city with a week of visits, publish which places are safe, write a report.
 
-    The demo publishes one day. ε = 1 hides any three places of a person together.
+    The demo publishes one day. ε = 1 hides any three places of a person together, and one more
+    such answer may be charged to its ledger.
     """
     if os.path.lexists(out):
         raise OutputError(
@@ -58,6 +60,7 @@ def demo(
                 policy="presence",
                 max_groups=3,
                 epsilon="1",
+                budget="2",
                 at_most=5,
                 out=out,
                 where="EXTRACT(ISODOW FROM time) = 3",
@@ -74,5 +77,6 @@ def demo(
         f"  onesided ledger show {out / 'ledger.db'}\n"
         f"  onesided explain {out / 'visits.schema.toml'}\n"
         f"  onesided publish {out / 'visits.parquet'} --schema {out / 'visits.schema.toml'} "
-        "--by place --policy presence --max-groups 3 --epsilon 1 --at-most 5 --out mine/",
+        "--by place --policy presence --max-groups 3 --epsilon 1 --at-most 5 "
+        f"--ledger {out / 'ledger.db'} --out mine/",
     )

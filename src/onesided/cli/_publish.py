@@ -336,7 +336,7 @@ def _publication(
         entries=entries,
         head=session.ledger.head(),
         remaining=session.remaining,
-        title=asked.title or f"Counts by {', '.join(asked.by)}",
+        title=asked.title or release.title,
         noun=asked.by[0],
         threshold=asked.at_most,
         outline=outline,

@@ -103,7 +103,7 @@ def _table(result: Result) -> Table:
 def _side(*, certain: bool, about: str) -> str:
     if not certain:
         return "holds with 95 % per group" + (f", about {about}" if about else "")
-    return f"certain, about {about}" if about else "certain, never wrong"
+    return f"certain, about {about or 'the data as they are'}"
 
 
 @dataclass(frozen=True, slots=True)
