@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -118,7 +118,7 @@ def _write_tables(publication: Publication, folder: Path) -> None:
     about = (
         publication.title,
         *_kept_in_mind(publication),
-        *publication.statement.sentences(),
+        *replace(publication.statement, first=()).sentences(),
     )
     write_tables(
         columns,

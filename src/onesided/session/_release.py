@@ -243,7 +243,7 @@ class Release:
             place / "release",
             chosen,
             first=self.warnings,
-            about=(*statement.sentences(), self._entry_words()),
+            about=(*replace(statement, first=()).sentences(), self._entry_words()),
             statement=statement.to_json(),
         )
         (place / "guarantee.json").write_text(written, encoding="utf-8")
