@@ -1,6 +1,7 @@
 """What a session can be asked, as those see it who ask it in an editor or a notebook."""
 
 import inspect
+import tempfile
 
 import jedi
 import polars as pl
@@ -10,6 +11,8 @@ import onesided as od
 from onesided.remote._session import RemoteSession
 from onesided.session._asks import QUESTIONS, Asks
 
+# A worker's own: jedi's shared one is read while another process writes it.
+jedi.settings.cache_directory = tempfile.mkdtemp(prefix="onesided-jedi-")
 METHODS = {name: one.question for name, one in vars(Asks).items() if hasattr(one, "question")}
 SESSION = od.Session(pl.DataFrame({"age": [7]}), policy=od.policy.addition_only(), budget=9)
 

@@ -178,8 +178,9 @@ def test_a_long_condition_is_shortened_in_the_title_and_whole_in_the_sentences()
 def test_what_others_wrote_stays_on_one_line():
     rows = ROWS.rename({"place": "a\nb\x1b[31m"})
     asked = od.Session(rows, policy=od.policy.addition_only(), budget=9)
-    title = asked.count(epsilon=1, by="a\nb\x1b[31m", keys=["gym"]).title
-    assert title.isprintable()
+    release = asked.count(epsilon=1, by="a\nb\x1b[31m", keys=["gym"])
+    assert release.title.isprintable()
+    assert "\x1b" not in f"{release} {release!r}"
 
 
 TEXT = st.text(max_size=9)

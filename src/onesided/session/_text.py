@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from onesided._numbers import Number, exact, outward
+from onesided.session._statement import plain_words
 
 Columns = Mapping[str, Sequence[Any]]
 _SIDES: Final = ("lower", "upper")
@@ -57,6 +58,7 @@ def _column(name: str, columns: Columns, rows: int, share: str) -> list[str]:
 
 
 def _head(name: str, sure: Sequence[bool], share: str) -> str:
+    name = plain_words(name)
     if not sure:
         return name
     if all(sure):

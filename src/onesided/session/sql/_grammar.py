@@ -70,7 +70,7 @@ _INSTEAD: Final = {
     "STDDEV_POP": "Ask VARIANCE_PER_UNIT(x), or VARIANCE(x) of rows, and take its root.",
     "STDDEV_SAMP": "Ask VARIANCE_PER_UNIT(x), or VARIANCE(x) of rows, and take its root.",
     "VAR_POP": "Write VARIANCE(x), or VARIANCE_PER_UNIT(x).",
-    "VAR_SAMP": "Write VARIANCE(x), or VARIANCE_PER_UNIT(x).",
+    "VAR_SAMP": "It divides by n - 1. VARIANCE(x) and VARIANCE_PER_UNIT(x) divide by n.",
     "APPROX_COUNT_DISTINCT": "Write COUNT(DISTINCT unit).",
     "APPROX_QUANTILES": "Write QUANTILE(x, 0.5), one for each share.",
     "MEAN": "Write MEAN_PER_UNIT(x), or AVG(x) of rows.",

@@ -119,7 +119,8 @@ class Sum(Valued):
         what a unit's rows in a group add up to is clipped to ``total_bounds``. Without ``unit=``
         each row is a unit, and ``bounds`` is all that is needed.
     max_rows: with "rows", public. total_bounds: with "units", ``(lowest, highest)`` of one unit's
-        total in a group, public; "column" takes the bounds that a schema has of a row, as 0.2 did.
+        total in a group, public; each row is clipped to these and 0 as well, so that rows of
+        opposite signs cancel less. "column" takes a schema's bounds of a row, as 0.2 did.
     Where noise on one side is enough it falls in stairs if these vary less, at the same loss.
     Certain bounds are about the numbers as they were cut; ``release.cut`` says how.
     others: True adds one group for all keys that are not listed; its own key is null.
