@@ -34,7 +34,7 @@ def section(family):
 def test_the_page_says_what_the_code_gives(family):
     shown, part = gallery()[family], section(family)
     assert shown.task.code in part
-    assert f"- **Promise.** {shown.answer.guarantee}\n" in part
+    assert f"- **Promise.** {shown.answer.guarantee.promise}\n" in part
     assert all(f"{edge}: {text(loss)}" in part for edge, loss in shown.cost.items())
     assert shown.answer.printed in part
     (picture,) = re.findall(r"\]\((gallery/[\w-]+\.png)\)", part)

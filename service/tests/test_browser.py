@@ -166,7 +166,7 @@ def test_an_analyst_asks_in_sql_and_is_refused_for_want_of_budget(walk, demo, wi
     one.shows("h2", "Sum of minutes")
     one.look()
     one.go("/history")
-    one.shows("td", "Sum of minutes by category")
+    one.shows("td", "Sum of minutes, over rows by category")
     one.look()
 
 
