@@ -152,6 +152,23 @@ def test_the_ledger_keeps_the_statement_of_what_was_charged():
     assert asked.ledger.entry(release.entry).label == release.title
 
 
+def test_what_is_told_again_is_stated_as_before():
+    asked = session()
+    first = asked.count(epsilon=9, where=WHERE, id="monday", **PLACE)
+    again = asked.count(epsilon=9, where=WHERE, id="monday", again=True, **PLACE)
+    assert again.told_again
+    assert (again.asked, again.statement.entry) == (first.asked, first.entry)
+    assert again.statement.drawn
+
+
+def test_thresholds_of_their_own_are_stated():
+    own = {"by": "place", "keys": ["gym", "bar"], "max_groups": 1, "on_excess": "truncate"}
+    several = session().at_most({"gym": 3, "bar": 5}, epsilon=9, **own)
+    assert several.title == "At most a group's own limit of units (person) by place"
+    many = session().above([3, 5], max_answers=1, epsilon=9, **own)
+    assert many.title == "More units (person) than a group's own limit by place"
+
+
 def test_units_are_called_by_the_schemas_noun():
     schema = od.Schema(unit="person", noun=("Person", "Personen"))
     asked = session(schema=schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -65,12 +66,11 @@ class Above(Grouped):
 
     def measure(self, units: str) -> str:
         """What the numbers are."""
-        return f"More than {self._limit} {units}"
-
-    @property
-    def _limit(self) -> str:
-        single = isinstance(self.threshold, int) and not isinstance(self.threshold, bool)
-        return f"{self.threshold:,}" if single else "its own threshold of"
+        limit = self.threshold
+        single = isinstance(limit, Integral)
+        return (
+            f"More than {limit:,} {units}" if single else f"More {units} than a group's own limit"
+        )
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, AboveRelease]:
         """Check and price the question. Looks at no row."""
@@ -162,7 +162,9 @@ class AtMost(Above):
 
     def measure(self, units: str) -> str:
         """What the numbers are."""
-        return f"At most {self._limit} {units}"
+        limit = self.threshold
+        single = isinstance(limit, Integral)
+        return f"At most {limit:,} {units}" if single else f"At most a group's own limit of {units}"
 
     adaptive: bool = field(default=False, init=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from inspect import Parameter, signature
@@ -47,24 +48,24 @@ def asking(question: Callable[P, Question[Result]]) -> Callable[Concatenate[Any,
     return ask
 
 
-class Asks:
+class Asks(ABC):
     """Every question as a method; :meth:`ask` answers them, here or on a server.
 
     >>> sorted(QUESTIONS)[:3]
     ['Above', 'AtMost', 'Count']
     """
 
+    @abstractmethod
     def ask(self, question: Any) -> Any:
         """Answer ``question``; what every method named after a question does."""
-        raise NotImplementedError
 
+    @abstractmethod
     def plan(self, question: Any) -> Any:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
         """The question of a query, and whether its plan alone is asked for."""
-        raise NotImplementedError
 
     above = asking(Above)
     at_most = asking(AtMost)

@@ -149,7 +149,8 @@ def require_question(given: object) -> None:
     >>> import onesided as od
     >>> require_question(od.Count(epsilon=1))
     """
-    if isinstance(given, type) or not (is_dataclass(given) and hasattr(given, "prepare")):
+    asks = hasattr(given, "prepare") and hasattr(given, "measure")
+    if isinstance(given, type) or not (is_dataclass(given) and asks):
         raise ParameterError(
             f"A question was expected, got {given!r}.",
             hint='Make one of onesided.session\'s, such as Count(by="place", keys=places, '

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -56,8 +54,11 @@ def recalled(
     try:
         return account.recall(name, question=asked, again=again)
     except ReleaseExistsError as error:
+        if error.values.get("state") != "other":
+            raise
+        error.hint = f"{_changes(question)}{error.hint}"
         old = formerly(question)
-        if old is None or error.values.get("state") != "other":
+        if old is None:
             raise
         try:
             before = old.prepare(context)
@@ -98,17 +99,11 @@ def kept(prepared: PreparedQuery[Any, Any], answer: Answer) -> bytes:
     return encode_columns(*prepared.pack(answer))
 
 
-@contextmanager
-def naming_changes(question: Question[Any]) -> Iterator[None]:
-    """Says, where an id is refused as another question's, what the same words meant before."""
-    try:
-        yield
-    except ReleaseExistsError as error:
-        if error.values.get("state") == "other":
-            parts = (question, *getattr(question, "questions", ()))
-            told = dict.fromkeys(getattr(part, "changed", "") for part in parts)
-            error.hint = " ".join(filter(None, [*told, error.hint]))
-        raise
+def _changes(question: Any) -> str:
+    """What the same words meant before, for an id that is refused as another question's."""
+    parts = (question, *getattr(question, "questions", ()))
+    told = dict.fromkeys(getattr(part, "changed", "") for part in parts)
+    return "".join(f"{one} " for one in told if one)
 
 
 def told_again(
@@ -130,7 +125,7 @@ def told_again(
         raise ReleaseExistsError(
             f"The release stored under the id {stored.release_id!r} is an answer to another "
             "question.",
-            hint="Ask exactly the same again, or use another id.",
+            hint=f"{_changes(question)}Ask exactly the same again, or use another id.",
             release_id=stored.release_id,
             number=stored.number,
             state="other",

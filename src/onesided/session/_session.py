@@ -40,7 +40,6 @@ from onesided.session._recall import (
     is_free,
     kept,
     named,
-    naming_changes,
     read_for,
     recalled,
     refuse_asserting,
@@ -219,11 +218,10 @@ class Session(Joins, Asks):
         prepared = self._prepared(question, context)
         asked = asked_as(question, prepared, context)
         if question.id is not None:
-            with naming_changes(question):
-                stored = recalled(question, context, self._account, asked, again=question.again)
-                if stored is not None:
-                    told = told_again(question, prepared, context, asked, stored)
-                    return with_left(told, self._account)
+            stored = recalled(question, context, self._account, asked, again=question.again)
+            if stored is not None:
+                told = told_again(question, prepared, context, asked, stored)
+                return with_left(told, self._account)
         if is_free(prepared):
             # No move of the policy can change this answer: it may be told as it is. Another
             # policy's moves may, so the account goes on record, where totals find it.
@@ -306,13 +304,12 @@ class Session(Joins, Asks):
                 return prepared.result(answer, receipt.number)
             finally:
                 self._held.pop(name, None)
-        with naming_changes(question):
-            stored = recalled(question, context, self._account, asked, again=True)
-            if stored is None:
-                raise LedgerError(
-                    f"the question {name!r} was never charged.", hint="Charge it first.", id=name
-                )
-            return told_again(question, prepared, context, asked, stored)
+        stored = recalled(question, context, self._account, asked, again=True)
+        if stored is None:
+            raise LedgerError(
+                f"the question {name!r} was never charged.", hint="Charge it first.", id=name
+            )
+        return told_again(question, prepared, context, asked, stored)
 
     def _charged(
         self,
