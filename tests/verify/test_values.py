@@ -18,6 +18,7 @@ import onesided as od
 from onesided import errors, verify
 from onesided.policy import Record
 from onesided.session import Histogram, Mean, Quantile, Sum, Variance
+from onesided.session.values._noisy_max import NoisyQuantiles
 from onesided.verify import Universe
 
 # Sessions run from end to end, on every noise path.
@@ -200,9 +201,28 @@ def lost(mechanism, before, after):
     if isinstance(mechanism, od.mechanism.StairSums):
         moved = after - before if mechanism.below else before - after
         return sum(lost_by_one(mechanism.stairs, int(move)) for move in moved)
+    if isinstance(mechanism, NoisyQuantiles):
+        pairs = zip(before, after, strict=True)
+        return sum(lost_by_choice(one, *pair) for pair in pairs for one in mechanism.parts)
     fall = int(np.maximum(before - after, 0).sum())
     rise = int(np.maximum(after - before, 0).sum())
     return mechanism.loss(od.Shift(rise=rise, fall=fall))
+
+
+def lost_by_choice(one, before, after):
+    """The rate times how far apart the changes of two candidates' distances lie."""
+    changes = [new - old for old, new in zip(far(one, *before), far(one, *after), strict=True)]
+    return one.noise_rate * (max(changes) - min(changes))
+
+
+def far(one, places, counts):
+    """Each candidate's distance, by the ranks of values that lie below it and up to it."""
+    held = [place for place, count in zip(places, counts, strict=True) for _ in range(count)]
+    over, under = one.q.as_integer_ratio()
+    rank = over * len(held)
+    for place in range(one.candidates):
+        below, upto = sum(one < place for one in held), sum(one <= place for one in held)
+        yield max(under * below - rank, rank - under * upto)
 
 
 @cache
@@ -271,6 +291,24 @@ def test_single_numbers_under_presence(name, question, values):
     assert worst(asked, name, records(values), groups=ALL)
 
 
+def totals(low, high):
+    """What bounds are about: each unit's total."""
+    return {"of": "units", "total_bounds": (low, high)}
+
+
+def rows(low, high, *, most=2):
+    """Or each of a unit's first rows."""
+    return {"of": "rows", "bounds": (low, high), "max_rows": most}
+
+
+def own(low, high):
+    """Or each unit's own mean."""
+    return {"bounds": (low, high)}
+
+
+QUESTIONS = ((Sum, totals), (Sum, rows), (Mean, own), (Variance, own))
+
+
 @pytest.mark.parametrize("name", sorted(POLICIES))
 @pytest.mark.parametrize("by", [(), "place"])
 def test_no_value_question_loses_more_than_its_charge(name, by):
@@ -278,10 +316,10 @@ def test_no_value_question_loses_more_than_its_charge(name, by):
     groups = {"by": by, "keys": ["q", "p"], "max_groups": 1, "on_excess": "error"} if by else {}
     if by and name in PARTIAL:
         groups["max_groups"] = 2  # and nobody is in more
-    values = {"bounds": (-2, 3), "missing": "drop", "epsilon": 6}
+    values = {"missing": "drop", "epsilon": 6}
     pool = [record for record in POOL if not by or name in PARTIAL or len(record) < 2]
-    for question in (Sum, Mean, Variance):
-        asked = Asked(question("value", **groups, **values), POLICIES[name])
+    for question, meant in QUESTIONS:
+        asked = Asked(question("value", **groups, **values, **meant(-2, 3)), POLICIES[name])
         assert worst(asked, name, pool, groups=BY_PLACE if by else ALL)
 
 
@@ -361,8 +399,8 @@ def test_presence_in_more_places_than_are_counted(excess):
     groups = {"by": "place", "keys": ["q", "p"], "on_excess": excess}
     if excess != "keep":
         groups["max_groups"] = 1 if excess == "truncate" else 2
-    for question in (Sum, Mean, Variance):
-        made = question("value", bounds=(-2, 1), missing="drop", epsilon=6, **groups)
+    for question, meant in QUESTIONS:
+        made = question("value", missing="drop", epsilon=6, **groups, **meant(-2, 1))
         asked = Asked(made, POLICIES["presence"])
         assert worst(asked, "presence", POOL, groups=BY_PLACE)
 
@@ -495,9 +533,12 @@ def any_question(draw, *, missing):
     """A question about values, the policy it is asked under, its unit and how it sees groups."""
     name, kind = draw.choice(sorted(POLICIES)), draw.choice((Sum, Mean, Variance, Quantile))
     policy, unit = POLICIES[name], draw.choice(("person", "person", None))
+    meant = draw.choice((totals, rows)) if kind is Sum and unit else own
     given = {"by": "place", "keys": draw.choice((["p", "q"], ["q"]))} if draw.random() < 0.5 else {}
     groups = BY_PLACE if given else ALL
-    if unit and (given or kind is Quantile):
+    if kind is Quantile:
+        given["method"] = draw.choice(("noisy_max", "cumulative"))
+    if unit and ("by" in given or "cumulative" in given.values()):
         given["on_excess"] = draw.choice(policy.excess_modes)
         if given["on_excess"] != "keep":
             given["max_groups"] = draw.choice((1, 2))
@@ -509,7 +550,7 @@ def any_question(draw, *, missing):
         given["candidates"] = points = draw.choice(((0,), (0, 2, 5), (-3, 0, 2, 5, 7, 9, 11)))
         groups = runs_of(points, groups)
     else:
-        given["bounds"] = draw.choice(BOUNDS)
+        given |= meant(*draw.choice(BOUNDS))
     question = kind("value", epsilon=6, missing="drop" if missing else "refuse", **given)
     return Asked(question, policy, unit=unit), name, groups
 
