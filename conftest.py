@@ -4,6 +4,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import time
 import uuid
 import warnings
 
@@ -17,12 +18,43 @@ hypothesis.settings.load_profile("onesided")
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the long forms of the slow tests")
+    parser.addoption(
+        "--seconds", type=float, default=1200.0, help="after which a long form begins no new round"
+    )
 
 
 @pytest.fixture(scope="session")
 def long_form(request) -> bool:
     """True when the long statistical and crash tests were asked for."""
     return bool(request.config.getoption("--slow"))
+
+
+@pytest.fixture
+def rounds(request, long_form):
+    """``rounds(short, long)``: seeds from 0; of the long form's as many as --seconds allow."""
+
+    def seeds(short, long):
+        if not long_form:
+            yield from range(short)
+            return
+        end, told = time.monotonic() + request.config.getoption("--seconds"), []
+        request.node.user_properties.append(("rounds", told))
+        for seed in range(long):
+            told[:] = [seed + 1, long]
+            yield seed
+            if time.monotonic() > end:
+                return
+
+    return seeds
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How far each long form came."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, told in getattr(report, "user_properties", ()):
+                if name == "rounds" and report.when == "call":
+                    terminalreporter.write_line(f"{told[0]} of {told[1]} rounds: {report.nodeid}")
 
 
 # What needs a browser, or a JVM (the group of tests that share one), is heavy by that alone.

@@ -208,8 +208,8 @@ def test_engines_agree_where_they_are_known_not_to(start):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", [on_duckdb, on_polars])
-def test_engines_agree_on_random_conditions(start, long_form):
-    for seed in range(2000 if long_form else 12):
+def test_engines_agree_on_random_conditions(start, rounds):
+    for seed in rounds(12, 2000):
         assert disagreements(start, written(seed, 20), seed=seed) == []
 
 
@@ -225,24 +225,24 @@ def test_engines_agree_on_what_hypothesis_finds(start, rng):
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
-def test_spark_agrees(spark, long_form):
+def test_spark_agrees(spark, rounds):
     left_out = ("u64", "n", "t")  # Spark has no such types
     start = on_spark(spark)
     known = [text for text in KNOWN if not set(left_out) & set(Condition.parse(text).columns)]
     assert disagreements(start, known, seed=0, left_out=left_out) == []
-    for seed in range(200 if long_form else 1):
+    for seed in rounds(1, 200):
         texts = written(seed, 20, fine=False)
         assert disagreements(start, texts, seed=seed, left_out=left_out) == []
 
 
 @pytest.mark.slow
-def test_postgres_agrees(postgres_table, long_form):
+def test_postgres_agrees(postgres_table, rounds):
     """Arithmetic of floats is refused there, and no type is finer than a microsecond."""
     left_out = ("u64", "n")
     start = on_postgres(postgres_table)
     known = [text for text in KNOWN if not set(left_out) & set(Condition.parse(text).columns)]
     assert disagreements(start, known, seed=0, left_out=left_out) == []
-    for seed in range(200 if long_form else 2):
+    for seed in rounds(2, 200):
         texts = written(seed, 20, fine=False)
         assert disagreements(start, texts, seed=seed, left_out=left_out) == []
 

@@ -29,17 +29,19 @@ def some_csv(dice):
 def by_the_book(text, heading):
     """Rows below the heading as Python's strict reader has them; empty lines are no rows.
 
-    DuckDB passes over empty fields too many at the end of a line.
+    DuckDB passes over empty fields too many at the end of a line. Columns without a name are left
+    out; values under the last of them make the file unreadable.
     """
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=heading.delimiter, strict=True)
     rows, width = [row for row in lines if row][1:], len(heading.names)
     cut = [row[:width] if not any(row[width:]) else row for row in rows]
-    return [tuple(field or None for field in row) for row in cut]
+    named = [place for place, name in enumerate(heading.names) if name]
+    return [tuple(row[place] or None for place in named) for row in cut]
 
 
-def test_a_csv_file_is_read_by_the_book_or_refused(tmp_path, long_form):
+def test_a_csv_file_is_read_by_the_book_or_refused(tmp_path, rounds):
     dice, read, path = random.Random(5), 0, tmp_path / "v.csv"
-    for _ in range(10_000 if long_form else 100):
+    for _ in rounds(100, 10_000):
         data = some_csv(dice)
         path.write_bytes(data)
         try:
@@ -81,15 +83,16 @@ def test_blanks_and_quotes_within_a_text_are_its_own(tmp_path):
         assert table.fetchall() == [("1", 'a, "x" , " b'), ("2", '  "x"'), ("3", 'a "b"')]
 
 
-def test_no_first_line_ends_in_a_raw_error(tmp_path, long_form):
+def test_no_first_line_ends_in_a_raw_error(tmp_path, rounds):
     dice, path = random.Random(6), tmp_path / "v.csv"
-    for _ in range(100_000 if long_form else 1_000):
+    for _ in rounds(1_000, 100_000):
         path.write_bytes(some_csv(dice))
         try:
             heading = heading_of(path)
         except DataError:
             continue
-        assert len({name.casefold() for name in heading.names}) == len(heading.names) > 0
+        named = [name.casefold() for name in heading.names if name]
+        assert len(set(named)) == len(named) >= len(heading.names) - 2
 
 
 TEXTS = [
@@ -103,9 +106,9 @@ TOKENS = ["[", "]", "[[", "]]", "=", '"', "'", "\n", ".", "nan", "-1", "1e999", 
           "max_groups", "family", "9" * 400, '"""']  # fmt: skip
 
 
-def test_a_policy_file_is_a_policy_or_refused(long_form):
+def test_a_policy_file_is_a_policy_or_refused(rounds):
     dice, read = random.Random(7), 0
-    for _ in range(100_000 if long_form else 1_000):
+    for _ in rounds(1_000, 100_000):
         text = dice.choice(TEXTS)
         for _ in range(dice.randrange(1, 4)):
             at, cut = dice.randrange(len(text) + 1), dice.randrange(4)
@@ -143,9 +146,9 @@ MORE = [*TOKENS, "unit", "columns", "bounds", "step", "keys", "about", "type", "
         "07:32:00", "k.parquet", "\\u0000", "\\ud800", "\ud800", "\u2028"]  # fmt: skip
 
 
-def test_a_schema_file_is_a_schema_or_refused_with_its_line(long_form):
+def test_a_schema_file_is_a_schema_or_refused_with_its_line(rounds):
     dice, read, lines = random.Random(9), 0, 0
-    for _ in range(100_000 if long_form else 1_000):
+    for _ in rounds(1_000, 100_000):
         text = SCHEMA
         for _ in range(dice.randrange(1, 4)):
             at, cut = dice.randrange(len(text) + 1), dice.randrange(4)
@@ -185,7 +188,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("on_unknown", ["ignore", "error"])
-def test_a_batch_is_taken_in_or_refused(on_unknown, long_form):
+def test_a_batch_is_taken_in_or_refused(on_unknown, rounds):
     dice, taken = random.Random(8), 0
     with od.Monitor(
         ["a", "b"],
@@ -195,7 +198,7 @@ def test_a_batch_is_taken_in_or_refused(on_unknown, long_form):
         policy=od.policy.presence(max_groups=1),
         on_unknown=on_unknown,
     ) as monitor:
-        for number in range(50_000 if long_form else 300):
+        for number in rounds(300, 50_000):
             columns = {
                 dice.choice(["person", "person", "place", "place", "time", "x"]): [
                     dice.choice(VALUES if dice.random() < 0.3 else ["a", "b"])

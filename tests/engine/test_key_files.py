@@ -41,6 +41,11 @@ def test_parquet_gives_the_same_keys_whoever_reads_it(reader, kind, tmp_path):
         assert public_keys({"x": found}, ("x",)).labels() == COLUMNS[kind], reader
 
 
+def test_a_line_that_says_what_separates_columns_is_no_key(tmp_path):
+    (tmp_path / "k.csv").write_text("sep=;\nx;name\n1;a\n2;b\n")
+    assert _key_files.key_file("k.csv", folder=tmp_path, name="x", kind="integer") == [1, 2]
+
+
 @pytest.mark.parametrize("reader", _key_files._READERS, indirect=True)
 def test_what_is_no_file_of_keys_is_refused(reader, tmp_path, monkeypatch):
     def read(name="k.parquet"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,8 +54,7 @@ def _from_csv(path: Path, name: str, kind: str, size: int) -> list[Any]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter=heading.delimiter, strict=True)
         try:
-            next(rows)
-            for row in rows:
+            for row in islice(rows, 1 + heading.skipped, None):
                 if not row:
                     continue
                 if len(found) == _MOST_LINES:
