@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from onesided.noise import SecureNoise
-from onesided.noise._pairs import bulk
+from onesided.noise._geometric import bulk
 
 RATES = {"1": 1, "1/10": Fraction(1, 10), "1/1000": Fraction(1, 1000), "2^-20": Fraction(1, 2**20)}
 SINGLES = 2000

@@ -7,8 +7,8 @@ import onesided as od
 from onesided import verify
 from onesided.mechanism import Counts, Dawa, Marginals, TwoPhase
 from onesided.noise import NotPrivateSeededNoise, SecureNoise
-from onesided.noise._bits import NotPrivateSeededBits
 from onesided.noise._noise import ExactNoise
+from onesided.noise._source import NotPrivateSeededBits
 from onesided_proofs.checks._floats import FloatReachedError, WatchedBits, float_free, watched
 from onesided_proofs.checks._gaps import NaiveLaplace, attack_floats, attack_whole
 

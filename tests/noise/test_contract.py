@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from onesided import INFINITE, _process, noise
 from onesided.errors import NoiseError, ParameterError
-from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise, _secure
+from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise, _source
 
 RATE = st.one_of(
     st.fractions(min_value=Fraction(1, 2**40), max_value=1024, max_denominator=2**40),
@@ -206,9 +206,9 @@ def test_two_sources_differ():
 
 def test_key_changes_after_a_bounded_amount(monkeypatch):
     keys = []
-    monkeypatch.setattr(_secure, "_BYTES_PER_KEY", 2**18)
+    monkeypatch.setattr(_source, "_BYTES_PER_KEY", 2**18)
     real = os.urandom
-    monkeypatch.setattr(_secure.os, "urandom", lambda n: keys.append(n) or real(n))
+    monkeypatch.setattr(_source.os, "urandom", lambda n: keys.append(n) or real(n))
     draws = words(SecureNoise(), 2**17)
     assert len(set(draws)) == 2**17
     assert keys == [48] * 4
@@ -217,12 +217,12 @@ def test_key_changes_after_a_bounded_amount(monkeypatch):
 def test_words_are_the_keystream_of_aes_256_ctr(monkeypatch):
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    monkeypatch.setattr(_secure.os, "urandom", lambda n: bytes(range(n)))
+    monkeypatch.setattr(_source.os, "urandom", lambda n: bytes(range(n)))
     seed = bytes(range(48))
     stream = Cipher(algorithms.AES(seed[:32]), modes.CTR(seed[32:])).encryptor()
     expected = np.frombuffer(stream.update(bytes(8 * 50_065)), dtype=np.uint64)
-    bits = _secure.SecureBits()
-    ahead = _secure._POOL_WORDS
+    bits = _source.SecureBits()
+    ahead = _source._POOL_WORDS
     # Words asked for one by one are drawn ahead, and each is handed out once.
     assert bits.word() == expected[ahead - 1]
     assert np.array_equal(bits.words(50_001 - ahead), expected[ahead:50_001])
@@ -232,7 +232,7 @@ def test_words_are_the_keystream_of_aes_256_ctr(monkeypatch):
 
 
 def test_words_that_were_handed_out_are_overwritten():
-    bits = _secure.SecureBits()
+    bits = _source.SecureBits()
     seen = [bits.word() for _ in range(3)]
     pool = bits._local.pool
     assert not set(seen) & set(pool.words.tolist())
@@ -241,7 +241,7 @@ def test_words_that_were_handed_out_are_overwritten():
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_words_drawn_ahead_are_wiped_in_a_forked_child():
-    bits = _secure.SecureBits()
+    bits = _source.SecureBits()
     bits.word()
     pool = bits._local.pool
     read, write = os.pipe()
@@ -253,7 +253,7 @@ def test_words_drawn_ahead_are_wiped_in_a_forked_child():
     os.close(write)
     assert os.read(read, 1000).decode() == "(0, {0})"
     os.close(read)
-    assert pool.left == _secure._POOL_WORDS - 1
+    assert pool.left == _source._POOL_WORDS - 1
 
 
 @pytest.mark.parametrize("failure", [OSError("no entropy"), NotImplementedError("none")])
@@ -261,7 +261,7 @@ def test_no_entropy_is_an_error(failure, monkeypatch):
     def fail(count):
         raise failure
 
-    monkeypatch.setattr(_secure.os, "urandom", fail)
+    monkeypatch.setattr(_source.os, "urandom", fail)
     source = SecureNoise()
     for size in (1, 100):
         with pytest.raises(NoiseError, match="no random key"):
@@ -269,7 +269,7 @@ def test_no_entropy_is_an_error(failure, monkeypatch):
 
 
 def test_a_short_key_is_an_error(monkeypatch):
-    monkeypatch.setattr(_secure.os, "urandom", lambda count: bytes(count - 20))
+    monkeypatch.setattr(_source.os, "urandom", lambda count: bytes(count - 20))
     with pytest.raises(NoiseError, match="no random key"):
         SecureNoise().uniform(5, 1)
 
@@ -283,7 +283,7 @@ def test_a_failing_cipher_is_an_error(size):
         def update_into(self, *_):
             raise ValueError("broken")
 
-    bits = _secure.SecureBits()
+    bits = _source.SecureBits()
     bits.word()
     bits._local.stream.cipher = Broken()
     bits._local.pool.left = 0
@@ -316,15 +316,15 @@ def test_memory_above_the_output_is_bounded(name, arguments):
 
 
 def test_caches_are_bounded():
-    from onesided.noise import _arguments, _bernoulli, _ladder, _tables
+    from onesided.noise import _arguments, _geometric, _uniforms
 
-    for cached in (_bernoulli._exp_floor, _ladder.cached_ladder, _tables.plan):
+    for cached in (_uniforms._exp_floor, _uniforms.cached_ladder, _geometric.plan):
         assert cached.cache_info().maxsize <= 512
     assert _arguments._remembered.cache_info().maxsize <= 1024
 
 
 def test_tables_cannot_be_written():
-    from onesided.noise._tables import plan
+    from onesided.noise._geometric import plan
 
     for level in plan(Fraction(1, 1000)).levels:
         for array in (level.guide, level.thresholds):

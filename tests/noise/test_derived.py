@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from onesided import _process, errors
-from onesided.noise import NotPrivateSeededNoise, _derived
-from onesided.noise._derived import PartNoise, new_secret
+from onesided.noise import NotPrivateSeededNoise, _noise
+from onesided.noise._noise import PartNoise, new_secret
 
 SECRET = new_secret(NotPrivateSeededNoise(1))
 
@@ -46,7 +46,7 @@ def test_one_word_at_a_time_is_the_same_stream():
 
 
 def test_a_key_serves_only_so_many_bytes(monkeypatch):
-    monkeypatch.setattr(_derived, "_BYTES_PER_KEY", 16)
+    monkeypatch.setattr(_noise, "_BYTES_PER_KEY", 16)
     found = words(count=9)
     assert len(set(found)) == 9
     monkeypatch.undo()

@@ -12,7 +12,14 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from onesided import INFINITE, errors
-from onesided.noise import FreshNoise, KeyedNoise, NotPrivateSeededNoise, _keyed, _ladder, _tables
+from onesided.noise import (
+    FreshNoise,
+    KeyedNoise,
+    NotPrivateSeededNoise,
+    _geometric,
+    _noise,
+    _uniforms,
+)
 from onesided.verify import agrees, geometric_law
 
 KEY = bytes(range(32))
@@ -48,7 +55,7 @@ def test_draws_of_a_key_are_those_of_earlier_versions():
 def test_position_i_reads_block_i_of_the_keystream():
     stream = Cipher(AES256(KEY), CTR(bytes(16))).encryptor().update(bytes(16 * 8))
     words = np.frombuffer(stream, dtype="<u8")[::2]
-    expected = [_ladder.resolve(Fraction(1), None, int(w), 64, None) for w in words]
+    expected = [_uniforms.resolve(Fraction(1), None, int(w), 64, None) for w in words]
     assert KeyedNoise(KEY).geometric(Fraction(1), np.arange(8)).tolist() == expected
 
 
@@ -61,11 +68,11 @@ def test_what_64_digits_leave_open_is_decided_by_the_position_alone(monkeypatch)
             assert used.setdefault(bits.word(), bits._place[0]) == bits._place[0]
         return 0
 
-    level = _tables.plan(Fraction(1)).levels[0]
+    level = _geometric.plan(Fraction(1)).levels[0]
     tied = level.thresholds[np.arange(20) % 5]
-    monkeypatch.setattr(_tables, "resolve", recorded)
+    monkeypatch.setattr(_geometric, "resolve", recorded)
     noise = KeyedNoise(KEY)
-    level.decide(tied, lambda i: _keyed._BlockBits(noise, i, 0))
+    level.decide(tied, lambda i: _noise._BlockBits(noise, i, 0))
     assert len(used) == 20 * 5
     first = noise._blocks(np.arange(20), table=0)[:, 0].tolist()
     assert not set(first) & set(used)

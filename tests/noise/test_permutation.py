@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, _shuffle
+from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, _order
 
 # Chance that a correct shuffle fails one test. Seeds are fixed, so a run is reproducible.
 FALSE_ALARM = 1e-6
@@ -25,7 +25,7 @@ PATHS = {
 @pytest.fixture(params=PATHS, ids=str)
 def path(request, monkeypatch):
     for name, value in PATHS[request.param].items():
-        monkeypatch.setattr(_shuffle, name, value)
+        monkeypatch.setattr(_order, name, value)
     return request.param
 
 
@@ -117,7 +117,7 @@ def test_repeated_keys_are_thrown_away():
 
 
 def test_repeated_short_keys_are_thrown_away(monkeypatch):
-    monkeypatch.setattr(_shuffle, "_SHORT", 1)
+    monkeypatch.setattr(_order, "_SHORT", 1)
     same, rising = 7 << 32 | 7, 2 << 32 | 1
     # 32-bit keys (7, 7, 0) and then (1, 2, 0).
     noise = NotPrivateScriptedNoise([same, 0, rising, 0])
@@ -125,7 +125,7 @@ def test_repeated_short_keys_are_thrown_away(monkeypatch):
 
 
 def test_keys_that_differ_in_one_half_only_are_told_apart(monkeypatch):
-    monkeypatch.setattr(_shuffle, "_SHORT", 1)
+    monkeypatch.setattr(_order, "_SHORT", 1)
     for step in (1, 2**16):
         keys = [5 * step, 3 * step, 4 * step, 0]
         script = [keys[1] << 32 | keys[0], keys[3] << 32 | keys[2]]

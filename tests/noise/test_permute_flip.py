@@ -11,7 +11,7 @@ from scipy import stats
 from onesided import INFINITE
 from onesided.errors import NoiseError, ParameterError
 from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise
-from onesided.noise import _permute_flip as sampler
+from onesided.noise import _order as sampler
 from onesided.verify._support import support
 
 FALSE_ALARM = 1e-6

@@ -8,10 +8,9 @@ import pytest
 
 from onesided.errors import NoiseError
 from onesided.noise import NotPrivateScriptedNoise
-from onesided.noise._bernoulli import exp_digits
-from onesided.noise._bits import NotPrivateScriptedBits
-from onesided.noise._ladder import DEEPEST, ladder, resolve
-from onesided.noise._tables import plan
+from onesided.noise._geometric import plan
+from onesided.noise._source import NotPrivateScriptedBits
+from onesided.noise._uniforms import DEEPEST, exp_digits, ladder, resolve
 
 RATES = [
     Fraction(1, 2**40),

@@ -17,14 +17,13 @@ from onesided.noise import (
     NotPrivateScriptedNoise,
     NotPrivateSeededNoise,
     SecureNoise,
+    _geometric,
     _noise,
-    _pairs,
-    _secure,
-    _spread,
+    _source,
 )
-from onesided.noise import _logarithm as logarithm
-from onesided.noise._bits import VERY_MANY, NotPrivateScriptedBits
-from onesided.noise._ladder import resolve
+from onesided.noise import _uniforms as logarithm
+from onesided.noise._source import VERY_MANY, NotPrivateScriptedBits
+from onesided.noise._uniforms import resolve
 from onesided.verify import agrees, geometric_law
 
 RATES = [Fraction(1, 2**40), Fraction(1, 1000), Fraction(1, 10), Fraction(1), Fraction(7, 3)]
@@ -110,7 +109,7 @@ def test_very_many_draws_follow_the_law(rate):
 
 @pytest.mark.parametrize("rate", [*RATES, *EXTREMES], ids=str)
 def test_pairs_and_parts_rebuild_the_rate(rate):
-    tables = _pairs.bulk(rate)
+    tables = _geometric.bulk(rate)
     assert tables.sums.rate == rate * 2**tables.shift >= Fraction(1, 12)
     ends = [*tables.shifts[1:], tables.shift][: len(tables.parts)]
     for part, low, high in zip(tables.parts, tables.shifts, ends, strict=True):
@@ -121,7 +120,7 @@ def test_pairs_and_parts_rebuild_the_rate(rate):
 
 
 def test_a_tie_in_what_cells_leave_is_decided_by_further_digits():
-    sums = _pairs.bulk(Fraction(1, 10)).sums
+    sums = _geometric.bulk(Fraction(1, 10)).sums
     for k in (0, 5, 100):
         digits = sums.digits(192)[k]
         for change, right in ((-1, k), (1, k + 1)):
@@ -135,7 +134,7 @@ def test_a_tie_in_what_cells_leave_is_decided_by_further_digits():
 
 def test_sums_are_divided_evenly():
     sums = np.repeat(np.arange(6), 60_000)
-    firsts = _pairs.shares(sums, NotPrivateSeededNoise(9)._bits)
+    firsts = _geometric.shares(sums, NotPrivateSeededNoise(9)._bits)
     assert ((firsts >= 0) & (firsts <= sums)).all()
     for total in range(6):
         found = np.bincount(firsts[sums == total], minlength=total + 1)
@@ -143,7 +142,7 @@ def test_sums_are_divided_evenly():
         assert (abs(found - expected) < 6 * np.sqrt(expected)).all()
     # A product whose lower half is too small is drawn again: of 3 only v = 0 is left out.
     bits = NotPrivateScriptedBits([0, 2**63])
-    assert _pairs.shares(np.array([2]), bits).tolist() == [2]
+    assert _geometric.shares(np.array([2]), bits).tolist() == [2]
     assert bits.used == 2
 
 
@@ -154,9 +153,9 @@ def test_odd_numbers_of_draws(size, rate):
     assert draws.shape == (size,)
     assert draws.min() >= 0
     # Far ones, that no half of an entry holds, come as often as they should.
-    far = -np.expm1(-float(rate) * 128 * 2 ** _pairs.bulk(rate).shift)
+    far = -np.expm1(-float(rate) * 128 * 2 ** _geometric.bulk(rate).shift)
     expected = size * (1 - far)
-    found = (draws >= 128 * 2 ** _pairs.bulk(rate).shift).sum()
+    found = (draws >= 128 * 2 ** _geometric.bulk(rate).shift).sum()
     assert abs(found - expected) < 6 * np.sqrt(expected) + 6
 
 
@@ -168,14 +167,14 @@ def two_cores(monkeypatch):
 
 @pytest.mark.parametrize(("upper", "lower"), [(1, INFINITE), (1, "1/10"), (INFINITE, "1/500")])
 def test_two_threads_draw_the_law_from_streams_of_their_own(upper, lower, two_cores, monkeypatch):
-    owners, real = {}, _secure.SecureBits.words
+    owners, real = {}, _source.SecureBits.words
 
     def words(self, count):
         drawn = real(self, count)
         owners.setdefault(threading.get_ident(), []).append(drawn[:4].tobytes())
         return drawn
 
-    monkeypatch.setattr(_secure.SecureBits, "words", words)
+    monkeypatch.setattr(_source.SecureBits, "words", words)
     draws = SecureNoise().two_sided(upper, lower, 100_001)
     assert len(owners) == 2
     first, second = (set(seen) for seen in owners.values())
@@ -217,7 +216,7 @@ def test_what_a_thread_raises_is_raised(two_cores, monkeypatch):
             raise NoiseError("no bits")
         return np.zeros(count, dtype=np.uint64)
 
-    monkeypatch.setattr(_secure.SecureBits, "words", broken)
+    monkeypatch.setattr(_source.SecureBits, "words", broken)
     with pytest.raises(NoiseError, match="no bits"):
         SecureNoise().geometric(1, 40_000)
 
@@ -226,7 +225,7 @@ def test_without_threads_the_caller_draws_all(two_cores, monkeypatch):
     def refused(self):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(_spread.Thread, "start", refused)
+    monkeypatch.setattr(_noise.Thread, "start", refused)
     draws = SecureNoise().geometric(1, 10_001)
     assert (draws >= 0).all()
     assert 0.5 < draws.mean() < 0.7
@@ -235,4 +234,4 @@ def test_without_threads_the_caller_draws_all(two_cores, monkeypatch):
 def test_bits_that_can_be_repeated_are_drawn_by_one_thread(two_cores):
     first, second = (NotPrivateSeededNoise(3).geometric(1, 40_000) for _ in range(2))
     assert (first == second).all()
-    assert 1 <= _spread.cores() <= 4
+    assert 1 <= _noise.cores() <= 4

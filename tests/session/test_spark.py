@@ -15,7 +15,7 @@ from onesided.engine.spark import _rows as _spark_rows
 from onesided.engine.spark._rows import Flips
 from onesided.mechanism import RecordSample
 from onesided.noise import NotPrivateSeededNoise
-from onesided.noise._derived import new_secret
+from onesided.noise._noise import new_secret
 
 from .conftest import spark_table
 from .test_contract import read

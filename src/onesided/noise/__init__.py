@@ -4,10 +4,16 @@ The only floor that draws. Every draw is exactly distributed; see docs/exact-sam
 """
 
 from onesided.noise._distribution import TwoSidedGeometric
-from onesided.noise._keyed import KEY_BYTES, FreshNoise, KeyedNoise, PlaceNoise
-from onesided.noise._noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise
-from onesided.noise._plain import PlainNoise
-from onesided.noise._protocol import BoolArray, IntArray, Noise, Rates
+from onesided.noise._noise import (
+    KEY_BYTES,
+    FreshNoise,
+    KeyedNoise,
+    NotPrivateScriptedNoise,
+    NotPrivateSeededNoise,
+    PlaceNoise,
+    SecureNoise,
+)
+from onesided.noise._source import BoolArray, IntArray, Noise, PlainNoise, Rates
 
 __all__ = [
     "KEY_BYTES",

@@ -21,8 +21,8 @@ from onesided import _numbers
 from onesided._english import many
 from onesided._numbers import MAX_COUNT, MAX_RATE, MIN_RATE, Infinite, Loss
 from onesided.errors import ParameterError
-from onesided.noise._logarithm import Reciprocals, reciprocals, reciprocals_of_floats
-from onesided.noise._protocol import IntArray
+from onesided.noise._source import IntArray
+from onesided.noise._uniforms import Reciprocals, reciprocals, reciprocals_of_floats
 
 # Draws whose rates are told apart at a time: an array's take 8 bytes each, a list's may be objects.
 _ARRAY_PIECE = 2**19

@@ -277,4 +277,4 @@ def running(world: Tables, *accounts: tuple[Policy, Mapping[str, Loss]]) -> Comp
 
 def policy_of(told: Guarantee) -> Policy:
     """The policy that a guarantee is for."""
-    return cast(Policy, told.made_for)
+    return cast("Policy", told.made_for)
