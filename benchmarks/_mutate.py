@@ -99,8 +99,6 @@ PRICED = {
         "_Laid.of_points",
         "listed_moves",
         "placed_moves",
-    ),
-    "onesided.linear._sensitivity": (
         "sensitivity",
         "strategy_shifts",
     ),

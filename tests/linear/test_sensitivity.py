@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onesided import errors, linear, policy
-from onesided.linear._sensitivity import corners
+from onesided.linear._moves import corners
 from onesided.policy import ABSENT, EARTH_RADIUS, Edge, Record, Shift
 
 NEAR = Edge("point", "point nearby")

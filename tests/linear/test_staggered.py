@@ -9,7 +9,7 @@ import pytest
 import onesided as od
 from onesided import linear
 from onesided.linear import Grid, Ranges, Stack, error_factors, staggered
-from onesided.linear._near_factors import draws_for, sampled_factors, understated, upper_factors
+from onesided.linear._error import draws_for, sampled_factors, understated, upper_factors
 from onesided.mechanism import Linear
 from onesided.session.workloads._strategies import choose
 

@@ -10,9 +10,14 @@ from scipy.optimize import lsq_linear
 
 import onesided as od
 from onesided import errors
-from onesided.linear._tree import consistent, tree_sums
-from onesided.linear._tree_fit import non_negative_tree
-from onesided.linear._tree_shares import _best, best_branching, level_weights
+from onesided.linear._tree import (
+    _best,
+    best_branching,
+    consistent,
+    level_weights,
+    non_negative_tree,
+    tree_sums,
+)
 from onesided.mechanism.histograms import Hierarchical
 from onesided.mechanism.histograms._hierarchical import level_shares
 from onesided.noise import NotPrivateSeededNoise

@@ -5,40 +5,61 @@ moves change of its answers is worked out exactly. SciPy (extra ``linear``) is n
 of at least 0, by gradient descent, and where a large strategy may not determine every cell.
 """
 
-from onesided.linear._choose import candidates
-from onesided.linear._combine import Kron, Relabelled, Stack, kron
-from onesided.linear._edges import EdgeCounts, edge_counts
+from onesided.linear._choose import (
+    BinaryStrategy,
+    best_repeated,
+    candidates,
+    every_binary_strategy,
+    optimised,
+)
 from onesided.linear._error import (
     LengthError,
+    Ranges,
+    all_ranges,
     by_length,
     error_factors,
     expected_error,
     laplace_variance,
+    marginals,
+    sampled_ranges,
 )
-from onesided.linear._grid import Grid
-from onesided.linear._hierarchy import Hierarchy
-from onesided.linear._likeliest import likeliest
-from onesided.linear._line import Bins, Haar, Identity, Prefix, Suffix
-from onesided.linear._moves import Border, Moves, moves_of
-from onesided.linear._operator import Dense, Meets, Operator, OperatorSum, Product
-from onesided.linear._plane import (
+from onesided.linear._moves import (
+    Border,
+    EdgeCounts,
+    Moves,
+    edge_counts,
+    moves_of,
+    sensitivity,
+    strategy_shifts,
+)
+from onesided.linear._near import Grid
+from onesided.linear._operator import (
+    Dense,
+    Kron,
+    Meets,
+    Operator,
+    OperatorSum,
+    Product,
+    Relabelled,
+    Stack,
+    kron,
+)
+from onesided.linear._solve import conjugate_gradients, least_squares, likeliest, non_negative
+from onesided.linear._strategies import (
+    Bins,
     Blocks,
+    Haar,
+    Hierarchy,
+    Identity,
+    Prefix,
     Quadtree,
+    Suffix,
     block_prefix,
     grid_blocks,
     row_prefix,
+    staggered,
     summed_area,
 )
-from onesided.linear._search import (
-    BinaryStrategy,
-    best_repeated,
-    every_binary_strategy,
-    optimised,
-)
-from onesided.linear._sensitivity import sensitivity, strategy_shifts
-from onesided.linear._solve import conjugate_gradients, least_squares, non_negative
-from onesided.linear._staggered import staggered
-from onesided.linear._workload import Ranges, all_ranges, marginals, sampled_ranges
 
 __all__ = [
     "BinaryStrategy",

@@ -1,23 +1,224 @@
-"""Which strategies to consider for a grid; the error decides among them."""
+"""Which strategy is used: by its form and size, or found by search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from itertools import combinations_with_replacement, product
+from typing import Any, Final, NamedTuple
 
-from onesided.linear._combine import kron
-from onesided.linear._grid import Grid
-from onesided.linear._hierarchy import Hierarchy
-from onesided.linear._line import Haar, Identity, Prefix, Suffix
-from onesided.linear._operator import Operator
-from onesided.linear._plane import (
+import numpy as np
+
+from onesided._numbers import whole
+from onesided.errors import ParameterError
+from onesided.linear._moves import Moves
+from onesided.linear._near import Grid
+from onesided.linear._operator import Array, Dense, Operator, kron
+from onesided.linear._solve import _scipy
+from onesided.linear._strategies import (
+    Haar,
+    Hierarchy,
+    Identity,
+    Prefix,
     Quadtree,
+    Suffix,
     block_prefix,
     grid_blocks,
     row_prefix,
+    staggered,
     summed_area,
 )
-from onesided.linear._staggered import staggered
+
+# Strategies found by search: gradients for some dozens of cells, all of them for four.
+
+
+_MOST_CELLS: Final = 256
+_MOST_BINARY: Final = 4
+_MOST_PAIRS: Final = 2**16
+_GRAIN: Final = 2**12
+_LEAST: Final = 1e-3
+
+
+class BinaryStrategy(NamedTuple):
+    """A strategy of zeros and ones and what it costs: eq. (5), per unit of noise.
+
+    >>> from onesided.linear import Identity, moves_of
+    >>> from onesided.policy import addition_only
+    >>> found = list(every_binary_strategy(moves_of(addition_only(), 2), Identity(2)))
+    >>> min(one.error for one in found)
+    2.0
+    """
+
+    matrix: Array
+    sensitivity: int
+    error: float
+
+
+def every_binary_strategy(moves: Moves, workload: Operator) -> Iterator[BinaryStrategy]:
+    """Every set of different 0/1 rows over at most four cells that determines all the cells.
+
+    ``error`` is ``sensitivity^2 * trace(Q (A'A)^-1 Q')``; times 2/ε² it is the sum of the
+    queries' variances under Laplace noise. A row that is repeated is another strategy, which
+    this does not list: on a line of four cells :func:`best_repeated` looks at those.
+
+    >>> from onesided.linear import Identity, moves_of
+    >>> from onesided.policy import addition_only
+    >>> len(list(every_binary_strategy(moves_of(addition_only(), 2), Identity(2))))
+    4
+    """
+    cells = whole(moves.cells, name="cells", least=1, most=_MOST_BINARY)
+    steps = _steps(moves)
+    rows = np.array(list(product((0, 1), repeat=cells)))[1:]
+    asked = workload.dense().astype(float)
+    for chosen in range(1, 2 ** len(rows)):
+        picked = rows[[k for k in range(len(rows)) if chosen >> k & 1]]
+        if len(picked) < cells:
+            continue
+        found = _costed(picked, steps, asked)
+        if found is not None:
+            yield found
+
+
+def best_repeated(moves: Moves, workload: Operator, most: int) -> BinaryStrategy:
+    """The best 0/1 strategy of at most ``most`` rows, repeated rows allowed.
+
+    Errors: ParameterError for too many cells, or fewer rows than cells.
+
+    >>> from onesided.linear import Prefix, moves_of
+    >>> from onesided.policy import addition_only
+    >>> best_repeated(moves_of(addition_only(), 2), Prefix(2), 3).matrix.tolist()
+    [[0, 1], [1, 0]]
+    """
+    cells = whole(moves.cells, name="cells", least=1, most=_MOST_BINARY)
+    steps, asked = _steps(moves), workload.dense().astype(float)
+    rows = np.array(list(product((0, 1), repeat=cells)))[1:]
+    best: BinaryStrategy | None = None
+    for count in range(cells, most + 1):
+        for chosen in combinations_with_replacement(range(len(rows)), count):
+            found = _costed(rows[list(chosen)], steps, asked)
+            if found is not None and (best is None or found.error < best.error):
+                best = found
+    if best is None:
+        raise ParameterError(
+            f"No strategy of {most} rows determines {cells} cells.", hint="Allow more rows."
+        )
+    return best
+
+
+def optimised(moves: Moves, workload: Operator, *, start: Operator, rounds: int = 200) -> Operator:
+    """A strategy fitted to this workload and this policy by gradient descent, in whole numbers.
+
+    The rows are those of ``start`` and the cells themselves, with non-negative weights for each
+    cell, as in p-identity strategies (McKenna et al. 2018), and the policy's own sensitivity as
+    the constraint, smoothed more and more sharply: minimised is
+    ``sensitivity^2 * trace(Q (A'A)^-1 Q')``. Floats only guide the search over public numbers;
+    weights are rounded to whole ones, of which the sensitivity is then worked out exactly.
+    The answer is never worse than ``start`` by that measure; it may be ``start`` itself.
+    Errors: ParameterError above 256 cells or for a start with negative entries;
+    MissingDependencyError without SciPy.
+
+    >>> from onesided.linear import Identity, Prefix, moves_of
+    >>> from onesided.policy import addition_only
+    >>> found = optimised(moves_of(addition_only(), 4), Prefix(4), start=Identity(4), rounds=5)
+    >>> found.shape[1], found.largest > 0
+    (4, True)
+    """
+    cells = whole(moves.cells, name="cells", least=2, most=_MOST_CELLS)
+    rows = start.dense().astype(float)
+    if rows.min() < 0:
+        raise ParameterError("The start has negative entries.", hint="Start from sums of cells.")
+    asked = workload.dense().astype(float)
+    steps, gram = _steps(moves), asked.T @ asked
+    scale = rows.max()
+    values = np.concatenate([np.full(cells, 0.05), (rows / scale).ravel()])
+    minimize = _scipy("optimize").minimize
+    for sharpness in (20, 100, 500):
+        values = minimize(
+            _objective,
+            values,
+            args=(cells, steps, gram, sharpness),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(_LEAST, None)] * cells + [(0, None)] * rows.size,
+            options={"maxiter": whole(rounds, name="rounds", least=1)},
+        ).x
+    found = _rounded(values, cells)
+    return min(
+        (start, found), key=lambda one: _cost(one.dense().astype(float), steps, asked, np.inf)
+    )
+
+
+def _rounded(values: Array, cells: int) -> Operator:
+    weights = np.rint(values / values.max() * _GRAIN).astype(np.int64)
+    rows = weights[cells:].reshape(-1, cells)
+    return Dense(np.concatenate([np.diag(np.maximum(weights[:cells], 1)), rows[rows.any(axis=1)]]))
+
+
+def _cost(matrix: Array, steps: Array, asked: Array, otherwise: float) -> float:
+    """``sensitivity^2 * trace``; ``otherwise`` where the cells are not determined."""
+    gram = matrix.T @ matrix
+    if np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
+        return otherwise
+    size = float(np.abs(matrix @ steps).sum(axis=0).max())
+    return size**2 * float(np.sum(asked.T * np.linalg.solve(gram, asked.T)))
+
+
+def _objective(
+    values: Array, cells: int, steps: Array, gram: Array, sharpness: float
+) -> tuple[float, Array]:
+    """Log of sensitivity² · trace, and its gradient; the sensitivity as a smooth maximum."""
+    own, rows = values[:cells], values[cells:].reshape(-1, cells)
+    inverse = np.linalg.inv(np.diag(own**2) + rows.T @ rows)
+    middle = inverse @ gram @ inverse
+    trace = float(np.trace(inverse @ gram))
+    # d trace = -2 tr(A' dA (A'A)^-1 G (A'A)^-1)
+    slope_own = -2 * own * np.diagonal(middle) / trace
+    slope_rows = -2 * rows @ middle / trace
+    own_change, row_change = own[:, None] * steps, rows @ steps
+    reach = np.abs(own_change).sum(axis=0) + np.abs(row_change).sum(axis=0)
+    sharp = sharpness / reach.max()
+    heights = np.exp(sharp * (reach - reach.max()))
+    total = heights.sum()
+    size = reach.max() + np.log(total) / sharp
+    share = heights / total * (2 / size)
+    slope_own += (np.sign(own_change) * steps) @ share
+    slope_rows += (np.sign(row_change) * share) @ steps.T
+    return 2 * float(np.log(size)) + float(np.log(trace)), np.concatenate(
+        [slope_own, slope_rows.ravel()]
+    )
+
+
+def _steps(moves: Moves) -> Array:
+    """Every move as a column: -1 at the cell that is left, 1 at the one that is entered."""
+    found: set[tuple[int, int]] = set()
+    for _, sweep in moves.sweeps:
+        if sweep.count > _MOST_PAIRS:
+            raise ParameterError(
+                f"The policy joins about {sweep.count:,} pairs, too many to search with.",
+                hint="Use fewer cells or a smaller radius.",
+            )
+        for starts, ends in sweep.blocks():
+            found |= {(min(p), max(p)) for p in zip(starts.tolist(), ends.tolist(), strict=True)}
+    for _, border in moves.borders:
+        found |= {(-1, cell) for cell in border.cells.tolist()}
+    steps = np.zeros((moves.cells, len(found)))
+    for k, (one, two) in enumerate(sorted(found)):
+        steps[two, k] = 1
+        if one >= 0:
+            steps[one, k] = -1
+    return steps
+
+
+def _costed(matrix: Array, steps: Array, asked: Array) -> BinaryStrategy | None:
+    """None if the matrix does not determine the cells."""
+    gram = matrix.T @ matrix
+    if round(float(np.linalg.det(gram))) == 0:  # a whole number below 10^4
+        return None
+    size = int(np.abs(matrix @ steps).sum(axis=0).max())
+    solved: Any = np.linalg.solve(gram.astype(float), asked.T)
+    return BinaryStrategy(matrix, size, size**2 * float(np.sum(asked.T * solved)))
+
+
+# Which strategies to consider for a grid; the error decides among them.
 
 _BLOCK_LIMIT: Final = 1_024
 _STAGGERED_ON_A_LINE: Final = 1_024

@@ -1,23 +1,319 @@
-"""The exact expected error of least-squares answers, before anything is drawn."""
+"""What is asked (ranges, rectangles, marginals), and the error of each answer."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from onesided._numbers import whole
 from onesided.errors import ParameterError
-from onesided.linear._combine import Kron
-from onesided.linear._line import Identity, Prefix, Suffix
-from onesided.linear._near_factors import holds_cells, upper_factors
-from onesided.linear._operator import Array, Operator
+from onesided.linear._operator import Array, Dense, Kron, Operator, ZeroOne, kron
 from onesided.linear._solve import check_spans, influences
-from onesided.linear._workload import Ranges
+from onesided.linear._strategies import Bins, Identity, Prefix, Staggered, Suffix
+
+# What is asked: ranges and rectangles of cells, marginals, as operators.
+
+
+_MOST_RANGES: Final = 2**24
+
+
+class Ranges(ZeroOne):
+    """Query q sums the cells from ``lows[q]`` up to, not including, ``highs[q]`` on every axis.
+
+    ``shape``-d grids of any number of axes. Errors: ParameterError for ranges that are empty,
+    turned around or reach outside the grid.
+
+    >>> from onesided.linear import Ranges
+    >>> Ranges(3, [0, 1], [2, 3]).dense().tolist()
+    [[1, 1, 0], [0, 1, 1]]
+    """
+
+    def __init__(self, grid: int | Sequence[int], lows: ArrayLike, highs: ArrayLike) -> None:
+        given = (grid,) if isinstance(grid, int) else tuple(grid)
+        self.grid = tuple(whole(side, name="cells along an axis", least=1) for side in given)
+        self.lows, self.highs = (_corners(ends, len(self.grid)) for ends in (lows, highs))
+        if self.lows.shape != self.highs.shape or not self.lows.size:
+            raise ParameterError(
+                f"{len(self.lows)} lower and {len(self.highs)} upper ends make no ranges.",
+                hint="Give one of each per query.",
+            )
+        bad = (self.lows < 0) | (self.highs > np.array(self.grid)) | (self.lows >= self.highs)
+        if bad.any():
+            at = int(np.argmax(bad.any(axis=1)))
+            raise ParameterError(
+                f"The range {self.lows[at].tolist()} .. {self.highs[at].tolist()} of query {at} "
+                f"does not lie in the grid {self.grid}, or is empty.",
+                hint="Cells count from 0; the upper end is the first cell not in the range.",
+                query=at,
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.lows), math.prod(self.grid)
+
+    @property
+    def lengths(self) -> Array:
+        """How many cells each query sums."""
+        return np.asarray(np.prod(self.highs - self.lows, axis=1))
+
+    def apply(self, values: Array) -> Array:
+        table = values.reshape(*self.grid, *values.shape[1:])
+        for axis in range(len(self.grid)):
+            table = np.cumsum(table, axis=axis)
+            first = np.zeros_like(table.take([0], axis=axis))
+            table = np.concatenate([first, table], axis=axis)
+        total: Array = np.zeros((len(self.lows), *values.shape[1:]), dtype=table.dtype)
+        for sign, corner in self._signed():
+            total = total + sign * table[corner]
+        return total
+
+    def adjoint(self, values: Array) -> Array:
+        sides = tuple(side + 1 for side in self.grid)
+        table = np.zeros((*sides, *values.shape[1:]), dtype=values.dtype)
+        for sign, corner in self._signed():
+            np.add.at(table, corner, sign * values)
+        for axis, side in enumerate(self.grid):
+            sums = np.flip(np.cumsum(np.flip(table, axis), axis=axis), axis)
+            table = sums.take(np.arange(1, side + 1), axis=axis)
+        return table.reshape(-1, *values.shape[1:])
+
+    def part(self, chosen: Array) -> Ranges:
+        """Some of the queries."""
+        return Ranges(self.grid, self.lows[chosen], self.highs[chosen])
+
+    def _signed(self) -> list[tuple[int, tuple[Array, ...]]]:
+        """Inclusion and exclusion: corners of the table of sums, with their signs."""
+        ends = np.stack([self.lows, self.highs])
+        return [
+            (
+                (-1) ** (len(self.grid) - sum(pick)),
+                tuple(ends[side, :, axis] for axis, side in enumerate(pick)),
+            )
+            for pick in product((0, 1), repeat=len(self.grid))
+        ]
+
+
+def thinned(workload: Operator, most: int) -> Operator:
+    """At most so many of the queries, evenly spread.
+
+    >>> from onesided.linear import Identity
+    >>> thinned(Identity(100), 5).shape
+    (5, 100)
+    """
+    queries = workload.shape[0]
+    if queries <= most:
+        return workload
+    chosen = np.unique(np.linspace(0, queries - 1, most).astype(np.int64))
+    if isinstance(workload, Ranges):
+        return workload.part(chosen)
+    picked = np.zeros((queries, chosen.size), dtype=np.int64)
+    picked[chosen, np.arange(chosen.size)] = 1
+    return Dense(workload.adjoint(picked).T)
+
+
+def all_ranges(n: int) -> Ranges:
+    """Every range of a line of n cells, short ones first. Errors: ParameterError above 2^24.
+
+    >>> from onesided.linear import all_ranges
+    >>> all_ranges(2).dense().tolist()
+    [[1, 0], [0, 1], [1, 1]]
+    """
+    whole(n, name="cells", least=1)
+    if n * (n + 1) // 2 > _MOST_RANGES:
+        raise ParameterError(
+            f"A line of {n:,} cells has {n * (n + 1) // 2:,} ranges, too many to list.",
+            hint="Use sampled_ranges, or by_length for exact errors.",
+        )
+    lows = np.concatenate([np.arange(n - length + 1) for length in range(1, n + 1)])
+    lengths = np.repeat(np.arange(1, n + 1), np.arange(n, 0, -1))
+    return Ranges(n, lows, lows + lengths)
+
+
+def sampled_ranges(grid: int | Sequence[int], count: int, *, seed: int = 0) -> Ranges:
+    """``count`` ranges or rectangles, each end uniform: public, and the same for equal seeds.
+
+    >>> from onesided.linear import sampled_ranges
+    >>> sampled_ranges((4, 5), 7).shape
+    (7, 20)
+    """
+    whole(count, name="count", least=1)
+    sides = (grid,) if isinstance(grid, int) else tuple(grid)
+    draw = np.random.default_rng(seed)
+    ends = [draw.integers(0, [s + 1 for s in sides], (count, len(sides))) for _ in range(2)]
+    low, high = np.minimum(*ends), np.maximum(*ends)
+    flat = low == high
+    # An empty range becomes one cell.
+    low = np.where(flat & (low == np.array(sides)), low - 1, low)
+    return Ranges(grid, low, np.where(low == high, low + 1, high))
+
+
+def marginals(grid: Sequence[int], axes: Collection[int]) -> Operator:
+    """ZeroOne over all axes but ``axes``: one query per combination of their cells.
+
+    Errors: ParameterError for axes that the grid does not have.
+
+    >>> from onesided.linear import marginals
+    >>> marginals((2, 2), {0}).dense().tolist()
+    [[1, 1, 0, 0], [0, 0, 1, 1]]
+    """
+    if not all(0 <= axis < len(grid) for axis in axes):
+        raise ParameterError(
+            f"Axes {sorted(axes)} are not all axes of a grid of {len(grid)}.",
+            hint="Axes count from 0.",
+        )
+    return kron(*(Identity(n) if k in axes else Bins(n, n) for k, n in enumerate(grid)))
+
+
+def _corners(ends: ArrayLike, axes: int) -> Array:
+    array = np.asarray(ends)
+    if array.ndim == 1 and axes == 1:
+        array = array.reshape(-1, 1)
+    if array.ndim != 2 or array.shape[1] != axes or array.dtype.kind not in "iu":
+        raise ParameterError(
+            f"Ends of ranges on a grid of {axes} axes are whole numbers of shape "
+            f"(queries, {axes}), got {array.dtype} with shape {array.shape}.",
+            hint="Give the cell of each end on every axis.",
+        )
+    return array.astype(np.int64)
+
+
+# Error factors of strategies that hold every cell, by conjugate gradients that stop early.
+#
+# Claim. Let the strategy A hold every cell as a row of its own, so that ``G = A'A`` is at least
+# the
+# identity. For a query q and any x with ``r = q - G x`` and r'x = 0 the factor ``q'G^-1 q`` lies
+# between ``q'x`` and ``q'x + r'r``: it is ``q'x + r'G^-1 r + r'x``, and ``G^-1`` is at most the
+# identity. Conjugate gradients keep r'x at 0, and ``q'x`` only grows. So the upper end is
+# reported,
+# never too small, once the ends are within one part in a thousand: long before x itself is known
+# as well.
+
+_APART: Final = 1e-3
+_MOST_STEPS: Final = 10_000
+_CLOSE: Final = 1e-6
+_DRAWS: Final = 64
+_FEWEST: Final = 16
+_EASY: Final = 2**15
+_AT_ONCE: Final = 2**22
+
+
+def holds_cells(strategy: Operator) -> bool:
+    """Whether every cell is known to be a row of its own.
+
+    >>> from onesided.linear import staggered
+    >>> holds_cells(staggered(4)), holds_cells(staggered(4, cells=False))
+    (True, False)
+    """
+    return type(strategy) is Staggered and strategy.cells
+
+
+def upper_factors(strategy: Operator, queries: Array) -> Array:
+    """Each column's factor, rounded up by less than one part in a thousand.
+
+    queries: of shape (cells, many). Only for strategies that :func:`holds_cells`.
+    """
+    at_once = max(1, _AT_ONCE // queries.shape[0])
+    parts = [
+        _upper(strategy, np.asarray(queries[:, at : at + at_once], dtype=float))
+        for at in range(0, queries.shape[1], at_once)
+    ]
+    return np.concatenate(parts)
+
+
+def draws_for(cells: int) -> int:
+    """How many draws :func:`sampled_factors` makes: fewer on large grids.
+
+    >>> draws_for(100), draws_for(10**6)
+    (64, 16)
+    """
+    return max(_FEWEST, min(_DRAWS, _DRAWS * _EASY // cells))
+
+
+def sampled_factors(strategy: Operator, workload: Operator) -> Array:
+    """Estimates of all factors from a few draws of made-up noise, where there are many queries.
+
+    Answers to normal noise of variance 1 on the strategy's rows are normal with the factor as
+    variance, so that m draws give the factor times a chi-squared number over m. The seed is public:
+    the same question has the same estimate, and nothing of the data is in it.
+
+    >>> from onesided.linear import Identity, staggered
+    >>> sampled_factors(staggered(4), Identity(4)).shape
+    (4,)
+    """
+    rng = np.random.default_rng(0)
+    number = draws_for(strategy.shape[1])
+    noise = rng.standard_normal((strategy.shape[0], number))
+    answers = workload.apply(_solved(strategy, strategy.adjoint(noise)))
+    return np.asarray(np.mean(answers**2, axis=1))
+
+
+def understated(draws: int, chance: float) -> float:
+    """By how much an estimate from so many draws is too small with less than this chance.
+
+    Chernoff: a chi-squared number of m degrees is at most ``m t`` with a chance of at most
+    ``(t e^(1 - t))^(m / 2)``; this is 1 / t.
+
+    >>> round(understated(64, 0.01), 2)
+    1.8
+    """
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        likely = draws / 2 * (math.log(middle) + 1 - middle)
+        low, high = (middle, high) if likely <= math.log(chance) else (low, middle)
+    return 1 / low
+
+
+def _solved(strategy: Operator, sums: Array) -> Array:
+    """``(A'A)^-1`` times each column, to a millionth of its length."""
+    left, way, found = sums.copy(), sums.copy(), np.zeros_like(sums)
+    size = first = _columns(sums, sums)
+    for _ in range(_MOST_STEPS):
+        if (size <= _CLOSE * _CLOSE * first).all():
+            break
+        turned = strategy.adjoint(strategy.apply(way))
+        step = np.divide(size, _columns(way, turned), out=np.zeros_like(size), where=size > 0)
+        found += step * way
+        left -= step * turned
+        before, size = size, _columns(left, left)
+        way *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
+        way += left
+    return found
+
+
+def _upper(strategy: Operator, queries: Array) -> Array:
+    left, way = queries.copy(), queries.copy()
+    size = _columns(left, left)
+    found = np.zeros(queries.shape[1])
+    for _ in range(_MOST_STEPS):
+        if (size <= _APART * found).all():
+            break
+        turned = strategy.adjoint(strategy.apply(way))
+        step = np.divide(size, _columns(way, turned), out=np.zeros_like(size), where=size > 0)
+        # q'x grows by step * q'way, and q'way is r'r: earlier residuals are orthogonal to the way.
+        found += step * size
+        left -= step * turned
+        before, size = size, _columns(left, left)
+        way *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
+        way += left
+    return found + size
+
+
+def _columns(one: Array, two: Array) -> Array:
+    products: Array = np.einsum("ij,ij->j", one, two)
+    return products
+
+
+# The exact expected error of least-squares answers, before anything is drawn.
 
 # Numbers that one look at errors may work through: some minutes on one core.
 MOST_WORK: Final = 2**32
-_AT_ONCE: Final = 2**22
 _MOST_CELLS: Final = 8_192
 # Conjugate gradients take some hundreds of products where there is no closed form.
 _STEPS: Final = 300

@@ -1,18 +1,304 @@
-"""Which cells of a grid a neighbourhood policy joins: exact on planes, cautious on the globe."""
+"""Cells and places: where cells lie, and which lie within a distance of each other."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from onesided.errors import ParameterError, PolicyError
-from onesided.linear._grid import Grid
-from onesided.linear._sweeps import Bands, Cells, Window
+from onesided._numbers import exact, positive, whole
+from onesided.errors import DataError, ParameterError, PolicyError
+from onesided.fields import settle
 from onesided.policy import EARTH_RADIUS, Neighbourhood
+
+# Where the cells of a histogram lie, and which cell a point is in.
+
+
+_MOST_CELLS: Final = 2**27
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A line of ``(n,)`` cells, or ``(rows, columns)`` of them; cell (r, c) is r * columns + c.
+
+    origin, spacing: where the first cell is and how far the next one, per axis, in the policy's
+        own units (for "haversine" degrees of latitude and longitude; for "time" seconds, with
+        any moment as the origin).
+    box: False if data are points that lie exactly on the cells' positions; True if a cell is
+        the half-open box from its position to the next one. Boxes are near as soon as any two
+        of their points are.
+    Points outside belong to no cell. A promise is about data inside the grid.
+    Errors: ParameterError for other than one or two axes, too many cells, or unfit spacings.
+
+    >>> from onesided.linear import Grid
+    >>> Grid((2, 3)).cells
+    6
+    """
+
+    shape: tuple[int, ...]
+    origin: object = None
+    spacing: tuple[Fraction, ...] = ()
+    box: bool = False
+
+    def __init__(
+        self,
+        shape: int | Sequence[int],
+        *,
+        origin: object = None,
+        spacing: object = 1,
+        box: bool = False,
+    ) -> None:
+        given = (shape,) if isinstance(shape, int) else tuple(shape)
+        if isinstance(shape, bool) or len(given) not in (1, 2):
+            raise ParameterError(
+                f"A grid has one or two axes, got the shape {shape!r}.",
+                hint="Give the number of cells, or (rows, columns).",
+            )
+        sides = tuple(whole(side, name="cells along an axis", least=1) for side in given)
+        if math.prod(sides) > _MOST_CELLS:
+            raise ParameterError(
+                f"A grid of {math.prod(sides):,} cells is larger than {_MOST_CELLS:,}.",
+                hint="Use larger cells.",
+            )
+        steps = spacing if isinstance(spacing, tuple | list) else [spacing] * len(sides)
+        if len(steps) != len(sides):
+            raise ParameterError(
+                f"A grid of {len(sides)} axes has as many spacings, got {spacing!r}.",
+                hint="Give one spacing, or one per axis.",
+            )
+        widths = tuple(positive(step, name="spacing") for step in steps)
+        settle(self, shape=sides, origin=origin, spacing=widths, box=bool(box))
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return math.prod(self.shape)
+
+    @property
+    def plane(self) -> tuple[int, int]:
+        """Rows and columns; a line is one row."""
+        return (1, self.shape[0]) if len(self.shape) == 1 else (self.shape[0], self.shape[1])
+
+    def locate(self, points: ArrayLike) -> NDArray[np.int64]:
+        """The cell of each point, given in numbers, one row per point. Exact for each point.
+
+        Errors: DataError for points that are outside the grid, or, unless it is of boxes,
+        between its positions.
+        """
+        array = np.asarray(points)
+        if array.ndim == 1 and len(self.shape) == 1:
+            array = array.reshape(-1, 1)
+        if array.ndim != 2 or array.shape[1] != len(self.shape):
+            raise DataError(
+                f"Points on a grid of {len(self.shape)} axes have as many coordinates, got an "
+                f"array of shape {array.shape}.",
+                hint="Give one row per point.",
+            )
+        return np.array([self._cell(point) for point in array.tolist()], dtype=np.int64)
+
+    def _cell(self, point: Sequence[Any]) -> int:
+        cell = 0
+        for part, first, step, side in zip(
+            point, self._start(), self.spacing, self.shape, strict=True
+        ):
+            place = (exact(part, name="coordinate") - first) / step
+            at = math.floor(place)
+            if not 0 <= at < side or not (self.box or at == place):
+                raise DataError(
+                    f"The point {tuple(point)!r} is not in any cell of the grid.",
+                    hint="Drop it or clamp it to the grid before counting, the same way for all "
+                    "data; in a grid of points, round it to a position first.",
+                    point=tuple(point),
+                )
+            cell = cell * side + at
+        return cell
+
+    def _start(self) -> tuple[Fraction, ...]:
+        """The origin in numbers; 0 where none was given."""
+        given = [0] * len(self.shape) if self.origin is None else self.origin
+        parts = given if isinstance(given, tuple | list) else [given]
+        return tuple(exact(part, name="origin") for part in parts)
+
+
+# Pairs of cells that a move joins, a block at a time; never all of them at once.
+
+Cells = NDArray[np.int64]
+_BLOCK: Final = 2**20
+
+
+class Sweep(ABC):
+    """Some pairs of cells. ``both_ways``: each pair is a move in both directions.
+
+    plane: the rows and columns in which pairs are a window around each cell, if they are.
+
+    >>> sweep = Window(1, 4, [1])
+    >>> sweep.both_ways, sweep.plane, isinstance(sweep.near(), Sweep)
+    (True, (1, 4), True)
+    """
+
+    both_ways: bool = True
+    plane: tuple[int, int] | None = None
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many pairs there are, or a bound."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[Cells, Cells]]:
+        """All pairs."""
+
+    def far(self) -> Sweep:
+        """Pairs enough for an operator that is monotone on the sweep's plane."""
+        return self
+
+    def near(self) -> Sweep:
+        """Pairs enough to tell which cells are joined by any number of moves."""
+        return self
+
+
+class Listed(Sweep):
+    """Pairs given one by one, each a move from the first to the second only.
+
+    >>> pairs = Listed(np.array([0, 1]), np.array([1, 2]))
+    >>> pairs.count, [(a.tolist(), b.tolist()) for a, b in pairs.blocks()]
+    (2, [([0, 1], [1, 2])])
+    """
+
+    both_ways = False
+
+    def __init__(self, starts: Cells, ends: Cells) -> None:
+        self.starts, self.ends = starts, ends
+
+    @property
+    def count(self) -> int:
+        return len(self.starts)
+
+    def blocks(self) -> Iterator[tuple[Cells, Cells]]:
+        for at in range(0, len(self.starts), _BLOCK):
+            yield self.starts[at : at + _BLOCK], self.ends[at : at + _BLOCK]
+
+
+class Window(Sweep):
+    """On a grid, cells ``dr`` rows apart are near if at most ``widths[dr]`` columns apart.
+
+    >>> [(a.tolist(), b.tolist()) for a, b in Window(1, 3, [1]).blocks()]
+    [([0, 1], [1, 2])]
+    """
+
+    def __init__(self, rows: int, columns: int, widths: list[int]) -> None:
+        self.rows, self.columns = rows, columns
+        self.plane = (rows, columns)
+        self.widths = [min(width, columns - 1) for width in widths[:rows]]
+
+    @property
+    def count(self) -> int:
+        across = [width for width in self.widths if width >= 0]
+        return self.rows * self.columns * (sum(2 * w + 1 for w in across[1:]) + across[0])
+
+    def blocks(self) -> Iterator[tuple[Cells, Cells]]:
+        for down, width in enumerate(self.widths):
+            for right in range(1 if down == 0 else -width, width + 1):
+                yield from self._pairs(down, right)
+
+    def _pairs(self, down: int, right: int) -> Iterator[tuple[Cells, Cells]]:
+        columns = np.arange(max(0, -right), self.columns - max(0, right))
+        at_once = max(1, _BLOCK // max(1, columns.size))
+        for top in range(0, self.rows - down, at_once):
+            rows = np.arange(top, min(top + at_once, self.rows - down))
+            starts = (rows[:, None] * self.columns + columns).ravel()
+            yield starts, starts + down * self.columns + right
+
+    def far(self) -> Sweep:
+        """The farthest cell in each direction, or what the border leaves of it."""
+        # A row further down that is as wide makes a nearer row needless.
+        best, corners = -1, []
+        for down in range(len(self.widths) - 1, -1, -1):
+            if self.widths[down] > best:
+                best = self.widths[down]
+                corners.append((down, best))
+        return _Far(self.rows, self.columns, corners)
+
+    def near(self) -> Sweep:
+        """Next columns and next rows: whoever is near a cell further off is near these too."""
+        steps = [min(width, most) for width, most in zip(self.widths, (1, 0), strict=False)]
+        return Window(self.rows, self.columns, steps)
+
+
+class _Far(Sweep):
+    def __init__(self, rows: int, columns: int, corners: list[tuple[int, int]]) -> None:
+        self.rows, self.columns, self.corners = rows, columns, corners
+
+    @property
+    def count(self) -> int:
+        return 2 * self.rows * self.columns * len(self.corners)
+
+    def blocks(self) -> Iterator[tuple[Cells, Cells]]:
+        at_once = max(1, _BLOCK // self.columns)
+        for top in range(0, self.rows, at_once):
+            row = np.arange(top, min(top + at_once, self.rows))[:, None]
+            column = np.arange(self.columns)[None, :]
+            starts = (row * self.columns + column).ravel()
+            for down, right in self.corners:
+                for way in (right, -right):
+                    end_row = np.minimum(row + down, self.rows - 1)
+                    end_column = np.clip(column + way, 0, self.columns - 1)
+                    yield starts, (end_row * self.columns + end_column).ravel()
+
+
+class Bands(Sweep):
+    """Rows ``first[k]`` and ``second[k]`` (not above it): near if few columns apart, or nearly all.
+
+    Cells are near if their columns are at most ``close[k]`` apart, or at least ``around[k]``,
+    which is the way around the globe.
+    """
+
+    def __init__(
+        self, columns: int, first: Cells, second: Cells, close: Cells, around: Cells
+    ) -> None:
+        self.columns = columns
+        self.first, self.second = first, second
+        self.close, self.around = close, around
+
+    def near(self) -> Sweep:
+        """Next columns and next rows, and the first column with the last."""
+        some = np.flatnonzero(self.second - self.first <= 1)
+        last = np.where(self.around[some] < self.columns, self.columns - 1, self.columns)
+        step = np.minimum(self.close[some], 1)
+        last = np.maximum(last, step + 1)
+        return Bands(self.columns, self.first[some], self.second[some], step, last)
+
+    @property
+    def count(self) -> int:
+        apart = np.minimum(self.close, self.columns - 1) + np.maximum(self.columns - self.around, 0)
+        return int(np.sum((2 * apart + 1) * self.columns))
+
+    def blocks(self) -> Iterator[tuple[Cells, Cells]]:
+        most = int(min(self.close.max(initial=0), self.columns - 1))
+        least = int(max(min(self.around.min(initial=self.columns), self.columns), most + 1))
+        for right in (*range(most + 1), *range(least, self.columns)):
+            rows = np.flatnonzero((right <= self.close) | (right >= self.around))
+            apart = rows[self.first[rows] < self.second[rows]]
+            if right:  # within a row a pair is met once
+                yield from self._pairs(rows, right)
+            yield from self._pairs(apart, -right)
+
+    def _pairs(self, rows: Any, right: int) -> Iterator[tuple[Cells, Cells]]:
+        columns = np.arange(max(0, -right), self.columns - max(0, right))
+        at_once = max(1, _BLOCK // max(1, columns.size))
+        for top in range(0, rows.size, at_once):
+            some = rows[top : top + at_once]
+            starts = (self.first[some, None] * self.columns + columns).ravel()
+            yield starts, (self.second[some, None] * self.columns + columns + right).ravel()
+
+
+# Which cells of a grid a neighbourhood policy joins: exact on planes, cautious on the globe.
 
 # Floats here are right to 1e-12; in doubt cells ARE near.
 _MARGIN: Final = 1e-9

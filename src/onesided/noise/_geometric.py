@@ -1,9 +1,4 @@
-"""Tables that answer most geometric draws by one look-up, with nothing given away.
-
-``level(rate, span)`` holds the 64-bit thresholds of one geometric variable (truncated to
-``[0, span)`` or not) and a guide over the first 16 bits: the draw itself where those bits
-decide it, -1 where a threshold falls in between. Proof: docs/exact-sampling.md, section 4.
-"""
+"""Geometric draws: by tables, by pairs of tables, and at any rate."""
 
 from __future__ import annotations
 
@@ -23,6 +18,13 @@ from onesided._numbers import Infinite, Loss
 from onesided.noise._arguments import Piece
 from onesided.noise._source import CHUNK, VERY_MANY, Bits, IntArray, WordArray, lanes, looked_up
 from onesided.noise._uniforms import WORD_BITS, below_few, deepen, many, one, resolve
+
+# Tables that answer most geometric draws by one look-up, with nothing given away.
+#
+# ``level(rate, span)`` holds the 64-bit thresholds of one geometric variable (truncated to
+# ``[0, span)`` or not) and a guide over the first 16 bits: the draw itself where those bits
+# decide it, -1 where a threshold falls in between. Proof: docs/exact-sampling.md, section 4.
+
 
 _GUIDE_BITS = 16
 _REST_BITS = WORD_BITS - _GUIDE_BITS

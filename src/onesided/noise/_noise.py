@@ -1,4 +1,4 @@
-"""One large task over several threads, that share nothing but the array they fill."""
+"""The noise that mechanisms are given: exact draws, over threads, derived, or of a key."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ from onesided.noise._source import (
     SecureBits,
     WordArray,
 )
+
+# One large task over several threads, that share nothing but the array they fill.
+
 
 # From so many draws on, a thread is worth its start.
 FROM = 2**20

@@ -1,4 +1,4 @@
-"""The one seam through which randomness enters a mechanism."""
+"""The one seam through which randomness enters, and where its bits come from."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from onesided import _numbers
 from onesided._numbers import Loss, Number
 from onesided._process import this_process
 from onesided.errors import NoiseError
+
+# The one seam through which randomness enters a mechanism.
+
 
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]

@@ -1,12 +1,4 @@
-"""Geometric draws from any number of random bits: slow, short, and the court of last resort.
-
-A uniform number ``U`` with unlimited binary digits decides a draw. The tables of
-``_geometric.py`` answer from its first 16 or 64 digits when those are enough; otherwise the
-digits seen so far come here, and more are drawn until the answer is certain.
-
-All numbers are integers that stand for fractions of ``2^precision``.
-Proof: docs/exact-sampling.md, sections 2 and 3.
-"""
+"""Draws decided by the digits of uniform numbers: ladders, chances, and logarithms."""
 
 from __future__ import annotations
 
@@ -22,6 +14,16 @@ from onesided import _numbers
 from onesided._numbers import Infinite, Loss
 from onesided.errors import NoiseError
 from onesided.noise._source import CHUNK, VERY_MANY, Bits, BoolArray, IntArray, WordArray, lanes
+
+# Geometric draws from any number of random bits: slow, short, and the court of last resort.
+#
+# A uniform number ``U`` with unlimited binary digits decides a draw. The tables of
+# ``_geometric.py`` answer from its first 16 or 64 digits when those are enough; otherwise the
+# digits seen so far come here, and more are drawn until the answer is certain.
+#
+# All numbers are integers that stand for fractions of ``2^precision``.
+# Proof: docs/exact-sampling.md, sections 2 and 3.
+
 
 WORD_BITS = 64
 # Fair bits leave a draw open here with a chance below 2^-2000: a source that does is broken.

@@ -1,0 +1,705 @@
+"""Strategies: along a line, in the plane, staggered, and trees over each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from onesided._numbers import whole
+from onesided.errors import ParameterError
+from onesided.fields import one_of
+from onesided.linear._near import Grid
+from onesided.linear._operator import Array, Kron, Meets, Operator, Relabelled, Stack, ZeroOne, kron
+
+# Strategies along a line of cells: each cell, prefix sums, bins, trees, wavelets.
+
+
+_MOST_CELLS = 2**27
+
+
+def _cells(n: object) -> int:
+    return whole(n, name="cells", least=1, most=_MOST_CELLS)
+
+
+class _Solved(ZeroOne):
+    """As many rows as cells, solved in closed form; columns differ more the farther they are."""
+
+    def __init__(self, n: int) -> None:
+        self.n = _cells(n)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.n
+
+    @property
+    def solvable(self) -> bool:
+        return True
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return 1 in plane
+
+
+class Identity(_Solved):
+    """Every cell by itself.
+
+    >>> from onesided.linear import Identity
+    >>> Identity(3).dense().tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    """
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        del plane  # all other cells are alike
+        return True
+
+    def apply(self, values: Array) -> Array:
+        return values.copy()
+
+    def adjoint(self, values: Array) -> Array:
+        return values.copy()
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        return Meets((x == y).astype(np.int64))
+
+    def gram_solve(self, values: Array) -> Array:
+        return np.asarray(values, dtype=float)
+
+
+class Prefix(_Solved):
+    """Row i is the sum of cells 0 .. i.
+
+    >>> from onesided.linear import Prefix
+    >>> Prefix(3).dense().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+
+    def apply(self, values: Array) -> Array:
+        return np.asarray(np.cumsum(values, axis=0))
+
+    def adjoint(self, values: Array) -> Array:
+        return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        return Meets(self.n - np.maximum(x, y))
+
+    def solve(self, values: Array) -> Array:
+        first = np.zeros((1, *values.shape[1:]))
+        return np.asarray(np.diff(np.asarray(values, dtype=float), axis=0, prepend=first))
+
+    def gram_solve(self, values: Array) -> Array:
+        last = np.zeros((1, *values.shape[1:]))
+        return self.solve(-np.diff(np.asarray(values, dtype=float), axis=0, append=last))
+
+
+class Suffix(_Solved):
+    """Row i is the sum of cells i .. n - 1 (delta-neighbourhood, Table 2).
+
+    >>> from onesided.linear import Suffix
+    >>> Suffix(3).dense().tolist()
+    [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
+    """
+
+    def apply(self, values: Array) -> Array:
+        return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
+
+    def adjoint(self, values: Array) -> Array:
+        return np.asarray(np.cumsum(values, axis=0))
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        return Meets(1 + np.minimum(x, y))
+
+    def solve(self, values: Array) -> Array:
+        last = np.zeros((1, *values.shape[1:]))
+        return np.asarray(-np.diff(np.asarray(values, dtype=float), axis=0, append=last))
+
+    def gram_solve(self, values: Array) -> Array:
+        first = np.zeros((1, *values.shape[1:]))
+        return self.solve(np.diff(np.asarray(values, dtype=float), axis=0, prepend=first))
+
+
+class Bins(ZeroOne):
+    """Row k is the sum of the cells x with ``(x + offset) // width == k``; empty bins are none.
+
+    >>> from onesided.linear import Bins
+    >>> Bins(4, 2).dense().tolist()
+    [[1, 1, 0, 0], [0, 0, 1, 1]]
+    """
+
+    def __init__(self, n: int, width: int, *, offset: int = 0) -> None:
+        self.n, self.width = _cells(n), whole(width, name="width", least=1)
+        self.offset = whole(offset, name="offset", most=self.width - 1)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return (self.n - 1 + self.offset) // self.width + 1, self.n
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return 1 in plane
+
+    @cached_property
+    def starts(self) -> Array:
+        """The first cell of each bin."""
+        return np.maximum(np.arange(self.shape[0]) * self.width - self.offset, 0)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """How many cells each bin holds."""
+        return np.diff(self.starts, append=self.n)
+
+    def label(self, cells: Array) -> Array:
+        """The bin of each cell."""
+        return np.asarray((cells + self.offset) // self.width)
+
+    def apply(self, values: Array) -> Array:
+        return np.asarray(np.add.reduceat(values, self.starts, axis=0))
+
+    def adjoint(self, values: Array) -> Array:
+        return np.repeat(values, self.sizes, axis=0)
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        return Meets((self.label(x) == self.label(y)).astype(np.int64))
+
+
+class Haar(Operator):
+    """The total, and the left less the right half of every dyadic interval; entries 1 and -1.
+
+    Rows stand from wide to narrow and are orthogonal. Errors: ParameterError unless n is a
+    power of two.
+
+    >>> from onesided.linear import Haar
+    >>> Haar(2).dense().tolist()
+    [[1, 1], [1, -1]]
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = _cells(n)
+        if self.n & (self.n - 1):
+            raise ParameterError(
+                f"A wavelet needs a power of two, got {n} cells.",
+                hint="Add empty cells at the end, which are public.",
+                cells=n,
+            )
+        self.depth = self.n.bit_length() - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.n
+
+    @property
+    def largest(self) -> int:
+        return 1
+
+    @property
+    def is_non_negative(self) -> bool:
+        return self.n == 1  # the total alone
+
+    @property
+    def solvable(self) -> bool:
+        return True
+
+    @cached_property
+    def norms(self) -> Array:
+        """The squared length of each row."""
+        levels = [np.full(2**k, self.n >> k, dtype=float) for k in range(self.depth)]
+        return np.concatenate([[float(self.n)], *levels])
+
+    def apply(self, values: Array) -> Array:
+        rows, sums = [], values
+        for _ in range(self.depth):
+            left, right = sums[0::2], sums[1::2]
+            rows.append(left - right)
+            sums = left + right
+        return np.concatenate([sums, *reversed(rows)])
+
+    def adjoint(self, values: Array) -> Array:
+        sums, at = values[:1], 1
+        for k in range(self.depth):
+            step = values[at : at + 2**k]
+            at += 2**k
+            pair = np.stack([sums + step, sums - step], axis=1)
+            sums = pair.reshape(2 ** (k + 1), *values.shape[1:])
+        return sums.copy()
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        # With ``top`` the bits up to the highest in which x and y differ: above it they share
+        # every half, there they lie in opposite halves, below it they share no interval.
+        top = np.frexp((x ^ y).astype(float))[1].astype(np.int64)
+        right = self._ones[x >> top]
+        opposite = top > 0
+        to_right = opposite & ((x >> np.maximum(top - 1, 0)) & 1 == 0)
+        return Meets(
+            1 + self.depth - top - right,
+            to_right.astype(np.int64),
+            (opposite & ~to_right).astype(np.int64),
+            right,
+        )
+
+    @cached_property
+    def _ones(self) -> Array:
+        """How many bits of each number are set."""
+        count = np.zeros(1, dtype=np.int64)
+        for _ in range(self.depth):
+            count = np.concatenate([count, count + 1])
+        return count
+
+    def solve(self, values: Array) -> Array:
+        return self.adjoint(_scaled(np.asarray(values, dtype=float), self.norms))
+
+    def gram_solve(self, values: Array) -> Array:
+        # The rows are orthogonal and square: A^-1 = A' / N, so (A'A)^-1 = A' A / N^2.
+        return self.adjoint(_scaled(self.apply(np.asarray(values, dtype=float)), self.norms**2))
+
+
+def _scaled(values: Array, by: Array) -> Array:
+    return np.asarray((values.T / by).T)
+
+
+# ZeroOne over a tree of intervals, with Hay et al.'s least squares in linear time.
+
+
+class Hierarchy(ZeroOne):
+    """Each level merges ``branching`` neighbours of the level below, from cells to the total.
+
+    Rows stand from the total down to the cells. Any number of cells; the last node of a level
+    may be smaller. Source: Hay, Rastogi, Miklau, Suciu 2010; least squares by their two passes,
+    with each node's own variance, so that smaller nodes are weighted right.
+
+    >>> from onesided.linear import Hierarchy
+    >>> Hierarchy(2).dense().tolist()
+    [[1, 1], [1, 0], [0, 1]]
+    """
+
+    def __init__(self, n: int, branching: int = 2) -> None:
+        self.n = Bins(n, 1).n
+        self.branching = whole(branching, name="branching", least=2, most=2**20)
+        widths = [1]
+        while widths[-1] < self.n:
+            widths.append(widths[-1] * self.branching)
+        self.levels = tuple(Bins(self.n, width) for width in reversed(widths))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(level.shape[0] for level in self.levels), self.n
+
+    @property
+    def solvable(self) -> bool:
+        return True
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return 1 in plane
+
+    def apply(self, values: Array) -> Array:
+        rows = [values]
+        for _ in self.levels[1:]:
+            rows.append(_gather(rows[-1], self.branching))
+        return np.concatenate(rows[::-1])
+
+    def adjoint(self, values: Array) -> Array:
+        levels = self._split(values)
+        total = levels[0]
+        for level in levels[1:]:
+            total = level + np.repeat(total, self.branching, axis=0)[: len(level)]
+        return total
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        count = np.zeros(x.shape, dtype=np.int64)
+        for level in self.levels:
+            count += (x // level.width) == (y // level.width)
+        return Meets(count)
+
+    def solve(self, values: Array) -> Array:
+        """Up: each node's own answer weighed against its children's sum; down: what is left."""
+        levels = self._split(np.asarray(values, dtype=float))
+        best = [levels[-1]]
+        for own, spread in zip(levels[-2::-1], self._sums[::-1], strict=True):
+            share = _tall(spread / (spread + 1), own)
+            best.append(own * share + _gather(best[-1], self.branching) * (1 - share))
+        best.reverse()
+        sums = best[0]
+        for below, spread, own in zip(best[1:], self._sums, self._spreads[1:], strict=True):
+            gap = (sums - _gather(below, self.branching)) / _tall(spread, sums)
+            sums = below + self._down(gap, below) * _tall(own, below)
+        return np.asarray(sums)
+
+    def gram_solve(self, values: Array) -> Array:
+        # A' y = values for y = values on the cells' own rows, so A+ y = (A'A)^-1 values.
+        cells = np.asarray(values, dtype=float)
+        above = np.zeros((self.shape[0] - self.n, *cells.shape[1:]))
+        return self.solve(np.concatenate([above, cells]))
+
+    @cached_property
+    def _spreads(self) -> list[Array]:
+        """Per level from the root, each node's variance from itself and all below it."""
+        spreads = [np.ones(self.n)]
+        for _ in self.levels[1:]:
+            sums = _gather(spreads[-1], self.branching)
+            spreads.append(sums / (sums + 1))
+        return spreads[::-1]
+
+    @cached_property
+    def _sums(self) -> list[Array]:
+        """Per level above the cells, the variance of the sum of each node's children."""
+        return [_gather(spread, self.branching) for spread in self._spreads[1:]]
+
+    def _down(self, values: Array, below: Array) -> Array:
+        return np.repeat(values, self.branching, axis=0)[: len(below)]
+
+    def _split(self, values: Array) -> list[Array]:
+        ends = np.cumsum([level.shape[0] for level in self.levels])[:-1]
+        return np.split(values, ends)
+
+
+def _gather(values: Array, branching: int) -> Array:
+    return np.asarray(np.add.reduceat(values, np.arange(0, len(values), branching), axis=0))
+
+
+def _tall(values: Array, like: Array) -> Array:
+    """A column per node, to go with many right-hand sides."""
+    return values.reshape(-1, *([1] * (like.ndim - 1)))
+
+
+# Strategies on a grid of rows and columns, and strategies for neighbourhoods of several cells.
+
+_MOST_BLOCKS: Final = 2_048
+
+
+def row_prefix(shape: int | Sequence[int]) -> Operator:
+    """Prefix sums along each row of a grid.
+
+    >>> from onesided.linear import row_prefix
+    >>> row_prefix((1, 2)).dense().tolist()
+    [[1, 0], [1, 1]]
+    """
+    rows, columns = Grid(shape).plane
+    return Kron(Identity(rows), Prefix(columns))
+
+
+def summed_area(shape: int | Sequence[int]) -> Operator:
+    """The summed-area table: each entry the sum of all cells above and to the left.
+
+    >>> summed_area((2, 2)).dense()[-1].tolist()
+    [1, 1, 1, 1]
+    """
+    rows, columns = Grid(shape).plane
+    return Kron(Prefix(rows), Prefix(columns))
+
+
+class Quadtree(ZeroOne):
+    """Squares of side 1, b, b^2, ... up to the whole grid; rows from the total to the cells.
+
+    >>> from onesided.linear import Quadtree
+    >>> Quadtree((2, 2)).shape
+    (5, 4)
+    """
+
+    def __init__(self, shape: int | Sequence[int], branching: int = 2) -> None:
+        self.grid = Grid(shape).plane
+        self.branching = whole(branching, name="branching", least=2, most=2**20)
+        widths = [1]
+        while widths[-1] < max(self.grid):
+            widths.append(widths[-1] * self.branching)
+        self.sides = tuple(
+            tuple((side - 1) // width + 1 for side in self.grid) for width in reversed(widths)
+        )
+        self.widths = tuple(reversed(widths))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(rows * columns for rows, columns in self.sides), self.grid[0] * self.grid[1]
+
+    @property
+    def solvable(self) -> bool:
+        return True
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return plane == self.grid
+
+    def apply(self, values: Array) -> Array:
+        levels = [values]
+        for k in range(len(self.sides) - 1, 0, -1):
+            levels.append(self._gather(levels[-1], k))
+        return np.concatenate(levels[::-1])
+
+    def adjoint(self, values: Array) -> Array:
+        levels = self._split(values)
+        total = levels[0]
+        for k in range(1, len(levels)):
+            total = levels[k] + self._spread(total, k)
+        return total
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        columns = self.grid[1]
+        (r, c), (s, d) = divmod(x, columns), divmod(y, columns)
+        count = np.zeros(x.shape, dtype=np.int64)
+        for width in self.widths:
+            count += (r // width == s // width) & (c // width == d // width)
+        return Meets(count)
+
+    def solve(self, values: Array) -> Array:
+        """Hay et al.'s two passes: up, each node against its children; down, what is left."""
+        levels = self._split(np.asarray(values, dtype=float))
+        best = {len(levels) - 1: levels[-1]}
+        for k in range(len(levels) - 2, -1, -1):
+            share = _tall(self._sums[k] / (self._sums[k] + 1), levels[k])
+            best[k] = levels[k] * share + self._gather(best[k + 1], k + 1) * (1 - share)
+        sums = best[0]
+        for k in range(1, len(levels)):
+            gap = (sums - self._gather(best[k], k)) / _tall(self._sums[k - 1], sums)
+            sums = best[k] + self._spread(gap, k) * _tall(self._spreads[k], sums)
+        return np.asarray(sums)
+
+    def gram_solve(self, values: Array) -> Array:
+        # A' y = values for y = values on the cells' own rows, so A+ y = (A'A)^-1 values.
+        cells = np.asarray(values, dtype=float)
+        above = np.zeros((self.shape[0] - self.shape[1], *cells.shape[1:]))
+        return self.solve(np.concatenate([above, cells]))
+
+    @cached_property
+    def _spreads(self) -> list[Array]:
+        """Per level from the root, each node's variance from itself and all below it."""
+        spreads = [np.ones(self.shape[1])]
+        for k in range(len(self.sides) - 1, 0, -1):
+            sums = self._gather(spreads[-1], k)
+            spreads.append(sums / (sums + 1))
+        return spreads[::-1]
+
+    @cached_property
+    def _sums(self) -> list[Array]:
+        """Per level above the cells, the variance of the sum of each node's children."""
+        return [self._gather(spread, k) for k, spread in enumerate(self._spreads) if k]
+
+    def _gather(self, values: Array, level: int) -> Array:
+        """ZeroOne of each parent's children at ``level``, counted from the root."""
+        rows, columns = self.sides[level]
+        table = values.reshape(rows, columns, *values.shape[1:])
+        for axis, side in enumerate((rows, columns)):
+            table = np.add.reduceat(table, np.arange(0, side, self.branching), axis=axis)
+        return table.reshape(-1, *values.shape[1:])
+
+    def _spread(self, values: Array, level: int) -> Array:
+        """Each parent's value for all its children at ``level``."""
+        table = values.reshape(*self.sides[level - 1], *values.shape[1:])
+        for axis, side in enumerate(self.sides[level]):
+            keep = [slice(None)] * axis + [slice(side)]
+            table = np.repeat(table, self.branching, axis=axis)[tuple(keep)]
+        return table.reshape(-1, *values.shape[1:])
+
+    def _split(self, values: Array) -> list[Array]:
+        return np.split(values, np.cumsum([rows * columns for rows, columns in self.sides])[:-1])
+
+
+class Blocks(Operator):
+    """Every cell, and ``coarse`` on blocks of cells: a tree of few long steps, as a spanner is.
+
+    ``labels``: the block of each cell. In a neighbourhood as wide as a block a move changes two
+    cells and leads to a neighbouring block at most, so that coarse prefix sums stay cheap
+    (Haney, Machanavajjhala, Ding 2015, the spanner of a line with longer moves).
+
+    >>> from onesided.linear import Prefix
+    >>> Blocks(Prefix(2), np.array([0, 0, 1])).dense().tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]]
+    """
+
+    def __init__(self, coarse: Operator, labels: Array) -> None:
+        self.coarse = coarse
+        self.merged = Relabelled(coarse, labels)
+        self._both = Stack([Identity(self.merged.labels.size), self.merged])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._both.shape
+
+    @property
+    def largest(self) -> int:
+        return self._both.largest
+
+    @property
+    def is_non_negative(self) -> bool:
+        return self._both.is_non_negative
+
+    @property
+    def solvable(self) -> bool:
+        return self.coarse.shape[1] <= _MOST_BLOCKS
+
+    @property
+    def determined(self) -> bool:
+        return True
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return self._both.monotone_on(plane)
+
+    def apply(self, values: Array) -> Array:
+        return self._both.apply(values)
+
+    def adjoint(self, values: Array) -> Array:
+        return self._both.adjoint(values)
+
+    def meets(self, x: Array, y: Array) -> Meets | None:
+        return self._both.meets(x, y)
+
+    def gram_solve(self, values: Array) -> Array | None:
+        """(I + L'GL)^-1 = I - L' (I + GD)^-1 G L, with L the blocks and D their sizes.
+
+        For the values at hand: the inverse itself would cost four times as much.
+        """
+        if not self.solvable:
+            return None
+        cells = np.asarray(values, dtype=float)
+        sums = np.zeros((self.coarse.shape[1], *cells.shape[1:]))
+        np.add.at(sums, self.merged.labels, cells)
+        gram, system = self._systems
+        return np.asarray(cells - np.linalg.solve(system, gram @ sums)[self.merged.labels])
+
+    @cached_property
+    def _systems(self) -> tuple[Array, Array]:
+        coarse = self.coarse.dense().astype(float)
+        gram = coarse.T @ coarse
+        sizes = np.bincount(self.merged.labels, minlength=len(gram))
+        return gram, np.eye(len(gram)) + gram * sizes
+
+
+def block_prefix(n: int, width: int) -> Blocks:
+    """Every cell of a line, and prefix sums of blocks of ``width`` cells.
+
+    >>> from onesided.linear import block_prefix
+    >>> block_prefix(4, 2).shape
+    (6, 4)
+    """
+    bins = Bins(n, width)
+    return Blocks(Prefix(bins.shape[0]), bins.label(np.arange(n)))
+
+
+def grid_blocks(shape: Sequence[int], width: int, coarse: str = "summed_area") -> Blocks:
+    """Every cell of a grid, and a strategy on square blocks of side ``width``.
+
+    coarse: "summed_area", "row_prefix" or "quadtree". Errors: ParameterError for another.
+
+    >>> from onesided.linear import grid_blocks
+    >>> grid_blocks((4, 4), 2).shape
+    (20, 16)
+    """
+    rows, columns = (Bins(side, width) for side in Grid(shape).plane)
+    sides = (rows.shape[0], columns.shape[0])
+    makers = {"summed_area": summed_area, "row_prefix": row_prefix, "quadtree": Quadtree}
+    labels = rows.label(np.arange(rows.n))[:, None] * sides[1] + columns.label(np.arange(columns.n))
+    return Blocks(makers[one_of(coarse, name="coarse", words=makers)](sides), labels.ravel())
+
+
+# Tiles of every size that share no borders, applied from coarse to fine and back in O(cells).
+
+
+class Staggered(ZeroOne):
+    """The stack of :func:`staggered`, with products in O(cells) in place of O(cells) per level.
+
+    A tile of side 2h starts at an odd multiple of h, so it is made of two blocks of side h along
+    each axis; blocks are summed up from those half as long. Rows are those of the stack.
+    """
+
+    def __init__(self, sides: tuple[int, int], *, cells: bool) -> None:
+        self.sides, self.cells = sides, cells
+        parts: list[Operator] = [kron(*(Identity(side) for side in sides))] if cells else []
+        half = 1
+        while True:
+            tiles = [Bins(side, 2 * half, offset=half if side > 1 else 0) for side in sides]
+            parts.append(kron(*tiles))
+            if all(tile.shape[0] == 1 for tile in tiles):
+                break
+            half *= 2
+        self.parts = tuple(parts)
+        self._stack = Stack(parts)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._stack.shape
+
+    @property
+    def determined(self) -> bool:
+        return self._stack.determined
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return self._stack.monotone_on(plane)
+
+    def meets(self, x: Array, y: Array) -> Meets | None:
+        return self._stack.meets(x, y)
+
+    def apply(self, values: Array) -> Array:
+        """Sums of cells, then of tiles from small to large."""
+        given = np.asarray(values)
+        blocks = given.reshape(*self.sides, *given.shape[1:])
+        found = [given] if self.cells else []
+        for _ in range(len(self.parts) - len(found)):
+            tiles = _summed(_summed(blocks, 0, self._shift(0)), 1, self._shift(1))
+            found.append(tiles.reshape(-1, *given.shape[1:]))
+            blocks = _summed(_summed(blocks, 0, 0), 1, 0)
+        return np.concatenate(found)
+
+    def adjoint(self, values: Array) -> Array:
+        """Each cell's sum over what holds it, from large tiles to small."""
+        given = np.asarray(values)
+        levels, at = [], 0
+        for part in self.parts:
+            levels.append(given[at : at + part.shape[0]])
+            at += part.shape[0]
+        above = levels[1:] if self.cells else levels
+        sides = [self.sides]
+        for _ in above[1:]:
+            rows, columns = sides[-1]
+            sides.append((-(-rows // 2), -(-columns // 2)))
+        total: Array | None = None
+        for (rows, columns), level in zip(reversed(sides), reversed(above), strict=True):
+            shape = (
+                (rows + self._shift(0) + 1) // 2,
+                (columns + self._shift(1) + 1) // 2,
+                *given.shape[1:],
+            )
+            tiles = level.reshape(shape)
+            own = _spread(_spread(tiles, 0, rows, self._shift(0)), 1, columns, self._shift(1))
+            if total is not None:
+                own += _spread(_spread(total, 0, rows, 0), 1, columns, 0)
+            total = own
+        found: Array = np.asarray(total).reshape(-1, *given.shape[1:])
+        return found + levels[0] if self.cells else found
+
+    def _shift(self, axis: int) -> int:
+        return 1 if self.sides[axis] > 1 else 0
+
+
+def staggered(shape: Sequence[int] | int, *, cells: bool = True) -> Operator:
+    """Tiles of side 2, 4, 8, ..., laid so that no two levels share a border along an axis.
+
+    Cells next to each other are then apart at one level only, whatever the number of levels: the
+    shift of a step is (1, 1), and one more each way for ``cells``, the cells themselves.
+    Ours.
+
+    >>> from onesided.linear import staggered
+    >>> staggered(4).shape
+    (10, 4)
+    """
+    sides = Grid(shape).plane if not isinstance(shape, int) else (1, whole(shape, name="cells"))
+    return Staggered(sides, cells=cells)
+
+
+def _summed(values: Array, axis: int, shift: int) -> Array:
+    """Sums of neighbouring pairs along an axis; with a shift the first is on its own."""
+    table = values.swapaxes(0, axis)
+    size = table.shape[0]
+    found = np.empty(((size + shift + 1) // 2, *table.shape[1:]), dtype=table.dtype)
+    found[shift:] = table[shift::2]
+    if shift:
+        found[0] = table[0]
+        found[1 : 1 + len(table[2::2])] += table[2::2]
+    else:
+        found[: size // 2] += table[1::2]
+    return found.swapaxes(0, axis)
+
+
+def _spread(values: Array, axis: int, size: int, shift: int) -> Array:
+    """Each pair's value for both of the pair."""
+    table = values.swapaxes(0, axis)
+    found = np.empty((size, *table.shape[1:]), dtype=table.dtype)
+    even, odd = -(-size // 2), size // 2
+    found[0::2] = table[:even]
+    found[1::2] = table[shift : shift + odd]
+    return found.swapaxes(0, axis)
