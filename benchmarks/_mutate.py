@@ -68,10 +68,10 @@ JOINED = {ast.And: ast.Or, ast.Or: ast.And}
 MEANT = (
     "onesided.accounting",
     "onesided.policy._intersection",
-    "onesided.policy._placing",
+    "onesided.policy._base",
     "onesided.policy._presence",
-    "onesided.policy._relaxes",
-    "onesided.policy._together",
+    "onesided.policy._shift",
+    "onesided.policy._guarantee",
     "onesided.session._own_mechanism",
     "onesided.session._total",
 )

@@ -2,7 +2,7 @@
 
 from onesided.fields import Field
 from onesided.policy._attributes import Attributes, attributes
-from onesided.policy._base import CellMoves, Policy, Widened
+from onesided.policy._base import CellMoves, Policy, Widened, joint_records, possible_pairs
 from onesided.policy._families import (
     addition_only,
     bounded,
@@ -14,24 +14,18 @@ from onesided.policy._families import (
     tiers,
     unbounded,
 )
-from onesided.policy._family import Family, Option
+from onesided.policy._family import Family, Option, families, from_toml
 from onesided.policy._graph import Graph, graph
-from onesided.policy._guarantee import Guarantee
+from onesided.policy._guarantee import Guarantee, together
 from onesided.policy._implications import Addition, implied_places
 from onesided.policy._intersection import Intersection
 from onesided.policy._kinds import KindPolicy
 from onesided.policy._local import Local, local
-from onesided.policy._metric import EARTH_RADIUS
-from onesided.policy._neighbourhood import Neighbourhood, neighbourhood
+from onesided.policy._neighbourhood import EARTH_RADIUS, Neighbourhood, neighbourhood
 from onesided.policy._paths import Path, data_distance, path, paths_from
-from onesided.policy._placing import joint_records, possible_pairs
 from onesided.policy._predicate import GroupRule, Predicate, Rule
 from onesided.policy._presence import Presence, presence
-from onesided.policy._registry import families
-from onesided.policy._relaxes import relaxed_before
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
-from onesided.policy._together import together
-from onesided.policy._toml import from_toml
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, relaxed_before
 from onesided.policy._view import View, view
 
 __all__ = [

@@ -13,8 +13,16 @@ from onesided.fields import Field, is_text, listing, table
 from onesided.policy._base import Policy, Widened
 from onesided.policy._family import Family
 from onesided.policy._implications import Addition, Chains
-from onesided.policy._shift import Edge, GroupCount, Record, Shift
-from onesided.policy._words import COMMON, PUBLIC_NUMBER, likely, some
+from onesided.policy._shift import (
+    COMMON,
+    PUBLIC_NUMBER,
+    Edge,
+    GroupCount,
+    Record,
+    Shift,
+    likely,
+    some,
+)
 
 RECORD: Final = "record"
 ANY: Final = "*"

@@ -1,18 +1,27 @@
-"""What a family of policies tells of itself: its file, its options, an example.
-
-A family is one file of this folder; its ``FAMILY`` is found by :mod:`onesided.policy._registry`,
-which policy files, the command line, the gallery and the tests of all families read.
-"""
+"""A family of policies: what it tells of itself, how it is found, and its TOML."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import MappingProxyType
 from typing import Any, Final
 
-from onesided.fields import Field, Fields, is_number, is_text, listing, of
-from onesided.policy._base import Policy
+from onesided.errors import OnesidedError, PolicyError
+from onesided.fields import Field, Fields, inside, is_number, is_text, listing, of, read
+from onesided.policy._base import VERSION, Policy
 from onesided.policy._predicate import Predicate
+from onesided.store import toml_document
+
+# What a family of policies tells of itself: its file, its options, an example.
+#
+# A family is one file of this folder; its ``FAMILY`` is found by :mod:`onesided.policy._family`,
+# which policy files, the command line, the gallery and the tests of all families read.
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +78,101 @@ def _predicate(value: object, *, name: str) -> Predicate:  # noqa: ARG001 - its 
 # A condition on record is none of the language's, and no text any more when it is read.
 ROW: Final = of("text or a number", str, int, float, Predicate)
 PREDICATE: Final[Field[Any, Predicate]] = Field(_predicate, example='"age < 18"')
+
+
+# Every family of policies, as files, the command line, the gallery and the tests read them.
+
+# A closed table: a stored policy can name the families of this folder and nothing else.
+_FOLDER: Final = str(Path(__file__).parent)
+
+
+@cache
+def _families() -> Mapping[str, Family]:
+    """What the files of this folder hold as ``FAMILY`` or ``FAMILIES``, in the files' order."""
+    found: list[Family] = []
+    for file in iter_modules([_FOLDER]):
+        module = import_module(f"onesided.policy.{file.name}")
+        found += getattr(module, "FAMILIES", ())
+        found += [module.FAMILY] if hasattr(module, "FAMILY") else []
+    return MappingProxyType({family.name: family for family in found})
+
+
+def families() -> Mapping[str, Family]:
+    """Every family of policies by its name.
+
+    >>> from onesided import policy
+    >>> sorted(policy.families())[:3]
+    ['addition_only', 'attributes', 'bounded']
+    """
+    return _families()
+
+
+# Policies from versioned TOML: the text is a policy's identity in a ledger.
+
+_READ: Final = "Give the file's text, such as pathlib.Path('policy.toml').read_text()."
+_SEE: Final = "See docs/policies.md for examples."
+_FIELDS: Final[Fields] = {
+    "family": Field(is_text, example='"bounded"'),
+    "parameters": Field(of("a table", dict), default={}),
+}
+
+
+def from_toml(text: str, *, on_record: bool = False) -> Policy:
+    """Read a policy that ``to_toml`` wrote, or that someone wrote by hand.
+
+    on_record: keep conditions that the language does not have, as those of 0.1.0 may be; such a
+        policy says what was charged, and no table is read under it.
+    Errors: PolicyError naming the line for text that is not TOML, another version, an unknown
+    family or field, or parameters that do not fit the family.
+
+    >>> from onesided import policy
+    >>> two = policy.presence(max_groups=2)
+    >>> policy.from_toml(two.to_toml()) == two
+    True
+    """
+    with toml_document(
+        text,
+        what="policy",
+        hint=_SEE if isinstance(text, str) and "=" in text else _READ,
+        error=PolicyError,
+        version=("onesided_policy", VERSION),
+    ) as document:
+        return part_of(_recorded(document) if on_record else document, name="")
+
+
+def part_of(document: object, *, name: str) -> Policy:
+    """A policy from its family and parameters, on its own or as a part. Errors: OnesidedError."""
+    given = read(_FIELDS, document, what="a policy", name=name)
+    family = families().get(given["family"])
+    if family is None:
+        reason, known = f"Unknown policy family {given['family']!r}.", ", ".join(sorted(families()))
+        raise inside(PolicyError(reason, hint=f"Known: {known}."), "family")
+    parameters = given.get("parameters", {})
+    try:
+        return family.read(**read(family.fields, parameters, what=f"the policy {family.name!r}"))
+    except OnesidedError as error:
+        raise inside(
+            error, "parameters" if "parameters" in given else "family"
+        ) from error.__cause__
+
+
+def _recorded(document: Any) -> Any:
+    """Parameters whose conditions are read as they were stored; an expression has a mark."""
+    if not isinstance(document, dict) or not isinstance(document.get("parameters"), dict):
+        return document
+    found: dict[str, Any] = dict(document["parameters"])
+    if isinstance(found.get("predicate"), str):
+        sql = bool(found.pop("sql", True))
+        found["predicate"] = Predicate.on_record(found["predicate"], sql=sql)
+    for key, place in (("tiers", 2), ("rules", 1)):
+        if isinstance(found.get(key), list):
+            found[key] = [_with_condition(row, place) for row in found[key]]
+    if isinstance(found.get("parts"), list):
+        found["parts"] = [_recorded(part) for part in found["parts"]]
+    return {**document, "parameters": found}
+
+
+def _with_condition(row: object, place: int) -> object:
+    if not isinstance(row, list) or not place < len(row) < place + 3:
+        return row
+    return [*row[:place], Predicate.on_record(str(row[place]), sql=len(row) == place + 1)]

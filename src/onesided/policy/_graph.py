@@ -10,13 +10,21 @@ from typing import Final
 
 from onesided.errors import PolicyError
 from onesided.fields import Field, is_flag, listing, of
-from onesided.policy._arrows import Arrows, Value
 from onesided.policy._base import CellMoves, Made_co, Policy, Widened
 from onesided.policy._family import Family
 from onesided.policy._family import edges as edges_field
-from onesided.policy._implications import Chains, require, widened_arrows
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
-from onesided.policy._words import COMMON, PUBLIC_NUMBER, likely, some
+from onesided.policy._implications import Arrows, Chains, Value, require, widened_arrows
+from onesided.policy._shift import (
+    ABSENT,
+    COMMON,
+    PUBLIC_NUMBER,
+    Edge,
+    GroupCount,
+    Record,
+    Shift,
+    likely,
+    some,
+)
 
 VALUE: Final = "value"
 NEIGHBOUR: Final = "neighbour"

@@ -12,13 +12,10 @@ from typing import Final, Literal, TypeVar
 from onesided._english import many
 from onesided.errors import PolicyError
 from onesided.fields import Field, listing
-from onesided.policy._base import Policy
-from onesided.policy._family import Family
-from onesided.policy._placing import possible_pairs, reaches_absence
+from onesided.policy._base import Policy, possible_pairs, reaches_absence
+from onesided.policy._family import Family, part_of
 from onesided.policy._predicate import Rule
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
-from onesided.policy._toml import part_of
-from onesided.policy._words import COMMON, likely
+from onesided.policy._shift import ABSENT, COMMON, Edge, GroupCount, Record, Shift, likely
 
 Value = TypeVar("Value")
 

@@ -12,13 +12,10 @@ from typing import Literal
 from onesided._numbers import INFINITE, Loss
 from onesided.errors import PolicyError
 from onesided.fields import settle
-from onesided.policy._arrows import Value
-from onesided.policy._base import Policy, Widened
-from onesided.policy._implications import Addition, Chains, copied, require, traps
-from onesided.policy._kind_words import kind_sentences
-from onesided.policy._placing import Pair, possible_pairs
+from onesided.policy._base import Pair, Policy, Widened, possible_pairs
+from onesided.policy._implications import Addition, Chains, Value, copied, require, traps
 from onesided.policy._predicate import Predicate, Rule
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, kind_sentences
 
 
 @dataclass(frozen=True, slots=True, repr=False)

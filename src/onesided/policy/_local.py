@@ -8,13 +8,11 @@ from fractions import Fraction
 from typing import Final
 
 from onesided.errors import PolicyError
-from onesided.policy._arrows import Arrows, order
 from onesided.policy._base import Policy, Widened
 from onesided.policy._family import Family, names
 from onesided.policy._family import edges as edges_field
-from onesided.policy._implications import Chains, require, widened_arrows
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
-from onesided.policy._words import likely, some
+from onesided.policy._implications import Arrows, Chains, order, require, widened_arrows
+from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, likely, some
 
 
 @dataclass(frozen=True, slots=True, repr=False)

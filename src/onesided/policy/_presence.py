@@ -14,8 +14,7 @@ from onesided.fields import Field, Whole, fields_of
 from onesided.policy._base import Policy, Widened
 from onesided.policy._family import Family, Option
 from onesided.policy._implications import Addition, Chains
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift
-from onesided.policy._words import COMMON, likely
+from onesided.policy._shift import ABSENT, COMMON, Edge, GroupCount, Record, Shift, likely
 
 UNIT: Final = "unit"
 _EDGE: Final = Edge("present", "not present")

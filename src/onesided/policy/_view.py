@@ -14,8 +14,7 @@ from onesided.fields import Field, Text, Whole, fields_of, is_name
 from onesided.policy._base import Policy
 from onesided.policy._family import PREDICATE, Family
 from onesided.policy._predicate import GroupRule, Predicate
-from onesided.policy._shift import Edge, GroupCount, Record, Shift
-from onesided.policy._words import COMMON, PUBLIC_NUMBER, likely
+from onesided.policy._shift import COMMON, PUBLIC_NUMBER, Edge, GroupCount, Record, Shift, likely
 
 SENSITIVE: Final = "sensitive"
 OPEN: Final = "open"
