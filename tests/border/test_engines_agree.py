@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from onesided.conditions import Condition, Translator
 from onesided.engine.duckdb import _condition as of_duckdb
-from onesided.engine.duckdb._arrow import mapped
+from onesided.engine.duckdb._frames import mapped
 from onesided.engine.polars import _condition as of_polars
 from onesided.errors import ConditionError
 from onesided.schema import FIRST_DAY, LAST_DAY

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onesided as od
-from onesided.engine._first_groups import CODE, code_counts, first_groups
 from onesided.engine._protocol import Engine
+from onesided.engine._snapshot import CODE, code_counts, first_groups
 from onesided.engine._table import Table
 from onesided.noise import NotPrivateSeededNoise
 

@@ -20,7 +20,7 @@ import pytest
 
 import onesided as od
 from onesided.engine import Table
-from onesided.engine.duckdb import _own, _sources
+from onesided.engine.duckdb import _condition, _sources
 from onesided.errors import DataError, UnknownColumnError
 
 EXACT = 90
@@ -391,7 +391,7 @@ def test_a_column_that_was_not_taken_is_missed_aloud():
 
 def test_rows_that_do_not_fit_lie_in_a_folder_of_ours_and_leave_with_the_process(tmp_path):
     code = (
-        "from onesided.engine.duckdb._own import connected\n"
+        "from onesided.engine.duckdb._condition import connected\n"
         "(folder,), = connected().sql(\"SELECT current_setting('temp_directory')\").fetchall()\n"
         "import os; print(folder, oct(os.stat(folder).st_mode & 0o777))"
     )
@@ -413,12 +413,12 @@ def test_rows_that_do_not_fit_lie_in_a_folder_of_ours_and_leave_with_the_process
     assert not Path(folder).exists()
     assert not left.exists()
     assert kept.exists()
-    assert stat.S_IMODE(_own._folder(os.getpid()).stat().st_mode) == 0o700
+    assert stat.S_IMODE(_condition._folder(os.getpid()).stat().st_mode) == 0o700
 
 
 def test_a_connection_of_ours_takes_no_more_than_the_callers_may():
     connection = duckdb.connect(config={"threads": 1, "memory_limit": "1GiB"})
-    told = _own.connected(connection.sql("SELECT 1 AS i")).sql(
+    told = _condition.connected(connection.sql("SELECT 1 AS i")).sql(
         "SELECT current_setting('threads'), current_setting('memory_limit')"
     )
     assert told.fetchall() == [(1, "1.0 GiB")]

@@ -64,7 +64,7 @@ def test_a_cast_that_fails_is_found_before_the_charge(spark, unit):
 
 
 def test_a_draw_that_fails_leaves_nothing_in_the_executors(spark, monkeypatch):
-    from onesided.engine.spark import _rows
+    from onesided.engine.spark import _engine
 
     data = spark_table(spark, {"person": [1, 2, 3], "age": [30, 3, 40]})
     held = spark.sparkContext._jsc.getPersistentRDDs
@@ -73,7 +73,7 @@ def test_a_draw_that_fails_leaves_nothing_in_the_executors(spark, monkeypatch):
     def fails(*_):
         raise RuntimeError("no room")
 
-    monkeypatch.setattr(_rows, "_by_kind", fails)
+    monkeypatch.setattr(_engine, "_by_kind", fails)
     with pytest.raises(errors.DataError, match="charge stands"):
         session(data).sample(epsilon=EXACT)
     assert len(set(held()) - before) <= 1  # of the sample, until it is collected

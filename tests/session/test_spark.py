@@ -11,8 +11,8 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.engine._table import Table
-from onesided.engine.spark import _rows as _spark_rows
-from onesided.engine.spark._rows import Flips
+from onesided.engine.spark import _engine as _spark_rows
+from onesided.engine.spark._engine import Flips
 from onesided.mechanism import RecordSample
 from onesided.noise import NotPrivateSeededNoise
 from onesided.noise._noise import new_secret

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import onesided as od
-from onesided.engine._first_groups import CODE, KeyCodes
+from onesided.engine._snapshot import CODE, KeyCodes
 from onesided.engine._table import Table
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from onesided.engine._first_groups import CODE, code_counts
 from onesided.engine._protocol import Engine
+from onesided.engine._snapshot import CODE, code_counts
 from onesided.engine._table import Table
 from onesided.engine.spark import _engine
 

@@ -8,8 +8,7 @@ from typing import Final
 import narwhals as nw
 
 from onesided._english import many
-from onesided.engine._protocol import LENGTH, ROW, text_of, unread_of
-from onesided.engine._reading import BEFORE, reading
+from onesided.engine._protocol import BEFORE, LENGTH, ROW, reading, text_of, unread_of
 from onesided.engine._snapshot import Snapshot, whole_of
 from onesided.engine._table import OBJECTS, Table
 from onesided.errors import DataError

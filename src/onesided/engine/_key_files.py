@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from onesided.engine._keys import MOST_KEYS
-from onesided.engine._reading import reading
+from onesided.engine._protocol import reading
+from onesided.engine._sql import quoted
 from onesided.errors import KeysError, MissingDependencyError, UnknownColumnError
 from onesided.schema import heading_of, read, value_in
 
@@ -112,8 +113,6 @@ def _by_pyarrow(path: Path, name: str) -> Any:
 
 def _by_duckdb(path: Path, name: str) -> Any:
     import duckdb  # noqa: PLC0415 - optional
-
-    from onesided.engine._sql import quoted  # noqa: PLC0415
 
     # A file's name is a pattern to DuckDB: what is one in brackets stands for itself.
     literal = "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path))

@@ -1,31 +1,74 @@
-"""What a room must be able to do.
-
-A question reads the columns that it uses once, as a snapshot, in which they are called c0, c1 and
-so on: no expression of ours ever holds a name of the caller's, nor calls what his catalogue holds.
-All else is relational algebra on snapshots, which narwhals spells alike for every engine.
-"""
+"""An engine's own errors as ours, with what became of the charge."""
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import narwhals as nw
 from numpy.typing import NDArray
 
-from onesided.conditions import Terms
-from onesided.engine._reading import reading
-from onesided.schema import Reading, Type
+from onesided._english import a
+from onesided.conditions import Both, Condition, Node, Terms, Translator
+from onesided.errors import DataError, OnesidedError, SchemaError, UnknownColumnError, first_line
+from onesided.policy import Predicate, Rule
+from onesided.schema import Reading, Schema, Type
 from onesided.store import CheckedFiles
 
 if TYPE_CHECKING:
-    from onesided.engine._sampling import Draw, Samples, Subject
+    from onesided.engine._snapshot import Draw, Samples, Subject
     from onesided.noise import IntArray
+
+
+BEFORE: Final = "Nothing was drawn and nothing was recorded."
+STANDS: Final = "The charge stands, and nothing was drawn: ask for its answer again."
+AFTER: Final = "The charge stands, and nothing was published."
+
+
+@contextmanager
+def reading(state: str = BEFORE) -> Iterator[None]:
+    """Errors: DataError for whatever an engine says; KeyboardInterrupt for Ctrl-C.
+
+    >>> with reading(AFTER):  # doctest: +ELLIPSIS
+    ...     raise OSError("no such file")
+    Traceback (most recent call last):
+      ...
+    onesided.errors.DataError: The table could not be read: no such file
+    Hint: ... The charge stands, and nothing was published.
+    """
+    try:
+        yield
+    except OnesidedError:
+        raise
+    except BaseException as error:
+        name = type(error).__name__
+        if name == "InterruptException":
+            raise KeyboardInterrupt from error  # DuckDB's word for Ctrl-C
+        if not isinstance(error, Exception) and name != "PanicException":  # Polars' own
+            raise
+        raise DataError(
+            f"The table could not be read: {first_line(error)}",
+            hint="The file may be damaged or may have changed, or a column may not hold what it "
+            f"should. {state}",
+        ) from error
+
+
+# What a room must be able to do.
+#
+# A question reads the columns that it uses once, as a snapshot, in which they are called c0, c1
+# and
+# so on: no expression of ours ever holds a name of the caller's, nor calls what his catalogue
+# holds.
+# All else is relational algebra on snapshots, which narwhals spells alike for every engine.
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 Column: TypeAlias = NDArray[Any] | nw.Series[Any] | Sequence[Any]
@@ -320,3 +363,205 @@ def places_of(number: int) -> list[str]:
     ['c0', 'c1']
     """
     return [f"c{place}" for place in range(number)]
+
+
+# Conditions on rows, translated to the engine's own expressions: true, false or unknown.
+
+
+class Conditions:
+    """Conditions on the rows of one snapshot, in the words of its engine.
+
+    words: of the snapshot in its engine. names: what the columns that conditions name are called
+    there. refused: columns that may not be used, with what they hold.
+    Errors of all: UnknownColumnError; DataError for a column of a type that conditions cannot look
+    at; ConditionError for mixtures of types.
+    """
+
+    def __init__(self, words: Words, names: Mapping[str, str], refused: Mapping[str, str]) -> None:
+        self._words, self._refused, self._names = words, refused, names
+        self._translator: Translator[Any] = Translator(_Named(words.terms, names))
+
+    def with_values(self, predicate: Predicate, name: str) -> Lazy:
+        """Add a column: true, false or null."""
+        return self._added(self._translator.three_valued(self._tree(predicate)), name)
+
+    def with_not_false(self, predicate: Predicate, name: str) -> Lazy:
+        """Add a column: true where the condition is true or unknown, else false."""
+        return self._added(self._translator.not_false(self._tree(predicate)), name)
+
+    def where(self, predicate: Predicate) -> Lazy:
+        """The rows for which the condition is true."""
+        return self._filtered(self._translator.where(self._tree(predicate)))
+
+    def where_not_false(self, predicate: Predicate) -> Lazy:
+        """The rows for which the condition is true or unknown."""
+        return self._filtered(self._translator.not_false(self._tree(predicate)))
+
+    def of_kinds(self, rules: Sequence[Rule], default: str, counted: frozenset[str]) -> Lazy:
+        """The rows of some kinds: the first rule all of whose conditions hold, or are unknown."""
+        trees = []
+        for rule in rules:
+            parts = tuple(map(self._tree, rule.predicates))
+            tree = parts[0] if len(parts) == 1 else Both(op="AND", members=parts)
+            trees.append((tree, rule.kind in counted))
+        return self._filtered(self._translator.kept(trees, default=default in counted))
+
+    def _tree(self, predicate: Predicate) -> Node:
+        condition = predicate.readable()
+        held = {name: self._words.held[place] for name, place in self._names.items()}
+        types = {name: self._words.types[place] for name, place in self._names.items()}
+        return _typed(condition, {**held, **self._refused}, types)
+
+    def _added(self, made: Any, name: str) -> Lazy:
+        return nw.from_native(self._words.add(made, name))  # type: ignore[no-any-return]
+
+    def _filtered(self, made: Any) -> Lazy:
+        return nw.from_native(self._words.keep(made))  # type: ignore[no-any-return]
+
+
+def _typed(
+    condition: Condition, natives: Mapping[str, str], types: Mapping[str, Type | None]
+) -> Node:
+    """The condition with types. Errors: as :class:`Conditions`."""
+    for column in condition.columns:
+        if column in natives and types.get(column) is None:
+            raise DataError(
+                f"The condition {condition.text!r} looks into {column}, which holds "
+                f"{natives[column]}.",
+                hint="Conditions look at text, booleans, numbers, dates and moments. Put the "
+                "value into a column of its own, of such a type.",
+                column=column,
+            )
+    return condition.bind({name: kind for name, kind in types.items() if kind}).tree
+
+
+class _Named:
+    """Words of an engine, asked by the names that people use."""
+
+    def __init__(self, terms: Any, names: Mapping[str, str]) -> None:
+        self._terms, self._names = terms, names
+
+    def column(self, name: str, kind: Type) -> Any:
+        return self._terms.column(self._names[name], kind)
+
+    def __getattr__(self, operation: str) -> Any:
+        return getattr(self._terms, operation)
+
+
+# A table as a schema declares it: typed columns must be of their types, text is read as them.
+
+# What engines call a column that holds nothing at all.
+_NOTHING: Final = ("Null", "void")
+
+
+def declare(
+    engine: Engine, schema: Schema, *, unit: str | None = None, complete: bool = True
+) -> dict[str, str]:
+    """Read the engine's text as ``schema`` declares it, and say which. Looks at no row.
+
+    unit: the column of units, if the schema does not name it. complete: every declared column must
+    be there.
+    Errors: UnknownColumnError; SchemaError where a typed column is of another type, and where
+    several texts would be one unit.
+    """
+    held = dict(engine.types)
+    readings: dict[str, Reading] = {}
+    unit = schema.unit if unit is None else unit
+    for name, column in schema.columns.items():
+        dtype, refused = held.get(name), engine.refused.get(name)
+        if dtype is None and refused is None:
+            if complete:
+                raise UnknownColumnError(
+                    f"The schema declares a column {name!r}, which the table does not have.",
+                    hint=f"Its columns are {', '.join(list(held)[:50])}.",
+                    column=name,
+                )
+        elif (
+            refused in _NOTHING
+            or name in engine.odd
+            or (refused is None and isinstance(dtype, nw.String))
+        ):
+            reading = schema.reading(name)
+            reading = reading.of_unit(name) if name == unit else reading
+            if reading != Reading("text") or refused:
+                readings[name] = reading
+        elif refused is not None or dtype is None or not _holds(dtype, column.type):
+            raise SchemaError(
+                f"The schema declares {name!r} as {column.type}, but the table holds "
+                f"{refused or dtype}.",
+                hint="Correct the schema, or cast the column: only text is read as what a schema "
+                "says.",
+                column=name,
+            )
+    if isinstance(unit, str) and unit not in schema.columns and unit not in engine.refused:
+        text = isinstance(held.get(unit), nw.String)
+        readings |= {unit: Reading("text", schema.missing)} if text and schema.missing else {}
+    if readings:
+        engine.read_as(readings)
+    return {name: one.kind for name, one in readings.items() if one.kind != "text"}
+
+
+def _holds(dtype: nw.dtypes.DType, kind: str) -> bool:
+    """Whether a typed column is of a declared type."""
+    if isinstance(dtype, nw.Datetime):
+        return kind == ("datetime with zone" if dtype.time_zone is not None else "datetime")
+    if kind == "number":
+        return dtype.is_float() or dtype.is_decimal()
+    plain: Mapping[str, type[nw.dtypes.DType]] = {
+        "boolean": nw.Boolean,
+        "date": nw.Date,
+        "time": nw.Time,
+        "duration": nw.Duration,
+    }
+    return (
+        dtype.is_integer()
+        if kind == "integer"
+        else kind in plain and isinstance(dtype, plain[kind])
+    )
+
+
+# The one gate through which a table enters: which engine claims it, and columns of known types.
+
+
+def enter(data: object) -> Engine:
+    """The table in its engine.
+
+    Errors: DataError for an object that no engine claims, and for columns of the same name.
+    """
+    if isinstance(data, OfFiles):
+        engine = enter(data.table)
+        engine.files = data.files
+        return engine
+    native: Any = nw.to_native(data, pass_through=True)
+    for room in _rooms():
+        library = sys.modules.get(room.library)
+        known = () if library is None else tuple(getattr(library, name) for name in room.tables)
+        if isinstance(native, known):
+            with reading():
+                _refuse_names(room.names(native))
+                return room.open(native)
+    kind = type(native)
+    origin = kind.__module__.split(".")[0]
+    called = kind.__name__ if origin == "builtins" else f"{kind.__name__} of {origin}"
+    raise DataError(
+        f"Cannot read {a(called)} as a table.",
+        hint="Give a Polars, pandas or PyArrow table, a DuckDB relation, a table of Ibis, or one "
+        "of Spark itself (not Spark Connect); read files with the library of your choice.",
+    )
+
+
+@cache
+def _rooms() -> tuple[Room, ...]:
+    """Every room is a folder beside this file, which says what it takes."""
+    folders = [found.name for found in iter_modules([str(Path(__file__).parent)]) if found.ispkg]
+    rooms = (import_module(f"onesided.engine.{name}").ROOMS for name in folders)
+    return tuple(room for several in rooms for room in several)
+
+
+def _refuse_names(names: Sequence[object]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or name in seen:
+            why = "has the name of another one" if name in seen else "is named by no text"
+            raise DataError(f"The column {name!r} {why}.", hint="Rename it.", column=name)
+        seen.add(name)

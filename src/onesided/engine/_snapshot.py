@@ -1,27 +1,210 @@
-"""The columns that a question uses, as they were when it looked.
+"""Cutting units down to some of their groups.
 
-Inside, columns are called c0, c1 and so on, and so are those that are computed of them. What people
-call them stands in :attr:`Snapshot.names`, for conditions and for messages.
+Each unit orders the groups by a hash of its own name and the group's, and keeps the first
+``most`` of those that it is in. Nothing else may enter: by an order of the groups that all units
+share, the last groups would be empty; by how many units are in a group, or by a unit's rows, one
+unit would decide what another is counted in, or one visit what a unit keeps of the others.
+
+Promise: a unit that leaves d of its groups loses at most d of those it was counted in, and gains
+at most d others. Proof: docs/proofs/first-groups.md.
+
+Keys of several narrow columns are one whole number: an engine sorts and compares one faster than a
+row of columns, and only the columns of keys that are published are ever made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.engine._conditions import Conditions
-from onesided.engine._first_groups import CODE, code_counts
 from onesided.engine._keys import PublicKeys
-from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy, unread_of
-from onesided.engine._reading import reading
+from onesided.engine._protocol import (
+    AFTER,
+    KIND,
+    LENGTH,
+    ORDER,
+    Column,
+    Conditions,
+    Engine,
+    Lazy,
+    places_of,
+    reading,
+    unread_of,
+)
 from onesided.errors import DataError, UnknownColumnError, first_line
-from onesided.noise import IntArray
-from onesided.policy import Predicate, Rule
+from onesided.mechanism import RecordSample
+from onesided.noise import BoolArray, IntArray, Noise
+from onesided.policy import Policy, Predicate, Rule
+
+CODE: Final = "onesided_code"
+_HASH: Final = "onesided_hash"
+_BITS: Final[Mapping[type, int]] = {
+    nw.Boolean: 1,
+    nw.Int8: 8,
+    nw.UInt8: 8,
+    nw.Int16: 16,
+    nw.UInt16: 16,
+    nw.Int32: 32,
+    nw.UInt32: 32,
+}
+# Of these types units and the numbers of groups can be packed into one number.
+_PACKED: Final = (*_BITS, nw.Int64)
+_MOST_BITS: Final = 32
+
+
+def first_groups(
+    engine: Engine, pairs: Lazy, unit: str, names: Sequence[str], *, most: int
+) -> Lazy:
+    """The pairs in at most ``most`` groups of each unit; ``pairs`` holds each of them once.
+
+    Groups of equal hash come in the order of their names. Counting them all as last would let one
+    visit that is dropped bring in two others.
+
+    >>> import polars as pl
+    >>> from onesided.engine import Table
+    >>> table = Table(pl.DataFrame({"unit": [1, 1, 2], "place": ["a", "b", "a"]}))
+    >>> with table.take(["unit", "place"]) as rows:
+    ...     kept = first_groups(table.engine, rows.frame, "c0", ["c1"], most=1)
+    ...     sorted(kept.collect()["c0"].to_list())
+    [1, 2]
+    """
+    hashed = engine.with_hash(pairs, [unit, *names], _HASH)
+    return engine.leading(hashed, unit, [_HASH, *names], most=most).drop(_HASH)
+
+
+def code_counts(
+    engine: Engine, rows: Lazy, unit: str, *, bits: int, most: int
+) -> tuple[IntArray, IntArray]:
+    """``(numbers, counts)``: in how many units' first groups each number is. Secret.
+
+    rows: the unit and the number of a group (below ``2 ** bits``) in the column :data:`CODE`,
+    repeated or not. Which way is taken depends on the engine, on types and on how many groups
+    there may be: the two choose differently.
+    """
+    kind = rows.collect_schema()[unit]
+    if isinstance(kind, _PACKED) and bits <= _MOST_BITS:
+        packed = engine.packed_counts(rows, unit, CODE, bits=bits, most=most)
+        if packed is not None:
+            return packed
+    pairs = engine.first_codes(rows, unit, CODE, most=most)
+    if pairs is None:
+        distinct = engine.distinct(rows.select(unit, CODE))
+        pairs = first_groups(engine, distinct, unit, [CODE], most=most)
+    found = engine.fetch(pairs.group_by(CODE).agg(nw.len().alias(LENGTH)))
+    return found[CODE], found[LENGTH]
+
+
+LOWER: Final = "lower"
+_CODE_BITS: Final = 62
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCodes:
+    """Keys as whole numbers below ``2 ** bits``, one to one, by the columns' types alone.
+
+    They sort like the keys. types: the columns' types.
+
+    >>> import polars as pl
+    >>> from onesided.engine import Table
+    >>> rows = pl.DataFrame({"hour": [7], "weekend": [True]}, schema_overrides={"hour": pl.Int8})
+    >>> table = Table(rows)
+    >>> KeyCodes.of(table.schema, table.engine).bits
+    9
+    """
+
+    types: Mapping[str, nw.dtypes.DType]
+    engine: Engine
+
+    @classmethod
+    def of(cls, types: Mapping[str, nw.dtypes.DType], engine: Engine) -> KeyCodes | None:
+        """None unless all columns are whole numbers or booleans, and narrow enough together."""
+        if not engine.packs:
+            return None
+        widths = [_bits(dtype) for dtype in types.values()]
+        if sum(widths) > _CODE_BITS:
+            return None
+        return cls(types, engine)
+
+    @property
+    def bits(self) -> int:
+        """How many bits a number has."""
+        return sum(map(_bits, self.types.values()))
+
+    def coded(self, rows: Lazy, unit: str | None) -> Lazy:
+        """The unit and the number of each row's key. No column may hold null."""
+        parts = []
+        for name, dtype in self.types.items():
+            given = nw.col(name).cast(nw.Int64())
+            parts.append(given + _below(dtype) if _below(dtype) else given)
+        widths = list(map(_bits, self.types.values()))
+        code = parts[0]
+        for part, width in zip(parts[1:], widths[1:], strict=True):
+            code = code * 2**width + part
+        return rows.select(*([unit] if unit else []), code.alias(CODE))
+
+    def columns(self, keys: IntArray) -> dict[str, NDArray[Any]]:
+        """The key columns again, each in its own type."""
+        columns, shift = {}, self.bits
+        for name, dtype in self.types.items():
+            shift -= _bits(dtype)
+            value = ((keys >> shift) & (2 ** _bits(dtype) - 1)) - _below(dtype)
+            columns[name] = value.astype(type(dtype).__name__.lower().replace("boolean", "bool"))
+        return columns
+
+    def counts(self, rows: Lazy, *, unit: str | None, most: int) -> dict[str, IntArray]:
+        """Units per number that occurs. Secret, as are the numbers."""
+        coded = self.coded(rows, unit)
+        if unit is None:
+            found = self.engine.fetch(coded.group_by(CODE).agg(nw.len().alias(LENGTH)))
+            numbers, counts = found[CODE], found[LENGTH]
+        else:
+            numbers, counts = code_counts(self.engine, coded, unit, bits=self.bits, most=most)
+        if np.all(numbers[1:] > numbers[:-1]):
+            return {CODE: numbers, LENGTH: counts}
+        # In the numbers' own order: no engine's threads decide which draw is whose.
+        order = np.argsort(numbers)
+        return {CODE: numbers[order], LENGTH: counts[order]}
+
+    def published(self, found: Any, told: IntArray) -> dict[str, NDArray[Any]]:
+        """The keys whose noisy count is told, with it: largest first, then by key.
+
+        Only their numbers are turned into keys again, in columns of their own.
+        """
+        kept = np.flatnonzero(told)
+        lower, keys = told[kept], found[CODE][kept]
+        most = int(lower.max(initial=0))
+        if most < 2 ** (_CODE_BITS - self.bits):
+            packed = (most - lower) << self.bits | keys
+            packed.sort()
+            keys, lower = packed & (2**self.bits - 1), most - (packed >> self.bits)
+        else:
+            order = np.lexsort((keys, -lower))
+            keys, lower = keys[order], lower[order]
+        return {**self.columns(keys), LOWER: lower}
+
+
+def _bits(dtype: nw.dtypes.DType) -> int:
+    """The bits of a type of whole numbers or booleans; too many for others."""
+    return _BITS.get(type(dtype), _CODE_BITS + 1)
+
+
+def _below(dtype: nw.dtypes.DType) -> int:
+    """What makes the type's least value 0."""
+    return int(2 ** (_bits(dtype) - 1)) if dtype.is_signed_integer() else 0
+
+
+# The columns that a question uses, as they were when it looked.
+#
+# Inside, columns are called c0, c1 and so on, and so are those that are computed of them. What
+# people
+# call them stands in :attr:`Snapshot.names`, for conditions and for messages.
 
 _HOLDS: Final = "onesided_holds"
 _LARGEST: Final = float(np.finfo(np.float64).max)
@@ -381,3 +564,193 @@ def is_wide(dtype: nw.dtypes.DType) -> bool:
 def joinable(dtype: nw.dtypes.DType) -> nw.dtypes.DType:
     """A type in which both sides of a join can hold every key."""
     return nw.Int64() if dtype.is_integer() and not is_wide(dtype) else dtype
+
+
+# Which units are kept, and their rows: decided once, cut out once.
+#
+# What is returned is held in memory: a lazy answer evaluated again gives the same rows.
+
+Samples: TypeAlias = Mapping[str, RecordSample]
+# Rows in one step: few enough for a small memory, enough to keep an engine busy.
+BATCH: Final = 2**20
+# Per row of a batch, the place of its kind among those asked for, or -1; None if all are of one.
+Kinds = NDArray[Any] | None
+
+
+class Subject(Protocol):
+    """A snapshot with a unit and a policy."""
+
+    @property
+    def table(self) -> Snapshot:
+        """The rows. Secret."""
+
+    @property
+    def unit(self) -> str | None:
+        """The column that says whose row it is, as it is called there; None if each row is one."""
+
+    @property
+    def policy(self) -> Policy:
+        """What tells kinds of units apart."""
+
+    def rows(
+        self,
+        columns: Sequence[str],
+        *,
+        where: Predicate | None,
+        counted: frozenset[str] | None,
+    ) -> Lazy:
+        """The rows to look at, reduced to the unit and ``columns``. Secret."""
+
+
+class Rows(ABC):
+    """The rows of one snapshot of all columns. names: what people call them.
+
+    What :meth:`finish` returns is made of the kept rows alone. A data frame holds more than rows.
+    Left as they are, an index, chunks or stored metadata would tell where rows are missing, lists
+    of categories would name values of suppressed rows, and shared buffers of text would hold them
+    in full.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject, names = subject, list(subject.table.names)
+        self.native: Any = nw.to_native(subject.table.frame)
+        self.names = dict(zip(places_of(len(names)), names, strict=True))
+
+    @abstractmethod
+    def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
+        """Every row of these kinds once, as (batch, its height, kinds); others may come along."""
+
+    @abstractmethod
+    def keep(self, batch: Any, mask: BoolArray) -> Any:
+        """The rows of a batch where ``mask`` is true."""
+
+    @abstractmethod
+    def of_units(self, unit: str, chosen: nw.Series[Any]) -> Any:
+        """All rows of the chosen units."""
+
+    @abstractmethod
+    def finish(self, parts: Sequence[Any]) -> Any:
+        """The parts as one table of the caller's own type, in memory."""
+
+    def coded(self, frame: Lazy, kinds: Sequence[str]) -> Lazy:
+        """Rows with the place of their kind in ``kinds`` beside them, below 0 for others."""
+        table, policy = self.subject.table, self.subject.policy
+        codes = {kind: place for place, kind in enumerate(kinds)}
+        return table.with_kind(frame, None, policy.rules, policy.default_kind, codes=codes)
+
+    def of_kinds(self, kinds: Sequence[str]) -> Lazy:
+        """Rows of these kinds as they are; their kind beside them if there are several."""
+        table, policy = self.subject.table, self.subject.policy
+        if not policy.rules:
+            return table.frame
+        frame = self.coded(table.frame, kinds).filter(nw.col(KIND) >= 0)
+        return frame.select(*self.names, *([KIND] if len(kinds) > 1 else []))
+
+
+def unclean(column: str, kind: str, other: str) -> DataError:
+    return DataError(
+        f"Column {column!r} holds {kind}, out of which rows cannot be cut cleanly.",
+        hint=f"Cast it to {other}. Nothing was drawn and nothing was recorded.",
+        column=column,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The kept rows, in the caller's own frame type, and how many units of each kind.
+
+    >>> Cut({"age": [40]}, {"open": 1}).units
+    {'open': 1}
+    """
+
+    frame: Any
+    units: Mapping[str, int]
+
+
+Draw: TypeAlias = Callable[[Noise | None], Cut]
+
+
+def look(taking: AbstractContextManager[Subject], samples: Samples) -> Draw:
+    """Check the rows; what is returned flips the coins and cuts. Secret until then.
+
+    taking: takes all columns; they are held until the rows are cut, or nobody can cut them.
+    Errors: DataError for columns that cannot be cut cleanly.
+
+    >>> import polars as pl
+    >>> from onesided.engine import Table
+    >>> from onesided.policy import sensitive
+    >>> from onesided.session._context import QueryContext
+    >>> table, policy = Table(pl.DataFrame({"minor": [True, False]})), sensitive("minor")
+    >>> context = QueryContext(policy=policy, unit=None, table=table, account=None)
+    >>> draw = look(context.records(), {"open": RecordSample(1)})
+    >>> draw(None).frame["minor"].sum()  # none that is sensitive
+    0
+    """
+    held = ExitStack()
+    try:
+        subject = held.enter_context(taking)
+        draw = subject.table.engine.sampler(subject, samples)
+    except BaseException:
+        held.close()
+        raise
+
+    def cut(noise: Noise | None) -> Cut:
+        with held:
+            return draw(noise)
+
+    return cut
+
+
+def sampler(rows: Rows, samples: Samples) -> Draw:
+    """How rows that pass through this process are sampled; errors as :func:`look`."""
+    subject = rows.subject
+    if subject.unit is None:
+        return lambda noise: _cut_rows(rows, samples, noise)
+    unit = subject.unit
+    with reading():
+        units = {kind: _open_units(subject, kind, unit) for kind in samples}
+    return lambda noise: _cut_units(rows, samples, units, noise)
+
+
+def _open_units(subject: Subject, kind: str, unit: str) -> nw.DataFrame[Any]:
+    """The units of one open kind, once each, in their own order: no engine's threads decide it."""
+    counted = frozenset({kind}) if subject.policy.rules else None
+    units = subject.rows((), where=None, counted=counted).select(unit)
+    return units.unique().sort(unit).collect()
+
+
+def _cut_units(
+    rows: Rows, samples: Samples, units: Mapping[str, nw.DataFrame[Any]], noise: Noise | None
+) -> Cut:
+    """All rows of each unit whose coin says so."""
+    chosen, kept = [], {}
+    for kind, frame in units.items():
+        coins = samples[kind].choose(len(frame), noise=noise)
+        kept[kind] = int(coins.sum())
+        chosen.append(frame.filter(nw.new_series("coin", coins, backend=frame.implementation)))
+    wanted = nw.concat(chosen)
+    with reading(AFTER):
+        (name,) = wanted.columns
+        return Cut(rows.finish([rows.of_units(name, wanted[name])]), kept)
+
+
+def _cut_rows(rows: Rows, samples: Samples, noise: Noise | None) -> Cut:
+    """Each row whose coin says so, where every row is a unit: one pass over the table."""
+    kept, parts = dict.fromkeys(samples, 0), []
+    with reading(AFTER):
+        for batch, height, kinds in rows.batches(tuple(samples)):
+            mask = np.zeros(height, dtype=np.bool_)
+            for place, (kind, sample) in enumerate(samples.items()):
+                kept[kind] += _flip(mask, kinds, place, sample, noise)
+            parts.append(rows.keep(batch, mask))
+        return Cut(rows.finish(parts), kept)
+
+
+def _flip(
+    mask: BoolArray, kinds: Kinds, place: int, sample: RecordSample, noise: Noise | None
+) -> int:
+    """A coin for each row of this kind, into ``mask``; how many are kept."""
+    places = slice(None) if kinds is None else np.flatnonzero(kinds == place)
+    coins = sample.choose(mask[places].size, noise=noise)
+    mask[places] = coins
+    return int(coins.sum())

@@ -6,22 +6,38 @@ Grouping and counting run inside the engine; what comes back is one number per g
 
 from __future__ import annotations
 
+import datetime as dt
+import hashlib
+import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 import narwhals as nw
 
+from onesided._english import many
+from onesided._numbers import whole
 from onesided._process import this_process
-from onesided.engine._declared import declare
-from onesided.engine._gate import enter
-from onesided.engine._protocol import KIND, LENGTH, ORDER, Column, Engine, Lazy, Taking, places_of
-from onesided.engine._reading import reading
-from onesided.engine._snapshot import Snapshot, is_wide, joinable
-from onesided.errors import DataError, UnknownColumnError
+from onesided.engine._keys import PublicKeys, check_types, public_keys
+from onesided.engine._protocol import (
+    BEFORE,
+    KIND,
+    LENGTH,
+    ORDER,
+    Column,
+    Engine,
+    Lazy,
+    Taking,
+    declare,
+    enter,
+    places_of,
+    reading,
+)
+from onesided.engine._snapshot import Snapshot, comparable_keys, is_wide, joinable, whole_of
+from onesided.errors import DataError, ParameterError, UnknownColumnError
 from onesided.fields import settle
-from onesided.policy import Predicate
+from onesided.policy import GroupRule, Predicate, Rule
 from onesided.schema import Schema
 
 __all__ = ["KIND", "LENGTH", "ORDER", "Lazy", "Step", "Table"]
@@ -304,3 +320,403 @@ class Table:
             if is_wide(dtype):
                 told[name] = [None if value is None else str(value) for value in columns[name]]
         return self.engine.answer(told, types)
+
+
+# Kinds by the answer of a query: which groups are marked, by a table's own rows or another's.
+
+_MARK: Final = "onesided_mark"
+
+
+def require_view(view: GroupRule, table: Table, other: Table | None) -> None:
+    """Refuse columns that a view cannot be asked of. Looks at no row.
+
+    Errors: UnknownColumnError; ConditionError; DataError for a group column that holds no text and
+    no whole numbers, text that is not compared byte by byte, or another type in the other table.
+
+    >>> import polars as pl
+    >>> from onesided.policy import view
+    >>> homes = Table(pl.DataFrame({"home": ["a"], "age": [9]}))
+    >>> require_view(view("age < 18", over="home", members=2).view, homes, None)
+    """
+    for one in (table, *([] if other is None else [other])):
+        one.require(view.over)
+        one.refuse_collated(view.over)
+        dtype = one.schema[view.over]
+        wide = isinstance(dtype, nw.UInt64 | nw.UInt128 | nw.Int128)
+        if wide or not (dtype.is_integer() or isinstance(dtype, nw.String)):
+            raise DataError(
+                f"Column {view.over!r} holds {dtype}, by which a view groups no units.",
+                hint="Give the groups text, or whole numbers of 64 bits.",
+                column=view.over,
+            )
+    (table if other is None else other).require_conditions([view.condition])
+    if other is not None and table.schema[view.over] != other.schema[view.over]:
+        raise DataError(
+            f"Column {view.over!r} holds {table.schema[view.over]} in the data and "
+            f"{other.schema[view.over]} in the table {view.table!r}.",
+            hint="Give both the same type, so that keys are equal in one way alone.",
+            column=view.over,
+        )
+
+
+def rule_of(view: GroupRule) -> Rule:
+    """The condition as a rule on rows, for what looks at rules.
+
+    >>> from onesided.policy import view
+    >>> rule_of(view("minor", over="home", members=2).view).kind
+    'sensitive'
+    """
+    return Rule("sensitive", view.condition)
+
+
+def other_table(view: GroupRule | None, tables: Mapping[str, object] | None) -> Table | None:
+    """The table that marks groups, by its name; None where the data's own rows do.
+
+    Errors: ParameterError where it is not given, or tables are given that no policy reads.
+
+    >>> other_table(None, None) is None
+    True
+    """
+    wanted = None if view is None else view.table
+    given = {} if tables is None else tables
+    if not isinstance(given, Mapping) or list(given) != ([wanted] if wanted else []):
+        names = ", ".join(map(repr, given)) if isinstance(given, Mapping) else repr(given)
+        raise ParameterError(
+            f"The policy reads {f'the table {wanted!r}' if wanted else 'no other table'}, and "
+            f"tables= gives {names or 'none'}.",
+            hint=f"Pass tables={{{wanted!r}: ...}}." if wanted else "Leave tables= out.",
+        )
+    return Table(given[wanted]) if wanted else None
+
+
+def of_kinds(
+    table: Snapshot,
+    view: GroupRule,
+    other: Snapshot | None,
+    *,
+    unit: str | None,
+    counted: frozenset[str],
+) -> Snapshot:
+    """The rows of units of these kinds. Secret.
+
+    Kinds are decided over all rows, before anything else picks some of them.
+    unit: as it is called in the snapshot. Rows are as :func:`require_households` holds them.
+    Errors: ParameterError where the other table is wanted and is not there.
+
+    >>> import polars as pl
+    >>> from onesided.policy import view
+    >>> people = Table(pl.DataFrame({"home": ["a", "a", "b"], "age": [9, 40, 50]}))
+    >>> rule = view("age < 18", over="home", members=2).view
+    >>> with people.take(["home", "age"]) as rows:
+    ...     of_kinds(rows, rule, None, unit=None, counted=frozenset({"open"})).height()
+    1
+    """
+    if other is None and view.table is not None:
+        raise ParameterError(
+            f"Which groups are marked is in the table {view.table!r}, which a public table beside "
+            "the data does not say.",
+            hint="Plan without like=, or count all kinds.",
+        )
+    over = table.at(view.over)
+    marks = _marked(table, view, other)
+    large = _large(table, view, unit)
+    frame = table.frame
+    for name, groups in ((f"{_MARK}_1", marks), (f"{_MARK}_2", large)):
+        told = groups.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
+        frame = frame.join(told, on=over, how="left")
+        frame = frame.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
+    alone = nw.col(over).is_null()
+    marked = nw.any_horizontal(
+        nw.col(f"{_MARK}_1"), nw.col(f"{_MARK}_2"), alone, ignore_nulls=False
+    )
+    kind = nw.when(marked).then(nw.lit("sensitive")).otherwise(nw.lit("open"))
+    frame = frame.with_columns(kind.alias(KIND))
+    return table.of_rows(frame.filter(nw.col(KIND).is_in(sorted(counted))).select(*table.schema))
+
+
+def require_households(
+    view: GroupRule, rows: Snapshot, other: Snapshot | None, unit: str | None
+) -> None:
+    """Hold rows to what a view relies on: each unit in one group, each mark of a group.
+
+    Whoever is in two groups would carry the mark of one into the other.
+    rows, other: with the columns that were taken; what is not among them is not asked. unit: as
+    people call it. Errors: DataError.
+
+    >>> import polars as pl
+    >>> from onesided.policy import view
+    >>> people = Table(pl.DataFrame({"person": [1, 1], "home": ["a", "b"]}))
+    >>> rule = view("age < 18", over="home", members=2).view
+    >>> with people.take(["person", "home"]) as rows:
+    ...     require_households(rule, rows, None, "person")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    onesided.errors.DataError: 1 value of 'person' has more than one value in 'home', or ...
+    """
+    told = view.over in rows.names and unit in rows.names
+    several = _in_several(rows, view.over, unit) if unit is not None and told else 0
+    if several:
+        raise DataError(
+            f"{many(several, 'value')} of {unit!r} {'has' if several == 1 else 'have'} more than "
+            f"one value in {view.over!r}, or one in some rows and none in others.",
+            hint=f"A view needs each {unit} in one {view.over}: keep one for each, or take "
+            f"unit={view.over!r}. These numbers are not for publication. {BEFORE}",
+            units=several,
+        )
+    lost = 0 if other is None else other.null_rows(other.at(view.over))
+    if lost:
+        raise DataError(
+            f"{many(lost, 'row', one='has', more='have')} no value in the column {view.over!r} of "
+            f"the table {view.table!r}.",
+            hint=f"Fill it, or remove those rows first. {BEFORE}",
+            rows=lost,
+            column=view.over,
+        )
+
+
+def _in_several(rows: Snapshot, over: str, unit: str) -> int:
+    """How many units are in several groups."""
+    own, place = rows.at(unit), rows.at(over)
+    if own == place:
+        return 0
+    pairs = rows.engine.distinct(rows.frame.select(own, place))
+    groups = pairs.group_by(own).agg(nw.len().alias(LENGTH)).filter(nw.col(LENGTH) > 1)
+    return whole_of(rows.scalar(groups.select(nw.len().alias(LENGTH))))
+
+
+def _marked(table: Snapshot, view: GroupRule, other: Snapshot | None) -> Lazy:
+    """The groups that a row of the data, or of the other table, marks, in the data's own engine."""
+    over = table.at(view.over)
+    if other is None:
+        return _groups(table, table.not_false(view.condition), over)
+    there = other.at(view.over)
+    rows = _groups(other, other.not_false(view.condition), there)
+    with reading():
+        found = other.engine.groups(rows)[there].to_list()
+    if not found:
+        return table.frame.select(over).head(0)
+    small = table.engine.small({over: found}, like={over: table.schema[over]})
+    return small.with_columns(nw.col(over).cast(table.schema[over]))
+
+
+def _large(table: Snapshot, view: GroupRule, unit: str | None) -> Lazy:
+    """The groups of more units than may change kind in one move."""
+    over = table.at(view.over)
+    names = [over] if unit in (None, over) else [unit, over]
+    units = table.frame.select(*names)
+    units = units if unit is None else table.engine.distinct(units)
+    sizes = units.group_by(over).agg(nw.len().alias(LENGTH))
+    return sizes.filter(nw.col(LENGTH) > view.members).select(over)
+
+
+def _groups(table: Snapshot, rows: Lazy, over: str) -> Lazy:
+    known = rows.filter(~nw.col(over).is_null())
+    return table.engine.distinct(known.select(over))
+
+
+# One row for each unit: its rows counted, its values added up, or its largest or smallest kept.
+#
+# What it does to moves of whole units: nothing. A unit's row here follows from its own rows alone,
+# and every unit with a row has one. So tables that differ by all that one unit holds are mapped to
+# tables that differ by that unit's one row. Proof: docs/proofs/per-unit.md.
+
+_HINT: Final = (
+    'Give "count", ("sum", column, (lowest, highest)), ("max", column), or ("min", column).'
+)
+_MOST: Final = 2**30  # so that 2^33 rows of a unit add up within 64 bits
+
+
+def units_of(table: Table, unit: str, columns: Mapping[str, object]) -> Table:
+    """The table of units, with these columns. Looks at no row.
+
+    columns: by name, ``"count"`` of rows; ``("sum", column, (lowest, highest))`` of whole numbers,
+        each row clipped to the bounds; ``("max", column)`` or ``("min", column)`` of whole numbers
+        or dates. Null values are left out; a unit without any has a sum of 0 and no largest.
+    Errors: ParameterError for what is none of these; DataError for columns of other types, and for
+    names that the table has.
+
+    >>> import polars as pl
+    >>> visits = Table(pl.DataFrame({"person": [1, 1, 2], "spent": [5, 900, 7]}))
+    >>> made = units_of(visits, "person", {"n": "count", "spent_all": ("sum", "spent", (0, 100))})
+    >>> with made.take(["person", "n", "spent_all"]) as rows:
+    ...     sorted(rows.frame.collect().rows())
+    [(1, 2, 105), (2, 1, 7)]
+    """
+    if not columns:
+        raise ParameterError("Nothing is asked of each unit's rows.", hint=_HINT)
+    told = {name: _column(table, name, given) for name, given in columns.items()}
+    said = json.dumps([table.joined, unit, columns], default=str, sort_keys=True)
+    types: dict[str, nw.dtypes.DType] = {
+        unit: table.schema[unit],
+        **{name: one.type for name, one in told.items()},
+    }
+    needs = tuple(dict.fromkeys([unit, *(one.column for one in told.values() if one.column)]))
+    of = {name: one.column for name, one in told.items() if one.column}
+    step = Step(table, types, needs, lambda rows: _units(rows, unit, told), thins=of)
+    return table.made_by(step, schema=types, joined=hashlib.sha256(said.encode()).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a unit's rows become. column: of what; "" of nothing. how: sum, max or min."""
+
+    type: nw.dtypes.DType
+    column: str
+    how: str
+    row: Callable[[nw.Expr], nw.Expr]
+
+
+def _units(rows: Snapshot, unit: str, told: Mapping[str, _Made]) -> Snapshot:
+    """One row for each unit."""
+    own = rows.at(unit)
+    places = rows.fresh(told)
+    given = {
+        places[name]: one.row(nw.col(rows.at(one.column) if one.column else own))
+        for name, one in told.items()
+    }
+    frame = rows.frame.select(nw.col(own), *(row.alias(n) for n, row in given.items()))
+    added = (getattr(nw.col(places[name]), one.how)() for name, one in told.items())
+    frame = frame.group_by(own).agg(*added)
+    sums = [nw.col(places[n]).cast(nw.Int64()) for n, one in told.items() if one.how == "sum"]
+    frame = frame.with_columns(*sums) if sums else frame
+    return replace(rows, frame=frame, names={unit: own, **places})
+
+
+def _column(table: Table, name: str, given: object) -> _Made:
+    """What each row brings, and how a unit's rows become one. Errors: as :func:`units_of`."""
+    if name in table.schema or name in table.engine.refused:
+        raise DataError(
+            f"{name!r} is a column of the table already.",
+            hint="Give the new column another name.",
+            column=name,
+        )
+    if given == "count":
+        return _Made(nw.Int64(), "", "sum", lambda _: nw.lit(1).cast(nw.Int64()))
+    how, column, *bounds = given if isinstance(given, tuple) and len(given) > 1 else (given, "")
+    if how not in ("sum", "max", "min") or len(bounds) != (how == "sum"):
+        raise ParameterError(f"{name}={given!r} is nothing to keep of a unit's rows.", hint=_HINT)
+    table.require(column)
+    dtype = table.schema[column]
+    number = dtype.is_integer() and not is_wide(dtype)
+    if not number and not (isinstance(dtype, nw.Date) and how != "sum"):
+        raise DataError(
+            f"Column {column!r} holds {dtype}, of which a unit's {how} is not taken.",
+            hint="Whole numbers of 64 bits have all three, dates a largest and a smallest. Cast "
+            "it, or round it to whole steps, first.",
+            column=column,
+        )
+    if how != "sum":
+        return _Made(dtype, column, str(how), lambda value: value)
+    low, high = _ends(bounds[0])
+    return _Made(nw.Int64(), column, "sum", lambda value: _clipped(value, low, high))
+
+
+def _ends(bounds: Any) -> tuple[int, int]:
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ParameterError(
+            f"The bounds of a sum are a pair (lowest, highest), got {bounds!r}.", hint=_HINT
+        )
+    low, high = (whole(one, name="bounds", least=-_MOST, most=_MOST) for one in bounds)
+    if low >= high:
+        raise ParameterError(f"bounds={bounds!r}: the lowest is not below the highest.", hint=_HINT)
+    return low, high
+
+
+def _clipped(value: nw.Expr, low: int, high: int) -> nw.Expr:
+    """A row's value within the bounds, 0 where there is none."""
+    given = value.cast(nw.Int64())
+    inside = nw.when(given > high).then(nw.lit(high)).otherwise(given)
+    inside = nw.when(given < low).then(nw.lit(low)).otherwise(inside)
+    return nw.when(given.is_null()).then(nw.lit(0)).otherwise(inside).cast(nw.Int64())
+
+
+# Public columns beside the rows: each row gets those of one public row at most, or nulls.
+#
+# What a join does to moves: nothing. Public values stand once each in ``on``, so a row is joined
+# with
+# one public row or none, whatever the other rows are: rows are mapped one by one, and a table that
+# differs by some rows of a unit is mapped to one that differs by the images of the same rows of
+# the
+# same unit. Groups by a public column are unions of groups by ``on``: who drops d of these drops
+# at
+# most d of their unions. Where a policy says which values a record may pass as, it says so of
+# ``on``
+# and not of what follows from it: there a join is refused.
+
+_PLAIN: Final = (bool, int, float, str, dt.date)
+
+
+def joined_with(table: Table, frame: object, on: str) -> Table:
+    """The table with the columns of a public one. Looks at no row.
+
+    Errors: KeysError for values of ``on`` that stand there twice, or could never match;
+    DataError for columns that the table has already, or of other types.
+
+    >>> import polars as pl
+    >>> visits = Table(pl.DataFrame({"place": ["gym", "bar"]}))
+    >>> joined = joined_with(visits, {"place": ["gym"], "area": ["north"]}, "place")
+    >>> with joined.take(["area"]) as rows:
+    ...     sorted(rows.columns(["c1"])["c1"], key=str)
+    [None, 'north']
+    """
+    table.require(on)
+    table.refuse_collated(on)
+    given = public_keys(frame, (on,))
+    check_types(given, table.schema)
+    added = {name: _of_one_type(name, v) for name, v in given.beside.columns.items()}
+    _refuse_names(table, added)
+    types = {name: _type_of(values) for name, values in added.items()}
+    step = Step(table, types, (on,), lambda rows: _joined(rows, given, added, on))
+    told = json.dumps([table.joined, on, given.digest, added], default=str, sort_keys=True)
+    digest = hashlib.sha256(told.encode()).hexdigest()
+    return table.made_by(step, schema={**table.schema, **types}, joined=digest)
+
+
+def _joined(
+    rows: Snapshot, given: PublicKeys, added: Mapping[str, Sequence[Any]], on: str
+) -> Snapshot:
+    own, dtype = rows.at(on), rows.comparable(rows.at(on))
+    places = rows.fresh(added)
+    columns: dict[str, Column] = {own: comparable_keys(given, rows.schema, [own])[own]}
+    columns |= {places[name]: values for name, values in added.items()}
+    small = rows.engine.small(columns, like={own: dtype}).with_columns(nw.col(own).cast(dtype))
+    frame = rows.frame.with_columns(nw.col(own).cast(dtype)).join(small, on=[own], how="left")
+    return replace(rows, frame=frame, names={**rows.names, **places})
+
+
+def _type_of(values: Sequence[Any]) -> nw.dtypes.DType:
+    first = next(value for value in values if value is not None)
+    kinds = {bool: nw.Boolean(), int: nw.Int64(), float: nw.Float64(), str: nw.String()}
+    return kinds.get(type(first), nw.Date())
+
+
+def _of_one_type(name: str, values: Sequence[Any]) -> list[Any]:
+    """Values of a type that every engine has: beside floats whole numbers become floats."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in values]
+    if len(kinds) == 1 and kinds <= set(_PLAIN):
+        small = kinds != {int} or all(v is None or -(2**63) <= v < 2**63 for v in values)
+        if small:
+            return list(values)
+    raise DataError(
+        f"The public column {name!r} is not all text, all booleans, all whole numbers of 64 bits, "
+        "all numbers or all dates.",
+        hint="Leave it out, or give it one of these types.",
+        column=name,
+    )
+
+
+def _refuse_names(table: Table, added: Mapping[str, object]) -> None:
+    for name in added:
+        if name in table.schema or name in table.engine.refused:
+            raise DataError(
+                f"The public column {name!r} has the name of a column of the table.",
+                hint="Rename it: the table's own columns stay as they are.",
+                column=name,
+            )
+    if not added:
+        raise DataError(
+            "The public table has no column but the one that it is joined on.",
+            hint="Give a table with what is known of each value.",
+        )

@@ -1,6 +1,5 @@
 """What questions need of engines beside the public names."""
 
-from onesided.engine._first_groups import LOWER, KeyCodes, first_groups
 from onesided.engine._fit import (
     MOST_ROWS,
     examples,
@@ -11,20 +10,40 @@ from onesided.engine._fit import (
 )
 from onesided.engine._key_files import key_file
 from onesided.engine._keys import Beside, Key, beside, check_types, position_columns
-from onesided.engine._per_unit import units_of
-from onesided.engine._protocol import LENGTH, Column, Lazy, OfFiles, text_of
-from onesided.engine._public_join import joined_with
-from onesided.engine._reading import BEFORE, STANDS, reading
-from onesided.engine._sampling import Cut, Draw, Samples, look
-from onesided.engine._snapshot import Snapshot, is_wide, whole_of
+from onesided.engine._protocol import (
+    BEFORE,
+    LENGTH,
+    STANDS,
+    Column,
+    Lazy,
+    OfFiles,
+    reading,
+    text_of,
+)
+from onesided.engine._snapshot import (
+    LOWER,
+    Cut,
+    Draw,
+    KeyCodes,
+    Samples,
+    Snapshot,
+    first_groups,
+    is_wide,
+    look,
+    whole_of,
+)
 from onesided.engine._sql import quoted
-from onesided.engine._table import KIND, ORDER, Step
-from onesided.engine._view import (
+from onesided.engine._table import (
+    KIND,
+    ORDER,
+    Step,
+    joined_with,
     of_kinds,
     other_table,
     require_households,
     require_view,
     rule_of,
+    units_of,
 )
 
 __all__ = [

@@ -23,7 +23,6 @@ from onesided.store import toml_document
 # which policy files, the command line, the gallery and the tests of all families read.
 
 
-
 @dataclass(frozen=True, slots=True)
 class Option:
     """A parameter that the command line takes by itself; ``hint`` says what to give.

@@ -12,13 +12,13 @@ ROOMS = (
     Room(
         library="pandas",
         tables=("DataFrame",),
-        opens="duckdb._pandas:pandas_engine",
+        opens="duckdb._frames:pandas_engine",
         names=lambda table: list(table.columns),
     ),
     Room(
         library="pyarrow",
         tables=("Table",),
-        opens="duckdb._arrow:arrow_engine",
+        opens="duckdb._frames:arrow_engine",
         names=lambda table: table.column_names,
     ),
 )

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from onesided.engine._sql import quoted
-from onesided.engine.duckdb._own import connected
+from onesided.engine.duckdb._condition import connected
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,24 +1,104 @@
-"""Conditions as DuckDB's SQL."""
+"""Connections of our own: where snapshots lie, and where everything that is asked of them runs.
+
+Nothing of the caller's is known there: no macro, no function, and no setting but how many threads
+and how much memory he allows. They read no file and find no variable. What does not fit in memory
+lies in one folder that this user alone can enter, and that goes when the process does; what a
+process left that was stopped goes at the next start.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import fcntl
+import os
 import re
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, TextIO
 
-from onesided.engine._sql import CAPITALS, NAMED, SqlTerms, quoted
+from onesided.engine._protocol import Engine, Taking
+from onesided.engine._sql import CAPITALS, NAMED, SqlTerms, literal, quoted
+from onesided.errors import MissingDependencyError
 from onesided.schema import (
     BOOLEAN,
     DATE,
+    DAY,
+    FIRST_DAY,
     KINDS,
+    LAST_DAY,
     NUMBER,
+    PATTERNS,
     TEXT,
     TIME,
+    UNITS,
+    Reading,
     Type,
     bits,
+    local_offsets,
     moment_type,
 )
+
+_CLOSED: Final = {"enable_external_access": "false", "python_enable_replacements": "false"}
+_FOLDER: Final = "onesided-rows-"
+_LOCK: Final = "lock"
+_ALLOWED: Final = ("threads", "memory_limit")
+
+
+def connected(native: Any = None) -> Any:
+    """A new connection, to a database in memory. Errors: MissingDependencyError.
+
+    native: a caller's relation, whose connection may be allowed less than the machine has.
+    """
+    try:
+        import duckdb  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingDependencyError(
+            "pandas and PyArrow tables are read by DuckDB, which is not installed.",
+            hint="pip install 'onesided[pandas]' or 'onesided[pyarrow]'.",
+        ) from None
+    spilled = tempfile.mkdtemp(dir=_folder(os.getpid()))
+    connection = duckdb.connect(config={**_CLOSED, "temp_directory": spilled})
+    connection.execute("SET enable_progress_bar = false")  # it is drawn among the answers
+    for name, value in _allowed(native).items():
+        connection.execute(f"SET {name} = {literal(value)}")
+    return connection
+
+
+def _allowed(native: Any) -> dict[str, str]:
+    """Some settings of the caller's: a table of the system's own, read by no expression."""
+    if native is None:
+        return {}
+    told = native.query("onesided_rows", "FROM system.main.duckdb_settings()").fetchall()
+    return {str(name): str(value) for name, value, *_ in told if name in _ALLOWED}
+
+
+@cache
+def _folder(process: int) -> Path:
+    """Where this process may leave rows for as long as it runs; its lock says that it does."""
+    above = Path(tempfile.gettempdir())
+    for left in above.glob(f"{_FOLDER}*"):
+        with contextlib.suppress(OSError), (left / _LOCK).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left)
+    made = Path(tempfile.mkdtemp(prefix=_FOLDER, dir=above))
+    lock = (made / _LOCK).open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    atexit.register(_removed, made, process, lock)  # which keeps the lock open until then
+    return made
+
+
+def _removed(folder: Path, process: int, lock: TextIO) -> None:
+    if os.getpid() == process:  # a child of the process inherits what is done at exit
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
+
+
+# Conditions as DuckDB's SQL.
 
 _SIZES: Final = {
     "TINYINT": bits(8),
@@ -139,3 +219,124 @@ class DuckDBTerms(SqlTerms):
         if kind.kind == "date":
             return f"({part} + CAST('{amount}' AS INTEGER))"
         return f"({part} + to_microseconds(CAST('{amount}' AS BIGINT)))"
+
+
+# Text as declared types in DuckDB: SQL of our own patterns and quoted names.
+
+# What text of the right form is cast to, and what the value must be besides.
+_CASTS: Final[Mapping[str, tuple[str, str]]] = {
+    "boolean": ("BOOLEAN", ""),
+    "integer": ("BIGINT", ""),
+    "number": ("DOUBLE", "isfinite({0})"),
+    "date": ("DATE", ""),
+    "datetime": ("TIMESTAMP", ""),
+    "datetime with zone": (
+        "TIMESTAMP WITH TIME ZONE",
+        f"epoch_us({{0}}) BETWEEN {FIRST_DAY * DAY} AND {(LAST_DAY + 1) * DAY - 1}",
+    ),
+    "time": ("TIME", ""),
+}
+column = str  # SQL of a column of a snapshot: its name
+
+
+def plain(engine: Engine, name: str, place: str, how: Taking) -> str:
+    """A column before it is read, in which NaN is null."""
+    if engine.types[name].is_float() and name not in engine.readings and not how.records:
+        return f"CASE WHEN isnan({place}) THEN NULL ELSE {place} END"
+    return place
+
+
+def lost(text: str, made: str) -> str:
+    """Whether a text has no value."""
+    return f"({text} IS NOT NULL AND {made} IS NULL)"
+
+
+def known(name: str, reading: Reading) -> str:
+    """SQL for a column of text, in which words for no value are null."""
+    column = quoted(name)
+    if not reading.missing:
+        return column
+    return (
+        f"CASE WHEN {column} NOT IN ({', '.join(map(literal, reading.missing))}) THEN {column} END"
+    )
+
+
+def canonical(name: str, reading: Reading) -> str:
+    """SQL for a column of text in the canonical form of its type; null for other forms."""
+    made = column = quoted(name)
+    if reading.words:
+        cases = (f"WHEN {literal(one)} THEN {literal(other)}" for one, other in reading.words)
+        return f"CASE {column} {' '.join(cases)} END"
+    pattern = literal(reading.form)
+    if reading.pieces:
+        made = " || ".join(
+            literal(piece) if isinstance(piece, str) else _group(column, pattern, piece)
+            for piece in reading.pieces
+        )
+    for old, new in reading.swaps:
+        made = f"replace({made}, {literal(old)}, {literal(new)})"
+    return (
+        f"CASE WHEN regexp_full_match({column}, {pattern}) THEN {made} END"
+        if reading.form
+        else made
+    )
+
+
+def _group(column: str, pattern: str, piece: int) -> str:
+    found = f"regexp_extract({column}, {pattern}, {abs(piece)})"
+    return found if piece > 0 else f"lpad({found}, 2, '0')"
+
+
+def value(name: str, reading: Reading) -> str:
+    """SQL for a column in canonical form as its type; null for what is not of its form."""
+    made = strict(name, reading.kind)
+    if not reading.zone:
+        return made
+    return f"coalesce({made}, {_instant(strict(name, 'datetime'), reading.zone)})"
+
+
+def _instant(local: str, zone: str) -> str:
+    """A moment of a place's clock as an instant, by halves of the list of its changes."""
+    changes, offsets = local_offsets(zone)
+    micros = f"epoch_us({local})"
+
+    def between(first: int, last: int) -> str:
+        if first == last:
+            offset = offsets[first]
+            return "NULL" if offset is None else f"{offset}"
+        middle = (first + last) // 2
+        below, above = between(first, middle), between(middle + 1, last)
+        return f"CASE WHEN onesided_at < {changes[middle]} THEN {below} ELSE {above} END"
+
+    found = f"(SELECT {between(0, len(offsets) - 1)} FROM (SELECT {micros} AS onesided_at))"  # noqa: S608 - numbers of ours
+    return f"make_timestamptz({micros} - {found})"
+
+
+def strict(name: str, kind: str) -> str:
+    """SQL for a column of text read as ``kind``; null for what is not of its form."""
+    if kind == "text":
+        return quoted(name)
+    column, pattern = quoted(name), PATTERNS[kind].replace("'", "''")
+    form = f"regexp_full_match({column}, '{pattern}')"
+    if kind == "duration":
+        empty = f"ends_with({column}, 'T') OR {column} = 'P'"
+        return f"CASE WHEN {form} AND NOT ({empty}) THEN {_micros(column)} END"
+    to, more = _CASTS[kind]
+    value = f"TRY_CAST({column} AS {to})"
+    return f"CASE WHEN {form}{f' AND {more.format(value)}' if more else ''} THEN {value} END"
+
+
+def _micros(column: str) -> str:
+    """Whole microseconds: days have 24 hours."""
+
+    def part(pattern: str, scale: int) -> str:
+        found = f"TRY_CAST(regexp_extract({column}, '{pattern}', 1) AS BIGINT)"
+        return f"coalesce({found}, 0) * {scale}"
+
+    fraction = f"rpad(regexp_extract({column}, '\\.([0-9]+)S', 1), 6, '0')"
+    parts = [
+        *(part(f"([0-9]+){unit}", UNITS[unit]) for unit in "DHM"),
+        part("([0-9]+)(\\.[0-9]+)?S", UNITS["S"]),
+        f"CAST({fraction} AS BIGINT)",
+    ]
+    return f"CAST({' + '.join(parts)} AS BIGINT)"

@@ -19,7 +19,7 @@ import narwhals as nw
 
 from onesided.engine._protocol import places_of
 from onesided.engine._sql import literal, quoted
-from onesided.engine.duckdb._own import connected
+from onesided.engine.duckdb._condition import connected
 from onesided.errors import DataError
 
 if TYPE_CHECKING:

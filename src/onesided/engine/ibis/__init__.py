@@ -6,7 +6,7 @@ ROOMS = (
     Room(
         library="ibis.expr.types.relations",
         tables=("Table",),
-        opens="ibis._open:open_table",
+        opens="ibis._engine:open_table",
         names=lambda table: table.columns,
     ),
 )

@@ -1,4 +1,4 @@
-"""A table in a warehouse: questions become expressions of Ibis, and run where the rows are."""
+"""Which warehouse a table of Ibis lies in, and how it is read there."""
 
 from __future__ import annotations
 
@@ -12,15 +12,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, Taking, Words, places_of
-from onesided.engine._sampling import Draw, Samples
-from onesided.engine.ibis._condition import PostgresTerms, column_type, written_of
+from onesided.engine._snapshot import Draw, Samples
+from onesided.engine.ibis._condition import PostgresTerms, column_type, duckdb_engine, written_of
+from onesided.engine.ibis._plan import as_arrow, ibis_type, spelt
 from onesided.engine.ibis._postgres import Postgres
-from onesided.engine.ibis._public import as_arrow, ibis_type, spelt
 from onesided.errors import DataError, SchemaError
 
 if TYPE_CHECKING:
-    from onesided.engine._sampling import Subject
+    from onesided.engine._snapshot import Subject
     from onesided.schema import Reading
+
+
+def open_table(native: Any) -> Engine:
+    """The table in its warehouse. Errors: DataError for one that was never tried."""
+    backend = native.get_backend()
+    if backend.name == "duckdb":
+        return duckdb_engine(native, backend)
+    if backend.name == "postgres":
+        from onesided.engine.ibis._postgres import Postgres  # noqa: PLC0415 - optional
+
+        return WarehouseEngine(native, Postgres(backend, native))
+    raise DataError(
+        f"This table of Ibis lies in {backend.name}, where the answers were never compared with "
+        "those of the other engines.",
+        hint="Tables of Ibis in DuckDB and PostgreSQL are read. Write this one to Parquet files, "
+        "and read those with DuckDB, Polars or Spark.",
+        warehouse=backend.name,
+    )
+
+
+# A table in a warehouse: questions become expressions of Ibis, and run where the rows are.
 
 _RANK = "onesided_rank"
 

@@ -15,9 +15,8 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from onesided.engine._protocol import Column
-from onesided.engine.ibis._exact_sql import Exact
-from onesided.engine.ibis._plan import refuse_unrepeatable
-from onesided.engine.ibis._public import spelt
+from onesided.engine.ibis._condition import Exact
+from onesided.engine.ibis._plan import refuse_unrepeatable, spelt
 from onesided.errors import DataError, first_line
 
 # By the server's own numbers, which types columns may have; a domain is told as what it is made of.

@@ -1,4 +1,4 @@
-"""A table in Polars, eager or lazy."""
+"""Samples of Polars tables, eager or lazy."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from onesided.engine._protocol import (
+    KIND,
     ROW,
     Column,
     Engine,
@@ -22,11 +23,63 @@ from onesided.engine._protocol import (
     Words,
     places_of,
 )
-from onesided.engine._sampling import Draw, Samples, Subject, sampler, unclean
-from onesided.engine.polars import _strict
+from onesided.engine._snapshot import Draw, Kinds, Rows, Samples, Subject, sampler, unclean
+from onesided.engine.polars import _condition
 from onesided.engine.polars._condition import PolarsTerms, column_type
-from onesided.engine.polars._rows import PolarsRows
-from onesided.noise import IntArray
+from onesided.noise import BoolArray, IntArray
+
+
+class PolarsRows(Rows):
+    """Polars, eager or lazy. Enums become categories, whose list is that of the kept rows."""
+
+    def __init__(self, subject: Subject, *, callers: Any, lazy: bool) -> None:
+        super().__init__(subject)
+        self._callers, self._lazy = callers, lazy
+
+    def batches(self, kinds: Sequence[str]) -> Iterator[tuple[Any, int, Kinds]]:
+        # In one piece: where a source breaks, Polars' own batches end without a word.
+        whole = nw.to_native(self.of_kinds(kinds)).collect(engine="streaming")
+        if KIND in whole.columns:
+            yield whole.drop(KIND), whole.height, whole[KIND].to_numpy()
+        else:
+            yield whole, whole.height, None
+
+    def keep(self, batch: Any, mask: BoolArray) -> Any:
+        return _anew(batch.filter(pl.Series(mask)))
+
+    def of_units(self, unit: str, chosen: nw.Series[Any]) -> Any:
+        wanted = nw.to_native(chosen)
+        return _anew(self.native.filter(pl.col(unit).is_in(wanted.implode())).collect())
+
+    def finish(self, parts: Sequence[Any]) -> Any:
+        empty = self.native.limit(0).collect()
+        made = _anew(pl.concat([empty, *parts], rechunk=True))
+        kinds = {place: self._callers[name] for place, name in self.names.items()}
+        listed = [place for place, kind in kinds.items() if kind in (pl.Categorical, pl.Enum)]
+        spans = [(place, kind) for place, kind in kinds.items() if kind == pl.Duration]
+        made = made.with_columns(
+            pl.col(listed).cast(pl.Categorical), *(pl.col(n).cast(kind) for n, kind in spans)
+        )
+        made.columns = list(self.names.values())
+        return made.lazy() if self._lazy else made
+
+
+def _anew(frame: Any) -> Any:
+    """The table from what it shows and no more: written to Parquet and read back.
+
+    A filtered column may still hold all text, bits beyond its end, values under its nulls, and a
+    mark that says that the whole column was sorted.
+    """
+    if not frame.width:
+        return frame
+    store = BytesIO()
+    frame.write_parquet(store, compression="uncompressed", statistics=False)
+    store.seek(0)
+    made = pl.read_parquet(store, use_statistics=False).rechunk()
+    return made.select(pl.col(n).cast(kind) for n, kind in frame.schema.items())
+
+
+# A table in Polars, eager or lazy.
 
 _PLACE: Final = "onesided_place"
 _COUNT: Final = "onesided_count"
@@ -42,7 +95,7 @@ class PolarsEngine(Engine):
     callers: the types of the caller's own columns.
     """
 
-    reader: ClassVar[Any] = _strict
+    reader: ClassVar[Any] = _condition
 
     def __init__(self, native: Any) -> None:
         self.lazy = isinstance(native, pl.LazyFrame)
