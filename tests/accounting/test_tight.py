@@ -13,8 +13,8 @@ from onesided import accounting as acc
 from onesided import errors
 from onesided._numbers import INFINITE
 from onesided.accounting import Bound, LossDistribution
-from onesided.accounting import _pld as pld
-from onesided.bounds._directed_rounding import exp_neg
+from onesided.accounting import _losses as pld
+from onesided.bounds._rounding import exp_neg
 from onesided.mechanism import AtMost, Counts
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Shift

@@ -1,37 +1,44 @@
 """What promises imply and how they add up: conversions, composition, tight totals."""
 
-from onesided.accounting._bound import Bound, along_path, reverse
 from onesided.accounting._charges import (
     NOTE,
     SessionTotal,
     charge_loss,
     noise_note,
     several_note,
+    tight_guarantee,
+    total_loss,
     total_of,
 )
-from onesided.accounting._compose import added, compose, compose_under, parallel
-from onesided.accounting._convert import by_way_of_absence, extended_to_osdp, from_dp, two_sided
-from onesided.accounting._guarantees import bounds_of, guarantee
+from onesided.accounting._compose import (
+    SampleAndNoise,
+    added,
+    amplify_addition,
+    amplify_removal,
+    amplify_replacement,
+    by_way_of_absence,
+    compose,
+    compose_under,
+    extended_to_osdp,
+    from_dp,
+    parallel,
+    sample_and_noise,
+    sampling_addition,
+    sampling_removal,
+    two_sided,
+    two_sided_by_sampling,
+)
+from onesided.accounting._guarantees import Bound, along_path, bounds_of, guarantee, reverse
 from onesided.accounting._losses import (
+    LossDistribution,
     bound_loss,
     certain_loss,
     counts_loss,
     sample_loss,
     two_sided_loss,
     two_way_loss,
+    worst_of,
 )
-from onesided.accounting._pld import LossDistribution, worst_of
-from onesided.accounting._subsample import (
-    SampleAndNoise,
-    amplify_addition,
-    amplify_removal,
-    amplify_replacement,
-    sample_and_noise,
-    sampling_addition,
-    sampling_removal,
-    two_sided_by_sampling,
-)
-from onesided.accounting._tight import tight_guarantee, total_loss
 
 __all__ = [
     "NOTE",

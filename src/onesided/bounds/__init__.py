@@ -7,27 +7,29 @@
 from typing import Any, Final
 
 from onesided._plugins import from_part
-from onesided.bounds._correlated import Correlation, household, walk
-from onesided.bounds._correlation_toml import correlation_from_toml
-from onesided.bounds._exclusion import exclusion_freedom, suppress_freedom
-from onesided.bounds._many_counts import certified_share
-from onesided.bounds._one_sided import (
+from onesided.bounds._correlated import Correlation, correlation_from_toml, household, walk
+from onesided.bounds._limits import (
+    certified_share,
+    exclusion_freedom,
+    geometric_matrix,
+    post_processing,
+    suppress_freedom,
+)
+from onesided.bounds._rounding import (
+    attainable_power,
     delta_needed_dp,
     epsilon_needed_adp,
     epsilon_needed_dp,
-    power_bound,
-    true_positive_adp,
-    true_positive_dp,
-)
-from onesided.bounds._optimal import geometric_matrix, post_processing
-from onesided.bounds._sampling import (
     laplace_error,
+    power_bound,
     sampling_crossing,
     sampling_error,
     sampling_loses,
+    true_positive_adp,
+    true_positive_dp,
+    virtual_power,
 )
 from onesided.bounds._subsampled_noise import Enclosure, SampledNoise
-from onesided.bounds._virtual import attainable_power, virtual_power
 
 __all__ = [
     "Correlation",

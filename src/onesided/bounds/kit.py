@@ -1,8 +1,7 @@
 """Directed rounding of exponentials and logarithms, for accounting."""
 
 from onesided._numbers import log_up
-from onesided.bounds._directed_rounding import exp_bounds, exp_neg, short_up
-from onesided.bounds._one_sided import share_below_one
+from onesided.bounds._rounding import exp_bounds, exp_neg, share_below_one, short_up
 
 __all__ = [
     "exp_bounds",

@@ -9,9 +9,8 @@ from onesided.conditions._bind import bind
 from onesided.conditions._condition import BoundCondition, Condition
 from onesided.conditions._evaluate import evaluate
 from onesided.conditions._parse import parse
-from onesided.conditions._terms import Terms, balanced
 from onesided.conditions._translate import Translator
-from onesided.conditions._tree import Both, Node, Scalar, columns
+from onesided.conditions._tree import Both, Node, Scalar, Terms, balanced, columns
 
 __all__ = [
     "Both",

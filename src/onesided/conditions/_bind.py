@@ -15,7 +15,7 @@ from onesided._english import a
 from onesided.conditions import _mixing as mixing
 from onesided.conditions._evaluate import evaluate
 from onesided.conditions._mixing import Refuse
-from onesided.conditions._source import Source
+from onesided.conditions._parse import Source
 from onesided.conditions._tree import (
     Arithmetic,
     Between,
@@ -37,8 +37,8 @@ from onesided.conditions._tree import (
     OneOf,
     is_small,
     nodes,
+    quoted_text,
 )
-from onesided.conditions._words import quoted_text
 from onesided.errors import ConditionError, UnknownColumnError
 from onesided.schema import BOOLEAN, LARGEST, Type, whole
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from onesided.conditions._bind import bind
-from onesided.conditions._evaluate import Row, evaluate
+from onesided.conditions._evaluate import Row, evaluate, may_be_unknown, passes_over
 from onesided.conditions._parse import parse
 from onesided.conditions._tree import Case, Coalesce, IsNull, Literal, Node, columns, nodes
-from onesided.conditions._unknown import may_be_unknown, passes_over
 from onesided.errors import ConditionError
 from onesided.schema import BOOLEAN, Type
 

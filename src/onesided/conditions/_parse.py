@@ -1,17 +1,14 @@
-"""Text to tree: sqlglot reads it, and a closed table of its nodes decides.
-
-Each handler takes the arguments that it names; a node of another class, or an argument that is not
-named, is refused with its place. Nothing that sqlglot makes leaves this file.
-"""
+"""Text to tree: sqlglot reads it, and a closed table of its nodes decides."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from onesided.conditions import _literals as literals
-from onesided.conditions._source import DEEPEST, MOST_WORDS, PARTS, WORKS, Source
+from onesided._english import a
 from onesided.conditions._tree import (
     Arithmetic,
     Between,
@@ -29,7 +26,175 @@ from onesided.conditions._tree import (
     OneOf,
 )
 from onesided.errors import ConditionError
-from onesided.schema import BOOLEAN, TEXT, whole
+from onesided.schema import (
+    BOOLEAN,
+    DATE,
+    DAY,
+    DURATION,
+    LARGEST,
+    NUMBER,
+    TEXT,
+    TIME,
+    Type,
+    moment_type,
+    read,
+    whole,
+)
+
+# A condition's text: its size, its words, and the place that an error is about.
+
+
+LONGEST: Final = 100_000  # characters
+MOST_WORDS: Final = 20_000
+DEEPEST: Final = 64
+
+FUNCTIONS: Final = frozenset(
+    ["ABS", "COALESCE", "EXTRACT", "LENGTH", "LOWER", "MOD", "SUBSTR", "SUBSTRING", "TRIM", "UPPER"]
+)
+PARTS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "ISODOW")
+# Words that may stand before a parenthesis without being a function.
+_KEYWORDS: Final = frozenset(
+    ["AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "CASE", "WHEN", "THEN", "ELSE", "FROM"]
+)
+_LITERALS: Final = frozenset(["DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIME", "INTERVAL"])
+_SIGNS: Final = ("(", ")", ",", "=", "<>", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%")
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_BEFORE_SIGN: Final = ("", "(", ",", "NOT", "-", "+", "~")
+WORKS: Final = (
+    "Conditions are made of columns, literals, = <> < <= > >=, AND OR NOT, IS NULL, IN, BETWEEN, "
+    "LIKE, CASE, COALESCE, + - * / %, ABS LOWER UPPER LENGTH TRIM SUBSTRING EXTRACT, and literals "
+    "such as 'text', 18, DATE '2024-01-31' and INTERVAL '3' DAY (docs/conditions.md)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text, for errors that show a place in it."""
+
+    text: str
+
+    def error(self, reason: str, place: int, hint: str = WORKS) -> ConditionError:
+        """An error about ``place``, an offset, with the line and a caret under it."""
+        before = self.text[:place]
+        line, column = before.count("\n") + 1, place - (before.rfind("\n") + 1) + 1
+        shown, caret = _around(self.text.split("\n")[line - 1], column - 1)
+        return ConditionError(
+            f"{reason}\n  line {line}, column {column}:\n    {shown}\n    {' ' * caret}^",
+            hint=hint,
+            place=place,
+            line=line,
+            column=column,
+        )
+
+    def check(self) -> None:
+        """Refuse what is too large or too deep, and signs and functions outside the language.
+
+        Errors: ConditionError. A parser that is given hostile text can take for ever, or all the
+        memory, so this is found before one sees it.
+        """
+        if len(self.text) > LONGEST:
+            raise ConditionError(
+                f"The condition has {len(self.text):,} characters; at most {LONGEST:,} are read.",
+                hint="Compute a column first, and write the condition on that.",
+            )
+        if not self.text.strip():
+            raise ConditionError("The condition is empty.", hint='Write one such as "age < 18".')
+        for place, sign in enumerate(self.text):
+            if sign == "\0" or "\ud800" <= sign <= "\udfff":
+                raise self.error(f"The character {sign!a} is not text.", place, "Leave it out.")
+        depth = _Depth(self)
+        words = list(self._words())
+        for number, (word, place) in enumerate(words):
+            following = words[number + 1][0] if number + 1 < len(words) else ""
+            self._check_word(word, place, following)
+            depth.add(word, place)
+
+    def _words(self) -> Iterator[tuple[str, int]]:
+        """Words and signs with their offsets; quoted ones begin with their quote."""
+        import sqlglot  # noqa: PLC0415 - 0.1 s, which only conditions need
+        from sqlglot.errors import SqlglotError  # noqa: PLC0415
+
+        try:
+            tokens = sqlglot.tokenize(self.text)
+        except SqlglotError:
+            raise self.error(
+                "A quote is opened and never closed, or a comment.",
+                self._last_quote(),
+                "Write 'it''s' for text with a quote in it.",
+            ) from None
+        if len(tokens) > MOST_WORDS:
+            raise ConditionError(
+                f"The condition has {len(tokens):,} words; at most {MOST_WORDS:,} are read.",
+                hint="Compute a column first, and write the condition on that.",
+            )
+        for token in tokens:
+            if token.comments:
+                place = max(self.text.find("--"), self.text.find("/*"), 0)
+                raise self.error("A condition has no comments.", place, "Leave them out.")
+            first = self.text[token.start]
+            yield (first if first in "'\"" else token.text.upper()), token.start
+
+    def _last_quote(self) -> int:
+        return max(self.text.rfind(quote) for quote in ("'", '"', "/*", "`")) if self.text else 0
+
+    def _check_word(self, word: str, place: int, following: str) -> None:
+        first = word[0]
+        if first in "'\"" or first.isdecimal() or (first == "." and word != "."):
+            known = first != '"' or following != "("
+        elif _WORD.fullmatch(word):
+            known = following not in ("(", "'") or self._may_precede(word, following)
+        else:
+            known = word in _SIGNS
+        if not known:
+            what = f"{word}(...)" if following == "(" and word not in _SIGNS else word
+            raise self.error(f"{what} is not in the language of conditions.", place)
+
+    @staticmethod
+    def _may_precede(word: str, following: str) -> bool:
+        """Whether a word may stand before a parenthesis, or before a text."""
+        if following == "(":
+            return word in FUNCTIONS | _KEYWORDS or word in PARTS
+        return word in _KEYWORDS | _LITERALS
+
+
+class _Depth:
+    """How deep words nest, counted as a parser that descends would."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._levels = [0]  # signs and NOTs before the operand that comes next
+        self._before = ""
+
+    def add(self, word: str, place: int) -> None:
+        if word in ("(", "CASE"):
+            self._levels.append(0)
+        elif word in (")", "END") and len(self._levels) > 1:
+            self._levels.pop()
+        elif word == "NOT" or (word in "+-" and self._before in _BEFORE_SIGN):
+            self._levels[-1] += 1
+        elif word in ("AND", "OR", ",", "WHEN", "THEN", "ELSE"):
+            self._levels[-1] = 0
+        self._before = word
+        if len(self._levels) + sum(self._levels) > DEEPEST:
+            raise self._source.error(
+                f"The condition nests deeper than {DEEPEST} levels.",
+                place,
+                "Write it flatter, or compute a column first.",
+            )
+
+
+def _around(line: str, at: int, width: int = 60) -> tuple[str, int]:
+    """A part of a long line, and where in it the place is; control characters are blanks."""
+    first = max(0, at - width // 2)
+    shown = "".join(c if c.isprintable() else " " for c in line[first : first + width])
+    return shown, at - first
+
+
+# Text to tree: sqlglot reads it, and a closed table of its nodes decides.
+#
+# Each handler takes the arguments that it names; a node of another class, or an argument that is
+# not
+# named, is refused with its place. Nothing that sqlglot makes leaves this file.
 
 
 def parse(text: str) -> Node:
@@ -197,7 +362,7 @@ class _Reader:
         (inner,) = self.arguments(node, "this")
         part, place = self.read(inner, depth), self.place(node)
         if isinstance(part, Literal) and isinstance(part.value, int | Decimal):
-            return literals.negated(part)
+            return negated(part)
         zero = Literal(value=0, type=whole(0, 0), place=place)
         return Arithmetic(op="-", left=zero, right=part, place=place)
 
@@ -308,7 +473,7 @@ class _Reader:
         place = self.place(node)
         if is_text:
             return Literal(value=str(text), type=TEXT, place=place)
-        return literals.number(str(text), source=self._source, place=place)
+        return number(str(text), source=self._source, place=place)
 
     def boolean(self, node: Any, _: int) -> Node:
         (value,) = self.arguments(node, "this")
@@ -318,18 +483,18 @@ class _Reader:
         text, to, *_rest = self.arguments(node, "this", "to", "safe")
         kind = str(getattr(to.this, "name", to.this)).upper()
         is_text = type(text).__name__ == "Literal" and text.args.get("is_string")
-        if not is_text or kind not in literals.MOMENTS:
+        if not is_text or kind not in MOMENTS:
             raise self.refused(
                 node, "A value cannot be cast.", "Declare the column's type in a schema."
             )
         self.arguments(to, "this", "nested")
-        return literals.moment(str(text.this), kind, source=self._source, place=self.place(node))
+        return moment(str(text.this), kind, source=self._source, place=self.place(node))
 
     def interval(self, node: Any, _: int) -> Node:
         amount, unit = self.arguments(node, "this", "unit")
         text = str(amount.this) if type(amount).__name__ == "Literal" else ""
         name = str(getattr(unit, "this", "")).upper()
-        return literals.interval(text, name, source=self._source, place=self.place(node))
+        return interval(text, name, source=self._source, place=self.place(node))
 
 
 def _named(node: Any) -> str:
@@ -389,3 +554,79 @@ _HANDLERS: Final[Mapping[str, Callable[[_Reader, Any, int], Node]]] = {
     "Cast": _Reader.cast,
     "Interval": _Reader.interval,
 }
+
+
+# Literals of a condition's text: numbers, dates and moments, lengths of time.
+
+_NUMBER: Final = re.compile(r"[0-9]{1,400}(\.[0-9]{0,400})?([eE][+-]?[0-9]{1,3})?")
+_UNITS: Final = {"DAY": DAY, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+_AMOUNT: Final = re.compile(r"([+-]?)([0-9]{1,12})(?:\.([0-9]{1,6}))?")
+_LONGEST: Final = 4_000_000 * DAY  # more than lies between the years 1 and 9999
+MOMENTS: Final[dict[str, tuple[Type, ...]]] = {
+    "DATE": (DATE,),
+    "TIMESTAMP": (moment_type(), moment_type(zoned=True), DATE),
+    "TIMESTAMPTZ": (moment_type(zoned=True),),
+    "TIME": (TIME,),
+}
+_WRITTEN: Final = {
+    "DATE": "DATE '2024-01-31'",
+    "TIMESTAMP": "TIMESTAMP '2024-01-31 08:30:00'",
+    "TIMESTAMPTZ": "TIMESTAMPTZ '2024-01-31 08:30:00+01:00'",
+    "TIME": "TIME '08:30:00'",
+}
+
+
+def number(text: str, *, source: Source, place: int) -> Literal:
+    """A whole number, exactly, or one with a point or an exponent."""
+    if not _NUMBER.fullmatch(text):
+        raise source.error(f"{text[:40]} is not a number.", place, "Write 18, 1.5 or 2e6.")
+    if text.isdecimal():
+        value = int(text)
+        if value > LARGEST:
+            raise source.error("This number has more than 38 digits.", place, "Write it as 1e40.")
+        return Literal(value=value, type=whole(value, value), place=place)
+    exact = Decimal(text)
+    if float(exact) in (float("inf"), float("-inf")):
+        raise source.error(
+            "This number is larger than 64-bit numbers go.", place, "They go up to 1.8e308."
+        )
+    return Literal(value=exact, type=NUMBER, place=place)
+
+
+def negated(literal: Literal) -> Literal:
+    """The literal with the other sign."""
+    if isinstance(literal.value, int):
+        return replace(literal, value=-literal.value, type=whole(-literal.value, -literal.value))
+    return replace(literal, value=-Decimal(str(literal.value)))
+
+
+def moment(text: str, kind: str, *, source: Source, place: int) -> Literal:
+    """DATE, TIMESTAMP, TIMESTAMPTZ or TIME and a text in ISO 8601."""
+    for made in MOMENTS[kind]:
+        value = read(str(made), text)
+        if value is None:
+            continue
+        if kind == "TIMESTAMP" and made is DATE:
+            return Literal(value=int(value) * DAY, type=moment_type(), place=place)
+        return Literal(value=value, type=made, place=place)
+    raise source.error(
+        f"{text[:40]!a} is not {a(kind.lower())} in ISO 8601.", place, f"Write {_WRITTEN[kind]}."
+    )
+
+
+def interval(text: str, unit: str, *, source: Source, place: int) -> Literal:
+    """INTERVAL, an amount and a unit from days to seconds."""
+    singular = unit.removesuffix("S")
+    amount = _AMOUNT.fullmatch(text)
+    if amount is None or singular not in _UNITS or (amount[3] and singular != "SECOND"):
+        raise source.error(
+            "An interval is an amount of days, hours, minutes or seconds.",
+            place,
+            "Write INTERVAL '3' DAY; months and years have no one length.",
+        )
+    value = int(amount[2]) * _UNITS[singular] + int((amount[3] or "").ljust(6, "0"))
+    if value > _LONGEST:
+        raise source.error(
+            "This interval is longer than ten thousand years.", place, "Write a shorter one."
+        )
+    return Literal(value=-value if amount[1] == "-" else value, type=DURATION, place=place)

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
-from onesided.conditions._ranges import absolute_range, exact_range
-from onesided.conditions._terms import Terms
+from onesided.conditions._mixing import absolute_range, exact_range
 from onesided.conditions._tree import (
     Arithmetic,
     Both,
@@ -32,6 +31,7 @@ from onesided.conditions._tree import (
     Node,
     Not,
     OneOf,
+    Terms,
     is_small,
 )
 from onesided.schema import DAY, FIRST_DAY, INTEGER, LARGEST, LAST_DAY, NUMBER, Type, whole

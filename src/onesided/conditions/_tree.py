@@ -1,19 +1,72 @@
-"""Conditions as a tree: a closed list of nodes, each frozen; ``str`` gives the canonical text.
-
-The parser makes them without types; :func:`~onesided.conditions.bind` makes a typed tree of the
-same nodes, in which both sides of each operation have one type. Nodes under "Only in typed trees"
-have no text of their own in the language.
-"""
+"""The tree of a condition, its one canonical text, and what engines must have words for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final, TypeAlias
+from types import MappingProxyType
+from typing import Final, Protocol, TypeAlias, TypeVar
 
-from onesided.conditions._words import literal_text, quoted_name, quoted_text
-from onesided.schema import Type
+from onesided.schema import DAY, Type, clock_text, date_text, moment_text
+
+# Names and literals as canonical text.
+
+
+_UNITS: Final = ((DAY, "DAY"), (3_600_000_000, "HOUR"), (60_000_000, "MINUTE"))
+
+
+def quoted_name(name: str) -> str:
+    """A column's name in double quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_text(text: str) -> str:
+    """Text in single quotes."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literal_text(value: object, kind: Type) -> str:
+    """A literal as the language writes it."""
+    return _WRITERS[str(kind)](value)
+
+
+def _interval(value: object) -> str:
+    micros = int(str(value))
+    for size, unit in _UNITS:
+        if micros % size == 0:
+            return f"INTERVAL '{micros // size}' {unit}"
+    seconds = Decimal(micros).scaleb(-6)
+    return f"INTERVAL '{seconds.normalize():f}' SECOND"
+
+
+def _number(value: object) -> str:
+    """Numbers keep a point or an exponent, so that they are not read as whole ones."""
+    text = str(value)
+    return text if any(sign in text for sign in ".eE") else f"{text}.0"
+
+
+_WRITERS: Final[Mapping[str, Callable[[object], str]]] = MappingProxyType(
+    {
+        "text": lambda value: quoted_text(str(value)),
+        "boolean": lambda value: "TRUE" if value else "FALSE",
+        "integer": str,
+        "number": _number,
+        "date": lambda value: f"DATE '{date_text(int(str(value)))}'",
+        "datetime": lambda value: f"TIMESTAMP '{moment_text(int(str(value)))}'",
+        "datetime with zone": lambda value: f"TIMESTAMPTZ '{moment_text(int(str(value)))}Z'",
+        "time": lambda value: f"TIME '{clock_text(int(str(value)))}'",
+        "duration": _interval,
+    }
+)
+
+
+# Conditions as a tree: a closed list of nodes, each frozen; ``str`` gives the canonical text.
+#
+# The parser makes them without types; :func:`~onesided.conditions.bind` makes a typed tree of the
+# same nodes, in which both sides of each operation have one type. Nodes under "Only in typed
+# trees"
+# have no text of their own in the language.
 
 UNBOUND: Final = Type("unbound")
 Scalar: TypeAlias = str | bool | int | float | Decimal | None
@@ -334,3 +387,67 @@ def columns(tree: Node) -> tuple[str, ...]:
     ('age', 'place')
     """
     return tuple(dict.fromkeys(node.name for node in nodes(tree) if isinstance(node, Column)))
+
+
+# What an engine must say to have conditions translated: how it writes each operation.
+
+E = TypeVar("E")
+
+
+class Terms(Protocol[E]):
+    """How an engine writes each operation. Null is unknown, in and out.
+
+    Whole numbers come in three widths: a column's own, 64 bits, and *wide*: at least 38 digits.
+    Moments in nanoseconds are whole numbers of 64 bits.
+
+    repeats: the operations that write a part more than once, such as ``"whole"``: they are given
+    parts that are small, or have names by ``named``, so that all that is written grows with the
+    tree. ``named`` gives ``use`` names for parts, each written once; it makes no more of them
+    inside, and uses none of the row.
+
+    >>> import polars as pl
+    >>> from onesided.engine.polars._condition import PolarsTerms
+    >>> terms: Terms[pl.Expr] = PolarsTerms({"age": pl.Int64})
+    >>> terms.is_null(pl.col("age")).meta.root_names()
+    ['age']
+    """
+
+    repeats: frozenset[str]
+
+    def named(self, parts: Sequence[E], use: Callable[..., E]) -> E: ...
+    def column(self, name: str, kind: Type) -> E: ...
+    def literal(self, value: Scalar, kind: Type) -> E: ...
+    def compare(self, op: str, left: E, right: E) -> E: ...
+    def between(self, part: E, low: E, high: E, closed: str) -> E: ...
+    def both(self, op: str, parts: Sequence[E]) -> E: ...
+    def negate(self, part: E) -> E: ...
+    def is_null(self, part: E) -> E: ...
+    def one_of(self, part: E, values: Sequence[Scalar], kind: Type) -> E: ...
+    def like(self, part: E, pattern: str) -> E: ...
+    def case(self, branches: Sequence[tuple[E, E]], otherwise: E | None, kind: Type) -> E: ...
+    def coalesce(self, parts: Sequence[E]) -> E: ...
+    def long(self, part: E) -> E: ...
+    def wide(self, part: E) -> E: ...
+    def number(self, part: E, *, wide: bool) -> E: ...
+    def numbers(self, op: str, left: E, right: E) -> E: ...
+    def whole(self, op: str, left: E, right: E, *, wide: bool, checked: bool) -> E: ...
+    def divided(self, op: str, left: E, right: E, *, wide: bool, positive: bool) -> E: ...
+    def non_zero(self, part: E, *, wide: bool) -> E: ...
+    def absolute(self, part: E) -> E: ...
+    def text(self, function: str, part: E, arguments: Sequence[int]) -> E: ...
+    def extract(self, unit: str, part: E, kind: Type) -> E: ...
+    def midnight(self, part: E, kind: Type) -> E: ...
+    def finer(self, part: E, kind: Type) -> E: ...
+    def later(self, part: E, amount: int, kind: Type) -> E: ...
+
+
+def balanced(parts: Sequence[E], join: Callable[[E, E], E]) -> E:
+    """All parts joined two by two, so that a long chain does not nest deep.
+
+    >>> balanced(["a", "b", "c", "d"], "({} and {})".format)
+    '((a and b) and (c and d))'
+    """
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return join(balanced(parts[:middle], join), balanced(parts[middle:], join))

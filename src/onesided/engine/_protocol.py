@@ -1,4 +1,4 @@
-"""An engine's own errors as ours, with what became of the charge."""
+"""What an engine must do, in which types, and how its errors are told."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from onesided.store import CheckedFiles
 if TYPE_CHECKING:
     from onesided.engine._snapshot import Draw, Samples, Subject
     from onesided.noise import IntArray
+
+# An engine's own errors as ours, with what became of the charge.
 
 
 BEFORE: Final = "Nothing was drawn and nothing was recorded."

@@ -1,16 +1,4 @@
-"""Cutting units down to some of their groups.
-
-Each unit orders the groups by a hash of its own name and the group's, and keeps the first
-``most`` of those that it is in. Nothing else may enter: by an order of the groups that all units
-share, the last groups would be empty; by how many units are in a group, or by a unit's rows, one
-unit would decide what another is counted in, or one visit what a unit keeps of the others.
-
-Promise: a unit that leaves d of its groups loses at most d of those it was counted in, and gains
-at most d others. Proof: docs/proofs/first-groups.md.
-
-Keys of several narrow columns are one whole number: an engine sorts and compares one faster than a
-row of columns, and only the columns of keys that are published are ever made again.
-"""
+"""One snapshot of the columns of a question, and what is counted and drawn of it."""
 
 from __future__ import annotations
 
@@ -42,6 +30,21 @@ from onesided.errors import DataError, UnknownColumnError, first_line
 from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, IntArray, Noise
 from onesided.policy import Policy, Predicate, Rule
+
+# Cutting units down to some of their groups.
+#
+# Each unit orders the groups by a hash of its own name and the group's, and keeps the first
+# ``most`` of those that it is in. Nothing else may enter: by an order of the groups that all units
+# share, the last groups would be empty; by how many units are in a group, or by a unit's rows, one
+# unit would decide what another is counted in, or one visit what a unit keeps of the others.
+#
+# Promise: a unit that leaves d of its groups loses at most d of those it was counted in, and gains
+# at most d others. Proof: docs/proofs/first-groups.md.
+#
+# Keys of several narrow columns are one whole number: an engine sorts and compares one faster
+# than a
+# row of columns, and only the columns of keys that are published are ever made again.
+
 
 CODE: Final = "onesided_code"
 _HASH: Final = "onesided_hash"

@@ -1,7 +1,4 @@
-"""What every engine whose expressions are Python objects writes alike: by Python's operators.
-
-Spark is one of them: how it would read SQL text is a setting of the caller's session.
-"""
+"""What engines write alike: with Python's operators, or as SQL."""
 
 from __future__ import annotations
 
@@ -12,6 +9,11 @@ from typing import Any, ClassVar, Final
 
 from onesided.conditions import Scalar, balanced
 from onesided.schema import TEXT, Type, clock_text, date_text, moment_text
+
+# What every engine whose expressions are Python objects writes alike: by Python's operators.
+#
+# Spark is one of them: how it would read SQL text is a setting of the caller's session.
+
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq,

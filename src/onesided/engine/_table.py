@@ -1,8 +1,4 @@
-"""A caller's table, as prepared questions see it: its columns and their types, never a row.
-
-Rows are looked at by :meth:`Table.take` alone, which takes a snapshot of the columns it is given.
-Grouping and counting run inside the engine; what comes back is one number per group.
-"""
+"""A table as questions see it: as it is, as a view, per unit, joined to public columns."""
 
 from __future__ import annotations
 
@@ -39,6 +35,12 @@ from onesided.errors import DataError, ParameterError, UnknownColumnError
 from onesided.fields import settle
 from onesided.policy import GroupRule, Predicate, Rule
 from onesided.schema import Schema
+
+# A caller's table, as prepared questions see it: its columns and their types, never a row.
+#
+# Rows are looked at by :meth:`Table.take` alone, which takes a snapshot of the columns it is given.
+# Grouping and counting run inside the engine; what comes back is one number per group.
+
 
 __all__ = ["KIND", "LENGTH", "ORDER", "Lazy", "Step", "Table"]
 

@@ -1,6 +1,24 @@
 """Public facts about a table, declared and never inferred from rows."""
 
-from onesided.schema._column import TYPES, Column, column, value_in
+from onesided.schema._column import (
+    BOOLEAN,
+    DATE,
+    DURATION,
+    INTEGER,
+    KINDS,
+    LARGEST,
+    NUMBER,
+    TEXT,
+    TIME,
+    TYPES,
+    Column,
+    Type,
+    bits,
+    column,
+    value_in,
+    whole,
+)
+from onesided.schema._column import moment as moment_type
 from onesided.schema._heading import Heading, heading_of
 from onesided.schema._iso import (
     DAY,
@@ -15,24 +33,8 @@ from onesided.schema._iso import (
     read,
     value_of,
 )
-from onesided.schema._proposals import proposals
 from onesided.schema._reading import Reading, local_offsets, reading_of
-from onesided.schema._schema import Schema, schema_of
-from onesided.schema._types import (
-    BOOLEAN,
-    DATE,
-    DURATION,
-    INTEGER,
-    KINDS,
-    LARGEST,
-    NUMBER,
-    TEXT,
-    TIME,
-    Type,
-    bits,
-    whole,
-)
-from onesided.schema._types import moment as moment_type
+from onesided.schema._schema import Schema, proposals, schema_of
 
 __all__ = [
     "BOOLEAN",

@@ -1,9 +1,10 @@
-"""What is publicly known of one column: its type, bounds, grid and keys."""
+"""What a column holds: a closed list of types, and all that a schema may declare of one."""
 
 from __future__ import annotations
 
 import datetime as dt
 import os
+import zoneinfo
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,13 +15,250 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from onesided._numbers import Number, exact, on_grid, positive, text
-from onesided.errors import ParameterError
+from onesided.errors import ParameterError, SchemaError
 from onesided.fields import shortened
-from onesided.schema._checks import Written, flag, one_of, plain, words_of, wrong
-from onesided.schema._forms import forms_of
 from onesided.schema._iso import read
-from onesided.schema._types import KINDS
+from onesided.schema._reading import DECIMALS, NEEDED, THOUSANDS, split_date
 from onesided.store import plain_text
+
+# The closed list of types that a column can have; conditions, schemas and engines share it.
+
+
+KINDS: Final = (
+    "text",
+    "boolean",
+    "integer",
+    "number",
+    "date",
+    "datetime",
+    "time",
+    "duration",
+)
+# Whole numbers are exact up to here: what 128 bits and decimals of 38 digits both hold.
+LARGEST: Final = 10**38 - 1
+_INT64: Final = (-(2**63), 2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """What a column or an expression holds.
+
+    kind: one of :data:`KINDS`.
+    low, high: for whole numbers, what the type can hold; never what rows were seen to hold.
+    zoned: moments that are instants, read in UTC; without it, the clock of the place itself.
+    fine: moments in nanoseconds; otherwise in microseconds.
+
+    >>> Type("integer", low=0, high=110).is_long, str(Type("text"))
+    (True, 'text')
+    """
+
+    kind: str
+    low: int = 0
+    high: int = 0
+    zoned: bool = False
+    fine: bool = False
+
+    def __str__(self) -> str:
+        return "datetime with zone" if self.zoned else self.kind
+
+    @property
+    def is_long(self) -> bool:
+        """Whether 64 bits hold every value."""
+        return _INT64[0] <= self.low and self.high <= _INT64[1]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether every value is within the largest whole number."""
+        return self.low >= -LARGEST and self.high <= LARGEST
+
+
+def whole(low: int, high: int) -> Type:
+    """Whole numbers from ``low`` to ``high``.
+
+    >>> whole(0, 110).high, whole(0, 2**70).is_long
+    (110, False)
+    """
+    return Type("integer", low=low, high=high)
+
+
+def bits(size: int, *, signed: bool = True) -> Type:
+    """Whole numbers of so many bits.
+
+    >>> bits(8), bits(8, signed=False).high
+    (Type(kind='integer', low=-128, high=127, zoned=False, fine=False), 255)
+    """
+    return whole(-(2 ** (size - 1)), 2 ** (size - 1) - 1) if signed else whole(0, 2**size - 1)
+
+
+def moment(*, zoned: bool = False, fine: bool = False) -> Type:
+    """Dates with a time of day.
+
+    >>> moment(zoned=True).zoned, moment().fine
+    (True, False)
+    """
+    return Type("datetime", zoned=zoned, fine=fine)
+
+
+TEXT: Final = Type("text")
+BOOLEAN: Final = Type("boolean")
+INTEGER: Final = bits(64)
+NUMBER: Final = Type("number")
+DATE: Final = Type("date")
+TIME: Final = Type("time")
+DURATION: Final = Type("duration")
+
+
+# What is declared, checked: texts, lists of them, words of closed lists; errors name the field.
+
+MOST_WORDS: Final = 100
+
+
+class Written(str):
+    """A number with a point as a file has it: exact, and no text."""
+
+    __slots__ = ()
+
+
+def wrong(reason: str, hint: str, key: str) -> SchemaError:
+    """An error about one field."""
+    return SchemaError(reason, hint=hint, key=key)
+
+
+def plain(value: object, key: str, *, empty: bool = True) -> str:
+    """Ordinary text. Errors: SchemaError."""
+    try:
+        return plain_text(value, name=key, empty=empty)
+    except ParameterError:
+        raise wrong(f"{key} holds {shortened(value)}.", "Give ordinary text.", key) from None
+
+
+def words_of(given: object, key: str) -> tuple[str, ...] | None:
+    """A list of different texts, or None. Errors: SchemaError."""
+    if given is None:
+        return None
+    listed = list(given) if isinstance(given, list | tuple | set | frozenset) else []
+    texts = all(isinstance(word, str) and not isinstance(word, Written) for word in listed)
+    if not 0 < len(listed) <= MOST_WORDS or not texts or len(set(listed)) < len(listed):
+        raise wrong(
+            f"{key} must list 1 to {MOST_WORDS} different texts, got {shortened(given)}.",
+            f'Write {key} = ["NA", "NULL"].',
+            key,
+        )
+    return tuple(plain(word, key) for word in listed)
+
+
+def one_of(given: object, words: tuple[str, ...], key: str) -> str | None:
+    """One of these words, or None. Errors: SchemaError."""
+    if given is None or (isinstance(given, str) and given in words):
+        return given
+    raise wrong(f"{key} is {shortened(given)}.", f"Write {' or '.join(map(repr, words))}.", key)
+
+
+def flag(given: object, key: str) -> bool:
+    """True or false. Errors: SchemaError."""
+    if not isinstance(given, bool):
+        raise wrong(f"{key} is {shortened(given)}.", "Write true or false.", key)
+    return given
+
+
+# The forms in which text may be written, checked: a closed list, each for its own types.
+
+_MOMENTS: Final = ("datetime with zone",)
+# The types that each form is for.
+FORMS: Final = {
+    "decimal": ("number",),
+    "thousands": ("integer", "number"),
+    "date": tuple(NEEDED),
+    "true": ("boolean",),
+    "false": ("boolean",),
+    "zone": _MOMENTS,
+}
+_LONGEST: Final = 60
+
+
+def forms_of(kind: str, **given: Any) -> dict[str, Any]:
+    """The forms of a column of this type. Errors: SchemaError naming the one that is wrong.
+
+    >>> forms_of("number", decimal=",", thousands=".")
+    {'decimal': ',', 'thousands': '.'}
+    """
+    found = {name: value for name, value in given.items() if value is not None}
+    for name in found:
+        if name not in FORMS:
+            raise wrong(
+                f"There is no form {shortened(name)}.", f"The forms are {', '.join(FORMS)}.", name
+            )
+        if kind not in FORMS[name]:
+            raise wrong(
+                f"A column of type {kind} has no {name}.",
+                f"It is for columns of type {', '.join(FORMS[name])}.",
+                name,
+            )
+    return found | _numbers(found) | _words(found) | _times(kind, found)
+
+
+def _numbers(found: dict[str, Any]) -> dict[str, Any]:
+    marks = {"decimal": DECIMALS, "thousands": THOUSANDS}
+    for name in marks.keys() & found.keys():
+        one_of(found[name], marks[name], name)
+    if "thousands" in found and found["thousands"] == found.get("decimal", "."):
+        raise wrong(
+            f"thousands and decimal are both {shortened(found['thousands'])}.",
+            'Declare the other one, too: decimal = ",".',
+            "thousands",
+        )
+    return {}
+
+
+def _words(found: dict[str, Any]) -> dict[str, Any]:
+    words: dict[str, Any] = {
+        name: words_of(found[name], name) or () for name in ("true", "false") if name in found
+    }
+    if len(words) == 1:
+        raise wrong(
+            f"{next(iter(words))} is declared alone.",
+            'Declare both: true = ["ja"] and false = ["nein"]. No other text is read then.',
+            next(iter(words)),
+        )
+    both = set(words.get("true", ())) & set(words.get("false", ()))
+    if both:
+        raise wrong(f"{shortened(min(both))} is true and false.", "List each text once.", "true")
+    return words
+
+
+def _times(kind: str, found: dict[str, Any]) -> dict[str, Any]:
+    if "zone" in found:
+        name = plain(found["zone"], "zone", empty=False)
+        if name not in zoneinfo.available_timezones():
+            raise wrong(f"There is no zone {shortened(name)}.", 'Write "Europe/Zurich".', "zone")
+    if "date" not in found:
+        return {}
+    form = plain(found["date"], "date", empty=False)
+    parts = split_date(form) if len(form) <= _LONGEST else None
+    fields = "".join(mark for is_field, mark in parts or () if is_field)
+    needed, more = NEEDED[kind]
+    once = len(set(fields)) == len(fields)
+    whole = set(needed) <= set(fields) <= set(needed + more) and (
+        "f" not in fields or "S" in fields
+    )
+    zoned = kind not in _MOMENTS or ("z" in fields) != ("zone" in found)
+    clear = all(part or not mark.isdigit() for part, mark in parts or ())
+    if parts is None or not (once and whole and zoned and clear):
+        raise wrong(
+            f"date is {shortened(form)}, which is no form of a column of type {kind}.",
+            f"It has each of the fields {_listed(needed)} once"
+            f"{f', may have {_listed(more)}' if more else ''}, and no other digits. Moments with "
+            'a zone have %z or a zone declared. Write "%d/%m/%Y" for 22/11/2026.',
+            "date",
+        )
+    return {}
+
+
+def _listed(fields: str) -> str:
+    return ", ".join(f"%{field}" for field in fields)
+
+
+# What is publicly known of one column: its type, bounds, grid and keys.
 
 Known: TypeAlias = bool | int | str | Fraction | dt.date | dt.datetime
 TYPES: Final = (*KINDS[: KINDS.index("datetime") + 1], "datetime with zone", "time", "duration")

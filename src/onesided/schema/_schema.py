@@ -1,25 +1,252 @@
-"""Public facts about a table as one value: declared by the curator, never inferred from rows."""
+"""Schemas: columns, unit and noun, as TOML both ways, in words, and as proposals."""
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, Final
 
+import tomli_w
+
+from onesided._numbers import text as number_text
 from onesided._numbers import whole
-from onesided.errors import ParameterError, SchemaError
-from onesided.fields import settle, shortened
-from onesided.schema._checks import one_of, plain, words_of, wrong
-from onesided.schema._column import ENCODINGS, MISSING_UNIT, UNREADABLE, Column
-from onesided.schema._forms import FORMS
+from onesided.errors import OnesidedError, ParameterError, SchemaError
+from onesided.fields import Field, Fields, inside, of, read, settle, shortened
+from onesided.schema._column import (
+    ENCODINGS,
+    FORMS,
+    MISSING_UNIT,
+    UNREADABLE,
+    Column,
+    Written,
+    column,
+    one_of,
+    plain,
+    shown,
+    words_of,
+    wrong,
+)
 from onesided.schema._reading import Reading, reading_of
-from onesided.schema._toml import LONGEST, TABLE, parsed, written
-from onesided.schema._words import sentences
-from onesided.store import canonical, first_bytes, plain_text
+from onesided.store import canonical, first_bytes, plain_text, toml_document
+
+# Schemas as TOML, both ways; what is wrong in one is told with its line.
+
+
+LONGEST: Final = 500_000
+TABLE: Final = (
+    "unit",
+    "missing",
+    "unreadable",
+    "missing_unit",
+    "noun",
+    "encoding",
+    "max_rows",
+)  # said of the whole table
+# Written where they are given: the identities of schemas without them stay.
+_READ: Final = ("missing", "unreadable", "required", *FORMS)
+_FIELDS: Final = ("type", "bounds", "step", "keys", "about", *_READ)
+_HINT: Final = (
+    'Write unit = "person" and, for each column, [columns.NAME] with type = "text"; docs/schema.md '
+    "shows all."
+)
+
+
+@contextmanager
+def parsed(text: object) -> Iterator[tuple[dict[str, Any], dict[str, Column]]]:
+    """What it says of the table, and columns. Errors, inside too: SchemaError with the line."""
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise SchemaError(
+            f"A schema in TOML must be text of at most {LONGEST:,} characters, got "
+            f"{shortened(text)}.",
+            hint="Read a file with onesided.Schema.read(path).",
+        )
+    with toml_document(
+        text, what="schema", hint=_HINT, error=SchemaError, number=Written
+    ) as document:
+        try:
+            yield _built(document)
+        except SchemaError as error:
+            column = error.values.get("column")
+            raise (inside(error, "columns", column) if isinstance(column, str) else error) from None
+
+
+def _built(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Column]]:
+    facts = read(_SCHEMA, document, what="a schema")
+    columns = facts.pop("columns", {})
+    return facts, {name: _column(name, columns[name]) for name in columns}
+
+
+def _column(name: str, facts: object) -> Column:
+    what = f"the column {shortened(name)}"
+    try:
+        given = read(_COLUMN, facts, what=what)
+        if "type" not in given:
+            raise SchemaError(f"{what} has no type.", hint='Write type = "text".')
+        return column(**given)
+    except OnesidedError as error:
+        reason = error.reason if what in error.reason else f"{what}: {error.reason}"
+        raise SchemaError(reason, hint=error.hint, **{**error.values, "column": name}) from None
+
+
+def _unit(value: object, *, name: str) -> str:
+    if isinstance(value, str) and not isinstance(value, Written):
+        return value
+    raise SchemaError(f"{name} is {shortened(value)}, not text.", hint=_HINT)
+
+
+def _given(value: object, *, name: str) -> Any:  # noqa: ARG001 - what columns read by themselves
+    return value
+
+
+_COLUMN: Final[Fields] = {name: Field(_given, default=None) for name in _FIELDS}
+_SCHEMA: Final[Fields] = {
+    **{name: Field(_given, default=None) for name in TABLE},
+    "unit": Field(_unit, default=None),
+    "columns": Field(of("a table", dict), default=None, example='{age = {type = "integer"}}'),
+}
+
+
+def written(facts: Mapping[str, Any], columns: Mapping[str, Column], *, told: bool = True) -> str:
+    """A table's facts and columns as TOML. told: with what they are about."""
+    document = {name: _listed(value) for name, value in facts.items()}
+    if columns:
+        document["columns"] = {name: _facts(one, told=told) for name, one in columns.items()}
+    return tomli_w.dumps(document)
+
+
+def _facts(one: Column, *, told: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": one.type}
+    if one.bounds is not None:
+        found["bounds"] = [_plain(end) for end in one.bounds]
+    if one.step is not None:
+        found["step"] = _plain(one.step)
+    if one.keys is not None:
+        keys = one.keys
+        found["keys"] = keys if isinstance(keys, str) else [_plain(key) for key in keys]
+    if told and one.about:
+        found["about"] = one.about
+    given = {name: getattr(one, name) for name in _READ}
+    return found | {n: _listed(value) for n, value in given.items() if value not in (None, False)}
+
+
+def _listed(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _plain(value: object) -> object:
+    """A value that TOML has, exactly: what is no whole number is text."""
+    if isinstance(value, Fraction):
+        whole = value.denominator == 1 and -(2**63) <= value < 2**63
+        return int(value) if whole else number_text(value)
+    if isinstance(value, dt.datetime) and value.year < 1000:
+        return value.isoformat()  # of four digits, which TOML asks for
+    return value
+
+
+# A schema in plain words.
+
+_LISTED = 8
+
+
+def sentences(schema: Schema) -> Iterator[str]:
+    """What it says, a line for the unit and one for each column."""
+    unit, columns = schema.unit, schema.columns
+    if unit is None:
+        yield "The schema names no unit: the session says whose row it is."
+    else:
+        called = f", called {' or '.join(map(repr, schema.noun))}" if schema.noun else ""
+        yield (
+            f"Each value of {unit!r} is one unit{called}: whom a policy protects, with all their "
+            "rows."
+        )
+    for name, one in columns.items():
+        yield f"{name}: {one.type}{''.join(_more(one))}."
+    if columns:
+        yield "Text is read strictly as these types, row by row."
+        yield "A table with text that cannot be read so is refused, unless it counts as missing."
+    if schema.missing:
+        yield f"No value: {', '.join(map(repr, schema.missing))}."
+    if schema.caveat:
+        yield schema.caveat
+    if any(one.bounds for one in columns.values()):
+        yield "Bounds are public knowledge: a sum or mean clips each value to them."
+    yield "Columns that are not listed are used as they come."
+
+
+def _more(one: Column) -> Iterator[str]:
+    if one.bounds is not None:
+        yield f" from {shown(one.bounds[0])} to {shown(one.bounds[1])}"
+    if one.step is not None:
+        yield f" in steps of {shown(one.step)}" if one.step != Fraction(1) else " in steps of 1"
+    if isinstance(one.keys, str):
+        yield f"; its public keys stand in {one.keys!r}"
+    elif one.keys is not None:
+        first = ", ".join(map(shown, one.keys[:_LISTED]))
+        more = f" and {len(one.keys) - _LISTED:,} more" if len(one.keys) > _LISTED else ""
+        number = len(one.keys)
+        yield f"; {number:,} public {'key' if number == 1 else 'keys'}: {first}{more}"
+    for form in FORMS:
+        given = getattr(one, form)
+        if given is not None:
+            told = ", ".join(map(repr, given)) if isinstance(given, tuple) else repr(given)
+            yield f"; {form}: {told}"
+    if one.missing:
+        yield f"; no value: {', '.join(map(repr, one.missing))}"
+    if one.required:
+        yield "; never missing"
+    if one.about:
+        yield f" ({one.about})"
+
+
+# Forms that people's files have, to be proposed where a column's text is of exactly one.
+
+_MARKS: Final = (None, ".", ",", "'", "\u2019", " ", "\u00a0", "\u202f")
+_WORDS: Final = ("ja nein", "yes no", "oui non", "si no", "y n", "j n", "t f", "wahr falsch")
+_DATES: Final = (
+    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d",
+)  # fmt: skip
+_CLOCKS: Final = ("%H:%M", "%H:%M:%S")
+
+
+def proposals(kind: str) -> Iterator[dict[str, Any]]:
+    """Forms of this type, fewer declarations first.
+
+    >>> next(proposals("number"))
+    {'decimal': ','}
+    """
+    if kind in ("integer", "number"):
+        yield from _numbers(decimals=(None, ",") if kind == "number" else (None,))
+    elif kind == "boolean":
+        yield from _booleans()
+    elif kind in ("date", "datetime"):
+        clocks = ("",) if kind == "date" else (f" {clock}" for clock in _CLOCKS)
+        yield from ({"date": f"{form}{clock}"} for clock in clocks for form in _DATES)
+
+
+def _numbers(*, decimals: tuple[str | None, ...]) -> Iterator[dict[str, Any]]:
+    for mark in _MARKS:
+        for decimal in decimals:
+            given = {"decimal": decimal, "thousands": mark}
+            if (decimal or ".") != mark and any(given.values()):
+                yield {name: one for name, one in given.items() if one is not None}
+
+
+def _booleans() -> Iterator[dict[str, Any]]:
+    for pair in _WORDS:
+        for change in (str.lower, str.title, str.upper):
+            true, false = change(pair).split()
+            yield {"true": (true,), "false": (false,)}
+
+
+# Public facts about a table as one value: declared by the curator, never inferred from rows.
 
 MOST_COLUMNS = 10_000
 _LONGEST_NAME = 1_000

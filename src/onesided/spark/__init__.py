@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 from onesided.errors import MissingDependencyError
 
 if TYPE_CHECKING:
-    from onesided.spark._following import Following, monitor
-    from onesided.spark._monitor import SparkMonitor
-    from onesided.spark._sources import Announced, Source, files, manifest, queue
+    from onesided.spark._following import Following, SparkMonitor, monitor
+    from onesided.spark._sinks import Announced, Source, files, manifest, queue
 
 _LATER = {
-    "Announced": "_sources",
+    "Announced": "_sinks",
     "Following": "_following",
-    "Source": "_sources",
-    "SparkMonitor": "_monitor",
-    "files": "_sources",
-    "manifest": "_sources",
+    "Source": "_sinks",
+    "SparkMonitor": "_following",
+    "files": "_sinks",
+    "manifest": "_sinks",
     "monitor": "_following",
-    "queue": "_sources",
+    "queue": "_sinks",
 }
 
 __all__ = [

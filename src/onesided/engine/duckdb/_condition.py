@@ -1,10 +1,4 @@
-"""Connections of our own: where snapshots lie, and where everything that is asked of them runs.
-
-Nothing of the caller's is known there: no macro, no function, and no setting but how many threads
-and how much memory he allows. They read no file and find no variable. What does not fit in memory
-lies in one folder that this user alone can enter, and that goes when the process does; what a
-process left that was stopped goes at the next start.
-"""
+"""Our own connections of DuckDB, and conditions as its SQL."""
 
 from __future__ import annotations
 
@@ -42,6 +36,14 @@ from onesided.schema import (
     local_offsets,
     moment_type,
 )
+
+# Connections of our own: where snapshots lie, and where everything that is asked of them runs.
+#
+# Nothing of the caller's is known there: no macro, no function, and no setting but how many threads
+# and how much memory he allows. They read no file and find no variable. What does not fit in memory
+# lies in one folder that this user alone can enter, and that goes when the process does; what a
+# process left that was stopped goes at the next start.
+
 
 _CLOSED: Final = {"enable_external_access": "false", "python_enable_replacements": "false"}
 _FOLDER: Final = "onesided-rows-"

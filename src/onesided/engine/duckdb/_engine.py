@@ -1,4 +1,4 @@
-"""Samples of DuckDB relations."""
+"""Relations of DuckDB: opened, counted, and sampled."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from onesided.engine._snapshot import Subject
     from onesided.noise import IntArray
     from onesided.schema import Reading
+
+# Samples of DuckDB relations.
 
 
 # A byte for each number up to so many times the units takes less memory than their rows.

@@ -1,7 +1,4 @@
-"""Arrow columns as DuckDB reads them: a closed list of types, each mapped to one that it keeps.
-
-What no mapping keeps exactly is refused by name: rounded or merged, two values could become one.
-"""
+"""Tables of Arrow and pandas as DuckDB reads them: a closed list of types."""
 
 from __future__ import annotations
 
@@ -19,6 +16,11 @@ from onesided.engine.duckdb._callers import Caller, read
 from onesided.engine.duckdb._condition import connected
 from onesided.engine.duckdb._engine import DuckDBEngine
 from onesided.engine.duckdb._sources import ArrowSource
+
+# Arrow columns as DuckDB reads them: a closed list of types, each mapped to one that it keeps.
+#
+# What no mapping keeps exactly is refused by name: rounded or merged, two values could become one.
+
 
 _WIDEST: Final = 38
 

@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - Ibis names its methods by what they visit
-"""Conditions as PostgreSQL's SQL: what the server computes exactly, and never stops at."""
+"""Conditions as PostgreSQL's SQL, SQL of Ibis that rounds nothing, and Ibis over DuckDB."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ from onesided.schema import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# Conditions as PostgreSQL's SQL: what the server computes exactly, and never stops at.
 
 
 _EVERY: Final = 2**31 - 1

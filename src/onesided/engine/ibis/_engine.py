@@ -1,4 +1,4 @@
-"""Which warehouse a table of Ibis lies in, and how it is read there."""
+"""Tables of Ibis, in the warehouses that were tried."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from onesided.errors import DataError, SchemaError
 if TYPE_CHECKING:
     from onesided.engine._snapshot import Subject
     from onesided.schema import Reading
+
+# Which warehouse a table of Ibis lies in, and how it is read there.
 
 
 def open_table(native: Any) -> Engine:

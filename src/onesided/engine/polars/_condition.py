@@ -1,4 +1,4 @@
-"""Conditions as Polars' expressions."""
+"""Conditions as Polars' expressions, on columns that are strictly of their type."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ from onesided.schema import (
 
 if TYPE_CHECKING:
     from onesided.engine.polars._engine import PolarsEngine
+
+# Conditions as Polars' expressions.
 
 
 _SIZES: Final[Mapping[type[pl.DataType], Type]] = {

@@ -1,4 +1,4 @@
-"""Samples of Polars tables, eager or lazy."""
+"""Tables of Polars, eager or lazy: opened, counted, and sampled."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from onesided.engine._snapshot import Draw, Kinds, Rows, Samples, Subject, sampl
 from onesided.engine.polars import _condition
 from onesided.engine.polars._condition import PolarsTerms, column_type
 from onesided.noise import BoolArray, IntArray
+
+# Samples of Polars tables, eager or lazy.
 
 
 class PolarsRows(Rows):

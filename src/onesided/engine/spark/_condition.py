@@ -1,4 +1,4 @@
-"""Conditions as Spark's columns."""
+"""Conditions as Spark's columns, on columns that are strictly of their type."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ from onesided.schema import (
 
 if TYPE_CHECKING:
     from onesided.engine.spark._engine import SparkEngine
+
+# Conditions as Spark's columns.
 
 
 _TYPES: Final[Mapping[str, Type]] = {

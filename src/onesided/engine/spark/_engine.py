@@ -1,25 +1,4 @@
-"""True-record samples of Spark tables: coins are flipped where the rows are.
-
-Open units (rows, if that is the unit) are dealt to parts by a hash of what they hold, and sorted
-within them. Part p of n takes its coins, in that order, from bits of its own: AES-256-CTR under
-HKDF(secret, p, n), where the secret is drawn on the driver for this one release.
-
-Why the coins are independent and exact. Equal units are in one part and every unit is in one
-place of one part, so no two share bits; the comparison of bits with ``1 - e^-rate`` is the one
-that all engines use. Why a retry repeats its own. Neither the part of a unit nor its place in it
-depends on how Spark read or split the table: the same open units get the same coins, whichever
-task runs when, so an attempt that fails does not get another chance. Units that hold the same are
-interchangeable. A hash of the unit in place of a stream would give rows that are repeated one coin
-for all, which is no sample of rows.
-
-What is returned. Coins are flipped once: the kept rows are stored in the executors and the plan
-behind them is cut off, for it holds the secret, and Spark's estimates of the table's size; column
-metadata may name values of rows that were left out. The parts and their order are functions of the
-kept rows alone, as the table's own splits would tell where rows are missing.
-
-Who could learn the secret: whoever reads the memory, or Spark's own traffic and temporary files,
-of the driver and the executors while the sample is drawn. They hold the table itself too.
-"""
+"""Tables of Spark: opened, counted, and sampled."""
 
 from __future__ import annotations
 
@@ -61,6 +40,30 @@ from onesided.noise.kit import PartNoise, new_secret
 
 if TYPE_CHECKING:
     from onesided.engine._snapshot import Subject
+
+# True-record samples of Spark tables: coins are flipped where the rows are.
+#
+# Open units (rows, if that is the unit) are dealt to parts by a hash of what they hold, and sorted
+# within them. Part p of n takes its coins, in that order, from bits of its own: AES-256-CTR under
+# HKDF(secret, p, n), where the secret is drawn on the driver for this one release.
+#
+# Why the coins are independent and exact. Equal units are in one part and every unit is in one
+# place of one part, so no two share bits; the comparison of bits with ``1 - e^-rate`` is the one
+# that all engines use. Why a retry repeats its own. Neither the part of a unit nor its place in it
+# depends on how Spark read or split the table: the same open units get the same coins, whichever
+# task runs when, so an attempt that fails does not get another chance. Units that hold the same are
+# interchangeable. A hash of the unit in place of a stream would give rows that are repeated one
+# coin
+# for all, which is no sample of rows.
+#
+# What is returned. Coins are flipped once: the kept rows are stored in the executors and the plan
+# behind them is cut off, for it holds the secret, and Spark's estimates of the table's size; column
+# metadata may name values of rows that were left out. The parts and their order are functions of
+# the
+# kept rows alone, as the table's own splits would tell where rows are missing.
+#
+# Who could learn the secret: whoever reads the memory, or Spark's own traffic and temporary files,
+# of the driver and the executors while the sample is drawn. They hold the table itself too.
 
 
 _PART: Final = "onesided_part"
