@@ -100,7 +100,7 @@ def keys(engine, rounds):
 
 
 def rows(engine, folder, rounds):
-    data = engines.table(engine, folder)
+    data = engines.table(engine, folder, memory="")
     asked = {"by": "place", "keys": range(engines.PLACES), "epsilon": 1}
     policies = (
         ("rows", od.policy.bounded(), None, {}),
