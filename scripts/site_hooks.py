@@ -37,9 +37,9 @@ _ITEM = re.compile(r"^(?:[-*+]|\d+\.) ")
 
 # Pages that mkdocs.yml does not place go to the section of their folder.
 SECTIONS = {
-    "proofs": "Proofs",
-    "papers": "Papers",
-    "tutorials": "Tutorials",
+    "proofs": "Prove",
+    "papers": "Experiments",
+    "tutorials": "Start",
     "reference": "Reference",
 }
 
@@ -50,7 +50,7 @@ def on_config(config: Any) -> Any:
     docs = Path(config["docs_dir"])
     for path in sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md")):
         if path not in placed and path != "README.md":
-            name = SECTIONS.get(path.split("/")[0], "How-to")
+            name = SECTIONS.get(path.split("/")[0], "Ask")
             next(section[name] for section in config["nav"] if name in section).append(path)
     return config
 
