@@ -1,6 +1,7 @@
 """The README's example runs as it stands, and documents point at files that exist."""
 
 import configparser
+import importlib.util
 import os
 import re
 import subprocess
@@ -198,6 +199,17 @@ def test_make_targets_in_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^    make (\w+)", README, re.MULTILINE):
         assert f"\n{target}:" in makefile
+
+
+def test_the_site_is_no_longer_than_it_may_be():
+    """If this fails: shorten the page, or delete one; python scripts/words.py counts."""
+    spec = importlib.util.spec_from_file_location("words", ROOT / "scripts" / "words.py")
+    words = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(words)
+    assert words.words("Two words.\n\n    code\n\n```python\ncode\n```\n\nproves: code -\n") == 2
+    for part, number in words.sums().items():
+        assert number <= words.LIMITS[part], part
+    assert len(README.split()) < 700
 
 
 def test_every_page_is_in_the_index():
