@@ -18,6 +18,7 @@ from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import http_reference
+import reference_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = "docs"
@@ -80,6 +81,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     if http_reference.MARK in markdown:
         told = http_reference.reference(http_reference.described())
         markdown = markdown.replace(http_reference.MARK, told)
+    markdown = reference_tables.filled(markdown)
     parts = re.split(r"(^```.*?^```\s*$)", markdown, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [_prose(part, source=source, place=place) for part in parts[::2]]
     if PurePosixPath(place).parent == PurePosixPath("tutorials"):
