@@ -14,7 +14,7 @@ has the rows ``T_i = (M_i - p M_{i+1}) / (1 - p)`` and ``T_n = M_n``. Each sums 
 a negative entry iff M keeps its promise. The other way round is post-processing.
 
 This is what ADP-2022 Theorem VIII.3 should say. As printed (no T, any prior, any loss that grows
-with the distance) it does not hold: see docs/papers-errata.md, 12, and tests/bounds/test_optimal.py.
+with the distance) it does not hold: see docs/papers-errata.md and tests/bounds/test_optimal.py.
 """
 
 from __future__ import annotations
