@@ -6,7 +6,7 @@ FILE: histograms of one dimension, such as dpbench1d/*.npy; a made-up one is alw
 figure is the mean over the repeats with its standard error. Rivals: plain counts and DAWA without a
 look (dawa); DAWAz by plain composition (dawaz); Hb, built in trees.py (ranges); DAWA and DAWAz
 (open). Open records are a plain sample of all. The noise is seeded: nothing here is secret. No
-constant of DAWA was chosen on these files; of open shape see docs/split-histograms.md.
+constant of DAWA was chosen on these files; of open shape see docs/histograms.md.
 """
 
 from __future__ import annotations

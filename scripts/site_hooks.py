@@ -18,6 +18,7 @@ from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import http_reference
+import reference_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = "docs"
@@ -37,9 +38,9 @@ _ITEM = re.compile(r"^(?:[-*+]|\d+\.) ")
 
 # Pages that mkdocs.yml does not place go to the section of their folder.
 SECTIONS = {
-    "proofs": "Proofs",
-    "papers": "Papers",
-    "tutorials": "Tutorials",
+    "proofs": "Prove",
+    "papers": "Experiments",
+    "tutorials": "Start",
     "reference": "Reference",
 }
 
@@ -50,7 +51,7 @@ def on_config(config: Any) -> Any:
     docs = Path(config["docs_dir"])
     for path in sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md")):
         if path not in placed and path != "README.md":
-            name = SECTIONS.get(path.split("/")[0], "How-to")
+            name = SECTIONS.get(path.split("/")[0], "Ask")
             next(section[name] for section in config["nav"] if name in section).append(path)
     return config
 
@@ -80,6 +81,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     if http_reference.MARK in markdown:
         told = http_reference.reference(http_reference.described())
         markdown = markdown.replace(http_reference.MARK, told)
+    markdown = reference_tables.filled(markdown)
     parts = re.split(r"(^```.*?^```\s*$)", markdown, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [_prose(part, source=source, place=place) for part in parts[::2]]
     if PurePosixPath(place).parent == PurePosixPath("tutorials"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from onesided import verify
 
-PAGE = Path(__file__).parents[2] / "docs" / "verification.md"
+PAGE = Path(__file__).parents[1] / "VERIFICATION.md"
 
 
 def cells(text):
@@ -18,7 +18,7 @@ def first_words(page):
 
 
 def test_the_table_of_the_page_is_the_catalogue():
-    """If this fails: onesided verify --only onesided --update docs/verification.md."""
+    """If this fails: onesided verify --only onesided --update proofs/VERIFICATION.md."""
     rows = cells(PAGE.read_text())
     for case in verify.catalogue("onesided"):
         mark = case.policy.name if case.sound else case.flaw

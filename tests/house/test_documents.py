@@ -1,6 +1,7 @@
 """The README's example runs as it stands, and documents point at files that exist."""
 
 import configparser
+import importlib.util
 import os
 import re
 import subprocess
@@ -10,6 +11,8 @@ import types
 from pathlib import Path
 
 import pytest
+
+import onesided as od
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -23,6 +26,13 @@ def sentences(text):
     lines = [line for line in text.splitlines() if not line.startswith(("#", "|", "    ", "!["))]
     for block in re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", "\n".join(lines)):
         yield from re.split(r"(?<=[.!?:;·])\s+", block)
+
+
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_the_python_example_runs(tmp_path):
@@ -45,8 +55,6 @@ EXAMPLES = [
     "coming-from",
     "compound-answers",
     "histograms",
-    "histograms-more",
-    "linear",
     "local",
     "mechanisms",
     "monitor",
@@ -54,14 +62,11 @@ EXAMPLES = [
     "ranges",
     "samples",
     "schema",
-    "shuffled",
-    "split-histograms",
-    "unknown-keys",
     "values",
     *(f"tutorials/{page.stem}" for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))),
 ]
 # What these pages show of their output does not depend on chance.
-SHOWN = ["choosing", "compound-answers", "shuffled", "tutorials/choosing-epsilon"]
+SHOWN = ["choosing", "compound-answers", "local", "tutorials/choosing-epsilon"]
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
@@ -203,6 +208,26 @@ def test_make_targets_in_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^    make (\w+)", README, re.MULTILINE):
         assert f"\n{target}:" in makefile
+
+
+def test_the_site_is_no_longer_than_it_may_be():
+    """If this fails: shorten the page, or delete one; python scripts/words.py counts."""
+    words = script("words")
+    assert words.words("Two words.\n\n    code\n\n```python\ncode\n```\n\nproves: code -\n") == 2
+    for part, number in words.sums().items():
+        assert number <= words.LIMITS[part], part
+    assert len(README.split()) < 700
+
+
+def test_the_tables_of_the_reference_are_made():
+    pytest.importorskip("typer")
+    tables = script("reference_tables")
+    text = "".join(page.read_text() for page in (ROOT / "docs").rglob("*.md"))
+    assert sorted(tables.MARK.findall(text)) == sorted(tables.TABLES)
+    made = tables.filled("".join(f"<!-- made: {name} -->" for name in tables.TABLES))
+    for said in ("## Quantile", "| `epsilon` |", "`onesided ledger show`", "`--at-most`", "`TopK`"):
+        assert said in made
+    assert all(f"| `{name}` |" in made for name in od.policy.families())
 
 
 def test_every_page_is_in_the_index():

@@ -178,7 +178,7 @@ def _log_tail(loss: float, groups: int, free: int, full: int) -> NDArray[np.floa
 # a negative entry iff M keeps its promise. The other way round is post-processing.
 #
 # This is what ADP-2022 Theorem VIII.3 should say. As printed (no T, any prior, any loss that grows
-# with the distance) it does not hold: see docs/bounds.md and tests/bounds/test_optimal.py.
+# with the distance) it does not hold: see docs/papers-errata.md and tests/bounds/test_optimal.py.
 
 Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
 

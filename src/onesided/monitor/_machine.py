@@ -1,6 +1,6 @@
 """The state machine: window, marks, and one step. No storage here.
 
-Why a step costs so little, and why a rest ends when it does: docs/monitor.md.
+Why a step costs so little, and why a rest ends when it does: docs/proofs/monitor.md.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class RandomisedResponse(Marked):
     report is certain. Its holders sometimes report a decoy, which is what hides the others.
     Warner's method is two letters, both decoys; Mangat's is one decoy of two; k-ary response has
     all letters as decoys; utility-optimised response the sensitive ones.
-    Source: Warner 1965; Mangat 1994; docs/local.md for the others.
+    Source: Warner 1965; Mangat 1994; docs/publications.md for the others.
     Errors: ParameterError for alphabets below two letters, strangers, or a truth not in (0, 1).
 
     >>> coin = RandomisedResponse(["yes", "no"], ["yes", "no"], "1/2")
