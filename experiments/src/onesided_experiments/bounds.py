@@ -2,7 +2,7 @@
 
 ADP-2021 section 2.2 and ADP-2022 section V-A3 call √2/ε the expected absolute error of Laplace
 noise. It is the standard deviation; the mean absolute error is 1/ε, the same as that of
-uncorrected exponential noise (erratum 6 of docs/papers-errata.md). What one side really gains is half the
+uncorrected exponential noise (docs/papers-errata.md, 6). What one side really gains is half the
 variance once the mean is taken out, and ln 2/ε mean absolute error once the median is.
 """
 
