@@ -10,7 +10,7 @@ import pytest
 
 import onesided as od
 from onesided import errors, linear
-from onesided.session import Count, _identity
+from onesided.session import Count, RangeQuery, _identity
 from onesided.session._identity import identity_of, plain
 
 VISITS = pl.DataFrame(
@@ -154,3 +154,13 @@ def test_a_question_that_cannot_be_told_from_others_is_refused_before_the_charge
     with pytest.raises(errors.ParameterError, match="told from others"):
         made.histogram("age", bins=[0, 50, 100], epsilon=1, like=None, records=object(), id="x")
     assert not any(made.spent.values())
+
+
+def test_bins_that_stand_in_a_mapping_tell_ranges_apart():
+    rows = pl.DataFrame({"age": [1, 2, 3, 30]})
+    open_session = od.Session(rows, policy=od.policy.addition_only(), budget=100)
+    asked = {"ranges": "cells", "epsilon": 1, "id": "ages"}
+    open_session.ask(RangeQuery({"age": [0, 10, 20]}, **asked))
+    other = RangeQuery({"age": [0, 2, 40]}, **asked, again=True)
+    with pytest.raises(errors.ReleaseExistsError):
+        open_session.ask(other)

@@ -90,7 +90,7 @@ def _told(  # noqa: PLR0911 - by kind
         return source_of(value)
     if kind.startswith("Number") and not isinstance(value, list | tuple | np.ndarray):
         return plain(exact(value, name=one.name))
-    if kind.startswith("str | Sequence[str]"):
+    if kind.startswith("str | Sequence[str]") and not isinstance(value, Mapping):
         return list(names_of(value, name=one.name))  # type: ignore[arg-type] # it refuses others
     if kind.startswith("Sequence[Question") and isinstance(value, Iterable):
         return [{type(part).__name__: _asked(part, context)} for part in value]
