@@ -340,4 +340,4 @@ def charged(family, engine, rounds):
 def test_the_harness_sees_moves_that_are_not_paid_for(monkeypatch, wrong):
     monkeypatch.setitem(FAMILIES, "wrong", wrong)
     with pytest.raises(AssertionError, match="Fraction"):
-        charged("wrong", "polars", rounds=40)
+        charged("wrong", "polars", range(40))

@@ -50,7 +50,7 @@ def test_what_depends_on_rows_is_asserted_before_the_charge():
     found = {file for (file, _), (_, why) in listed().items() if why.startswith(REASONS[2])}
     assert found == {
         "engine/_fit",
-        "engine/_view",
+        "engine/_table",
         "session/_groups",
         "session/histograms/_binned",
         "session/values/_moments",
