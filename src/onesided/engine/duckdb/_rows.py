@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from onesided.engine._protocol import KIND
-from onesided.engine._sampling import BATCH, Kinds, Rows, Subject
+from onesided.engine._snapshot import BATCH, Kinds, Rows, Subject
 from onesided.engine.duckdb._callers import Caller
 from onesided.noise import BoolArray
 
