@@ -180,14 +180,15 @@ FEW = ("sensitive", "bounded", "view")
 EACH = [n if n in FEW else pytest.param(n, marks=pytest.mark.only_slow) for n in POLICIES]
 
 
-def on_server(name, engine, make, rounds, lacks=()):
+def on_server(name, engine, make, rounds, *, long_form, lacks=()):
     """The same on an engine that answers in seconds."""
-    compared(name, engine, rounds(1, 30), 4, make=make, lacks=lacks)
+    number = compared(name, engine, rounds(1, 30), 4, make=make, lacks=lacks)
+    assert number > 0 or not long_form
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", EACH)
-def test_two_tables_are_told_apart_by_numbers_alone_through_ibis(name, rounds):
+def test_two_tables_are_told_apart_by_numbers_alone_through_ibis(name, rounds, long_form):
     import ibis
 
     connection, names = duckdb.connect(), count()
@@ -198,12 +199,12 @@ def test_two_tables_are_told_apart_by_numbers_alone_through_ibis(name, rounds):
         connection.from_arrow(frame.to_arrow()).create(name)
         return backend.table(name)
 
-    on_server(name, "ibis", made, rounds)
+    on_server(name, "ibis", made, rounds, long_form=long_form)
 
 
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("name", EACH)
-def test_two_tables_are_told_apart_by_numbers_alone_in_spark(name, spark, rounds):
+def test_two_tables_are_told_apart_by_numbers_alone_in_spark(name, spark, rounds, long_form):
     from pyspark.sql.pandas.types import from_arrow_schema
 
     def made(frame):
@@ -211,18 +212,20 @@ def test_two_tables_are_told_apart_by_numbers_alone_in_spark(name, spark, rounds
         schema = from_arrow_schema(table.schema)
         return spark.createDataFrame(table, schema)
 
-    on_server(name, "spark", made, rounds)
+    on_server(name, "spark", made, rounds, long_form=long_form)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", EACH)
-def test_two_tables_are_told_apart_by_numbers_alone_in_postgres(name, postgres_table, rounds):
+def test_two_tables_are_told_apart_by_numbers_alone_in_postgres(
+    name, postgres_table, rounds, long_form
+):
     """Where no text has a NUL, and rows are taken as they are in no sample."""
 
     def made(frame):
         return postgres_table(frame.with_columns(pl.col("p").str.replace_all("\0", "")))
 
-    on_server(name, "postgres", made, rounds, lacks=(S.Sample,))
+    on_server(name, "postgres", made, rounds, long_form=long_form, lacks=(S.Sample,))
 
 
 class Told(od.session.Count):
