@@ -71,6 +71,16 @@ def test_parts_that_ibis_shares_are_written_for_themselves(postgres_table):
     assert [row[3] for row in rows] == [7, -7, 2**62 + 1]
 
 
+def test_an_answer_without_rows_has_the_types_of_one_with_rows(postgres_table):
+    """At ε = 50 a key of three people is found for certain, and a key of none is not."""
+    visits = postgres_table({"person": [1, 2, 3], "place": ["a", "a", "a"]})
+    session = od.Session(visits, unit="person", policy=od.policy.removal_only(), budget=200)
+    found = session.discover(by="place", max_groups=1, epsilon=50).frame
+    none = session.discover(by="place", max_groups=1, where="place = 'b'", epsilon=50).frame
+    assert (found.to_pyarrow().num_rows, none.to_pyarrow().num_rows) == (1, 0)
+    assert none.schema() == found.schema()
+
+
 def test_sums_beyond_floats_stay_whole(postgres_table):
     large = 2**51 - 1
     data = postgres_table({"person": [1, 1, 1], "x": [large, large, large - 1]})

@@ -10,6 +10,7 @@ from typing import Any, Final
 import ibis
 import ibis.expr.operations as ops
 import narwhals as nw
+import numpy as np
 import pyarrow as pa
 
 from onesided.engine._keys import plain
@@ -140,8 +141,10 @@ def as_arrow(columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]
     """Values as a table of PyArrow, which Ibis needs itself; ``types`` of those that have one."""
     made = {}
     for name, column in columns.items():
-        values = list(map(plain, column))
-        made[name] = pa.array(values, type=_arrow_type(types.get(name)))
+        kind = _arrow_type(types.get(name))
+        if kind is None and isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+            kind = pa.from_numpy_dtype(column.dtype)  # also where there is no row to tell it by
+        made[name] = pa.array(list(map(plain, column)), type=kind)
     return pa.table(made)
 
 
